@@ -147,7 +147,7 @@ class Explainer::Impl {
       path.constraint = i;
       path.given = OpText(path.constraint);
       path.steps.push_back(
-          fmt::format("backward through it to its operand {}: closed constraints hold for both",
+          fmt::format("backward through it to its operand {}: a closed constraint holds for both",
                       names_.value(v)));
       return;
     }
@@ -250,7 +250,7 @@ class Explainer::Impl {
     }
     OpId op = history_.change(*e).op;
     bool end = history_.op(op).is_return;
-    path.given = end ? "the layout required of the function's result" : OpText(op);
+    path.given = end ? "the sharding required of the function's result" : OpText(op);
     return path;
   }
 

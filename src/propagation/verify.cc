@@ -66,7 +66,7 @@ class Verifier {
     CheckValue(v, place);
     OpId& maker = base::At(made_, v);
     if (maker >= 0)
-      Fail(4, place, fmt::format("{} is already made by {}", NameOf(v), PlaceOf(maker).text));
+      Fail(4, place, fmt::format("{} is already defined by {}", NameOf(v), PlaceOf(maker).text));
     maker = by;
   }
 
@@ -115,7 +115,7 @@ class Verifier {
     const Op& owner = base::At(graph_.ops, owner_op);
     const Edge& edge = base::At(graph_.edges, owner.edge);
     Place place = PlaceOf(owner_op);
-    if (edge.sources.empty()) Fail(11, place, "it has no source");
+    if (edge.sources.empty()) Fail(11, place, "the edge has no source");
     if (owner.results.size() != 1) Fail(12, place, "an edge has one owner");
     const Shape& shape = ValueOf(owner.results[0]).shape;
     const DimMap& map = base::At(graph_.rules, owner.rule).map;

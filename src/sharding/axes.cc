@@ -147,8 +147,8 @@ AxisPart ReadPart(base::Reader& in, const MeshDef& mesh, int axis) {
   // Checks both numbers before their product is formed.
   const int64_t n = mesh.axis_size(axis);
   if (a.pre < 1 || a.size < 1 || a.pre > n || a.size > n)
-    in.Fail(fmt::format("sub-axis sizes of \"{}\" must lie between 1 and {}",
-                        mesh.axes()[axis].name, n));
+    in.Fail(fmt::format("sub-axis sizes of \"{}\" must be between 1 and {}", mesh.axes()[axis].name,
+                        n));
   return a;
 }
 

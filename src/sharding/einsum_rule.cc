@@ -83,7 +83,7 @@ class EinsumReader {
           auto size = sizes_.find(name);
           if (size == sizes_.end())
             FailAt(tensor.place,
-                   fmt::format("no operand has factor {}, so its size is not known", name));
+                   fmt::format("no operand has factor {}, so its size is unknown", name));
           product *= size->second;
         }
         shape.push_back(product);
@@ -119,7 +119,7 @@ class EinsumReader {
     const auto more = [](const Tensor& t) { return t.takes_more; };
     for (const Tensor& result : results_)
       if (result.takes_more != std::any_of(operands_.begin(), operands_.end(), more))
-        FailAt(result.place, "either operands and all results begin with `...`, or none does");
+        FailAt(result.place, "either an operand and all results begin with `...`, or none does");
   }
 
   // Replaces `...` by `count` dims with a factor each.
@@ -217,10 +217,11 @@ class EinsumReader {
 
   void CheckShapes(const char* what, const std::vector<Tensor>& tensors, const Shapes& shapes) {
     if (tensors.size() != shapes.size())
-      in_.Fail(fmt::format("the rule has {} {}s, the op {}", tensors.size(), what, shapes.size()));
+      in_.Fail(fmt::format("the rule has {} {}s, but the op has {}", tensors.size(), what,
+                           shapes.size()));
     for (size_t t = 0; t < tensors.size(); ++t)
       if (tensors[t].dims.size() != shapes[t]->size())
-        FailAt(tensors[t].place, fmt::format("{} {} has {} dims, the rule says {}", what, t,
+        FailAt(tensors[t].place, fmt::format("{} {} has {} dims, but the rule has {}", what, t,
                                              shapes[t]->size(), tensors[t].dims.size()));
   }
 
@@ -252,14 +253,14 @@ class EinsumReader {
           auto size = sizes_.find(name);
           if (size == sizes_.end())
             FailAt(tensors[t].place,
-                   fmt::format("the size of factor {} cannot be told from the shapes", name));
+                   fmt::format("the shapes do not determine the size of factor {}", name));
           if (__builtin_mul_overflow(product, size->second, &product)) product = -1;
           shown += fmt::format("{}{}={}", shown.empty() ? "" : ", ", name, size->second);
         }
         if (product != (*shapes[t])[d])
-          FailAt(tensors[t].place,
-                 fmt::format("dim {} has size {}, which is not that of {}", d, (*shapes[t])[d],
-                             shown.empty() ? "a dim without factors, 1" : shown));
+          FailAt(tensors[t].place, fmt::format("dim {} has size {}, but {}", d, (*shapes[t])[d],
+                                               shown.empty() ? "a dim without factors has size 1"
+                                                             : "its factors are " + shown));
       }
   }
 

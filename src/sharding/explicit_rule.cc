@@ -129,16 +129,15 @@ class TypingRule {
     for (int32_t f : parts)
       product += fmt::format("{}{}", product.empty() ? "" : " x ", map_.factors[f].size);
     const AxisList& taken = p.axes[parts[at]];
-    const int64_t part = map_.factors[parts[at]].size;
-    const std::string left = taken.empty()
-                                 ? fmt::format("{},", part)
-                                 : fmt::format("{}, what {} leaves of {},", part / SizeOf(taken),
-                                               NamesOf(mesh_, taken), part);
+    const int64_t part = map_.factors[parts[at]].size, left = part / SizeOf(taken);
+    const std::string over =
+        taken.empty() ? ""
+                      : fmt::format(" over {} ({} / {})", NamesOf(mesh_, taken), part, part / left);
     Fail(Conflict::kWhole,
-         fmt::format("the new shape has no place for axis {}, which shards dim {} of size {}: {} "
-                     "does not divide {} the {} part of {} = {}",
-                     NamesOf(mesh_, p.lost), p.lost_dim, size, p.lost[0].size, left, OrdinalOf(at),
-                     size, product),
+         fmt::format("no dim of the new shape can hold axis {}, which shards dim {} of size {} = "
+                     "{}: {} does not divide {}, the {} factor{}",
+                     NamesOf(mesh_, p.lost), p.lost_dim, size, product, p.lost[0].size, left,
+                     OrdinalOf(at), over),
          i);
   }
 
@@ -185,7 +184,7 @@ class TypingRule {
       return;
     }
     if (!in_result_[f] && factor.size > 1)
-      Fail(Conflict::kWhole, fmt::format("the new shape has no place for axis {}", axes),
+      Fail(Conflict::kWhole, fmt::format("no dim of the new shape can hold axis {}", axes),
            owner_[f]);
   }
 
@@ -535,7 +534,7 @@ class TypingRule {
                       NamesOf(mesh_, out_->unreduced), NamesOf(mesh_, allowed)));
     if ((reduction_ && *reduction_ != out_->kind) || (!unreduced_.empty() && kind_ != out_->kind))
       Fail(Conflict::kUnreduced,
-           "out_sharding is unreduced by a different reduction from that of this op");
+           "out_sharding is unreduced by a different reduction than this op's");
   }
 
   const DimMap& map_;

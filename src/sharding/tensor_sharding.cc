@@ -45,7 +45,7 @@ std::optional<Problem> VerifyList(const MeshDef& mesh, const AxisList& axes) {
         return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(mesh, axes[i]))};
     if (i > 0 && CanMerge(axes[i - 1], axes[i]))
       return Problem{"mergeable",
-                     fmt::format("{} and {} side by side are one part: write them as one",
+                     fmt::format("{} and {} are adjacent parts: write them as one",
                                  AxisText(mesh, axes[i - 1]), AxisText(mesh, axes[i]))};
   }
   return std::nullopt;
@@ -68,7 +68,7 @@ std::optional<Problem> VerifyDisjoint(const TensorSharding& s) {
           return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(*s.mesh, a))};
         return Problem{"overlap",
                        fmt::format("{} and {} {}", AxisText(*s.mesh, b), AxisText(*s.mesh, a),
-                                   Overlaps(a, b) ? "overlap" : "are no parts of one grid")};
+                                   Overlaps(a, b) ? "overlap" : "cannot be cells of one grid")};
       }
       seen.push_back(a);
     }

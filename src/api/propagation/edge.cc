@@ -117,7 +117,7 @@ void Graph::edge(EdgeOptions options, Loc loc) {
   for (Use use : options.sources) edge.sources.push_back(CheckedUse(*impl_, use, where));
   if (!options.outer.empty()) {
     edge.outer = ShardingOf(*impl_, options.outer, where);
-    if (edge.sources.empty()) Refuse("edge", 11, where, "it has no source");
+    if (edge.sources.empty()) Refuse("edge", 11, where, "the edge has no source");
     SetBorder(*impl_, edge, Number(options.owner), where);
   }
   // The edges of a loop define its results, so that they share a sharding with the other targets.

@@ -226,7 +226,7 @@ void Graph::group(std::vector<ValueId> values, Loc loc) {
 OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardings, Loc loc) {
   std::string where = base::Where(loc);
   CheckValues(*impl_, "returns", values, where);
-  if (!impl_->graph.returns.empty()) Refuse("returns", 22, where, "returns was called before");
+  if (!impl_->graph.returns.empty()) Refuse("returns", 22, where, "returns() was already called");
   if (!shardings.empty() && shardings.size() != values.size())
     Refuse("returns", 16, where,
            fmt::format("{} shardings are given, but the number of returned values is {}",

@@ -95,7 +95,7 @@ z: <@mesh, [{"a", ?}, {"b", ?}]>
 }
 
 TEST(Explain, ArgumentsHaveNoPriorityToChange) {
-  EXPECT_EQ(Explained("arguments lie where they do", "z"), R"(
+  EXPECT_EQ(Explained("arguments stay where they are", "z"), R"(
 z: <@mesh, [{"a", ?}, {?}]>
   dim 0 has "a", given by the declared sharding of x
     forward through op 0 to dim 0 of z (round 1: early, used once)

@@ -182,9 +182,9 @@ TEST(EinsumRule, WhatIsRefused) {
     std::vector<Shape> operands, results;
     const char* reason;
   } const cases[] = {
-      {"a -> a", {{2}, {2}}, {{2}}, "the rule has 1 operands, the op 2"},
-      {"a b -> a", {{2}}, {{2}}, "operand 0 has 1 dims, the rule says 2"},
-      {"a -> a", {{2}}, {{3}}, "dim 0 has size 3, which is not that of a=2"},
+      {"a -> a", {{2}, {2}}, {{2}}, "the rule has 1 operands, but the op has 2"},
+      {"a b -> a", {{2}}, {{2}}, "operand 0 has 1 dims, but the rule has 2"},
+      {"a -> a", {{2}}, {{3}}, "dim 0 has size 3, but its factors are a=2"},
       {"(a b) -> a", {{6}}, {{4}}, "factor b cannot be told"},
       {"(a b) -> c", {{6}}, {{4}}, "factor a cannot be told"},
       {"a a -> a", {{2, 2}}, {{2}}, "factor a appears twice"},
