@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "propagation/propagate.h"
 #include "propagation/rewrite.h"
 
@@ -14,23 +13,23 @@ class Splitter {
  public:
   Splitter(FlatGraph& graph, std::vector<EngineResult::ConstantCopy>& copies)
       : graph_(graph), rewrite_(graph), copies_(copies) {
-    maker_.assign(graph.values.size(), -1);
+    maker_.assign(graph.values.size(), kNoOp);
     constant_.assign(graph.values.size(), false);
     taken_.assign(graph.values.size(), false);
-    for (size_t i = 0; i < graph.ops.size(); ++i) FindConstant(static_cast<OpId>(i));
-    for (size_t g = 0; g < graph.groups.size(); ++g)
+    for (OpId id : graph.ops.ids()) FindConstant(id);
+    for (GroupId g : graph.groups.ids())
       for (ValueId v : graph.groups[g]) groups_of_[v].push_back(g);
   }
 
   void Run() {
-    for (size_t i = 0; i < graph_.ops.size(); ++i) {
-      OpId id = static_cast<OpId>(i);
+    for (OpId id : graph_.ops.ids()) {
+      Op& op = graph_.ops[id];
       // The op of a value that splits is made again for each user, with copies of its own operands.
-      bool splits = graph_.ops[i].results.size() == 1 && Splits(graph_.ops[i].results[0]);
+      bool splits = op.results.size() == 1 && Splits(op.results[0]);
       if (splits)
         rewrite_.Remove(id);
       else
-        GiveCopies(graph_.ops[i], id);
+        GiveCopies(op, id);
     }
     for (std::vector<ValueId>& group : graph_.groups)
       std::erase_if(group, [&](ValueId v) { return IsGone(v); });
@@ -39,28 +38,25 @@ class Splitter {
 
  private:
   // Whether v has left the graph: a constant that no op uses. Membership of a group is no use.
-  bool IsGone(ValueId v) {
-    return static_cast<size_t>(v) < taken_.size() && Splits(v) && !base::At(taken_, v);
-  }
-  Op& MakerOf(ValueId v) { return base::At(graph_.ops, base::At(maker_, v)); }
+  bool IsGone(ValueId v) { return taken_.Has(v) && Splits(v) && !taken_[v]; }
+  Op& MakerOf(ValueId v) { return graph_.ops[maker_[v]]; }
 
   void FindConstant(OpId id) {
-    const Op& op = base::At(graph_.ops, id);
-    for (ValueId v : op.results) base::At(maker_, v) = id;
+    const Op& op = graph_.ops[id];
+    for (ValueId v : op.results) maker_[v] = id;
     if (op.results.size() != 1 || op.kind == Op::kEdge) return;
     bool all = std::all_of(op.operands.begin(), op.operands.end(),
-                           [&](ValueId v) { return base::At(constant_, v); });
-    base::At(constant_, op.results[0]) =
-        op.constant || (op.foldable && !op.operands.empty() && all);
+                           [&](ValueId v) { return constant_[v]; });
+    constant_[op.results[0]] = op.constant || (op.foldable && !op.operands.empty() && all);
   }
 
   // Whether each user of v gets a copy. Scalars have no dims in which users could differ.
   bool Splits(ValueId v) {
-    if (base::At(maker_, v) < 0 || base::At(graph_.values, v).shape.empty()) return false;
-    if (base::At(constant_, v)) return true;
+    if (maker_[v] == kNoOp || graph_.values[v].shape.empty()) return false;
+    if (constant_[v]) return true;
     const Op& op = MakerOf(v);
     return op.expands && op.results.size() == 1 && !op.operands.empty() &&
-           base::At(graph_.values, op.operands[0]).shape.empty();
+           graph_.values[op.operands[0]].shape.empty();
   }
 
   void GiveCopies(Op& user, OpId place) {
@@ -72,7 +68,7 @@ class Splitter {
                          .user = user.origin,
                          .operand = static_cast<int32_t>(k),
                          .copy = copy,
-                         .made = -1});
+                         .made = kNoValue});
       user.operands[k] = copy;
     }
   }
@@ -81,15 +77,15 @@ class Splitter {
   // that it depends on. Works through a list, not by recursion: a constant may depend on any
   // number of ops.
   ValueId Copy(ValueId v, OpId place) {
-    std::vector<OpId> makers = {base::At(maker_, v)};
-    absl::flat_hash_map<ValueId, ValueId> copy_of = {{v, -1}};
+    std::vector<OpId> makers = {maker_[v]};
+    absl::flat_hash_map<ValueId, ValueId> copy_of = {{v, kNoValue}};
     for (size_t i = 0; i < makers.size(); ++i)
-      for (ValueId operand : base::At(graph_.ops, makers[i]).operands)
-        if (Splits(operand) && copy_of.try_emplace(operand, -1).second)
-          makers.push_back(base::At(maker_, operand));
+      for (ValueId operand : graph_.ops[makers[i]].operands)
+        if (Splits(operand) && copy_of.try_emplace(operand, kNoValue).second)
+          makers.push_back(maker_[operand]);
     std::sort(makers.begin(), makers.end());
     for (OpId maker : makers) {
-      Op op = base::At(graph_.ops, maker);
+      Op op = graph_.ops[maker];
       ValueId made = NewValue(op.results[0]);
       copy_of[op.results[0]] = made;
       for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -100,7 +96,7 @@ class Splitter {
         op.operands[k] = copied->second;
       }
       op.results[0] = made;
-      op.region = base::At(graph_.ops, place).region;
+      op.region = graph_.ops[place].region;
       rewrite_.Before(place, std::move(op));
     }
     return copy_of[v];
@@ -108,23 +104,23 @@ class Splitter {
 
   // Returns v itself the first time, then a new value like it.
   ValueId NewValue(ValueId v) {
-    if (!base::At(taken_, v)) {
-      base::At(taken_, v) = true;
+    if (!taken_[v]) {
+      taken_[v] = true;
       return v;
     }
-    FlatValue original = base::At(graph_.values, v);
+    FlatValue original = graph_.values[v];
     ValueId copy = graph_.AddValue(std::move(original.shape), std::move(original.sharding));
     if (auto groups = groups_of_.find(v); groups != groups_of_.end())
-      for (size_t g : groups->second) graph_.groups[g].push_back(copy);
+      for (GroupId g : groups->second) graph_.groups[g].push_back(copy);
     return copy;
   }
 
   FlatGraph& graph_;
   Rewrite rewrite_;
   std::vector<EngineResult::ConstantCopy>& copies_;
-  std::vector<OpId> maker_;
-  std::vector<bool> constant_, taken_;  // by value of the caller
-  absl::flat_hash_map<ValueId, std::vector<size_t>> groups_of_;
+  IdVector<ValueId, OpId> maker_;
+  IdVector<ValueId, bool> constant_, taken_;  // of the values of the caller
+  absl::flat_hash_map<ValueId, std::vector<GroupId>> groups_of_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "propagation/manual.h"
 #include "propagation/rewrite.h"
 
@@ -12,74 +11,67 @@ namespace {
 
 class Constraints {
  public:
-  explicit Constraints(FlatGraph& graph) : graph_(graph), rewrite_(graph) {
-    maker_.assign(graph.values.size(), -1);
-    target_of_.assign(graph.values.size(), -1);
-    uses_.resize(graph.values.size());
-    for (size_t i = 0; i < graph.ops.size(); ++i) {
-      const Op& op = graph.ops[i];
-      for (ValueId v : op.results) base::At(maker_, v) = static_cast<OpId>(i);
+  explicit Constraints(FlatGraph& graph)
+      : graph_(graph),
+        rewrite_(graph),
+        maker_(MakersOf(graph)),
+        target_of_(graph.values.size(), kNoOp),
+        uses_(graph.values.size()) {
+    for (OpId id : graph.ops.ids()) {
+      const Op& op = graph.ops[id];
       if (op.kind != Op::kEdge) continue;
-      const Edge& edge = base::At(graph.edges, op.edge);
-      base::At(target_of_, op.results[0]) = static_cast<OpId>(i);
-      for (ValueId v : edge.other_targets) base::At(target_of_, v) = static_cast<OpId>(i);
+      const Edge& edge = graph.edges[op.edge];
+      target_of_[op.results[0]] = id;
+      for (ValueId v : edge.other_targets) target_of_[v] = id;
       if (edge.outer && edge.inward)
-        for (OperandUse use : edge.sources) manual_[{use.op, use.index}] = &edge;
+        for (OperandUse use : edge.sources) manual_[use] = &edge;
     }
-    for (size_t i = graph.ops.size(); i-- > 0;)
-      for (size_t k = graph.ops[i].operands.size(); k-- > 0;)
-        base::At(uses_, graph.ops[i].operands[k])
-            .push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
-    for (const auto& [v, uses] : graph.use_order) base::At(uses_, v) = uses;
+    ForEachUseBackwards(graph, [&](ValueId v, OperandUse use) { uses_[v].push_back(use); });
+    for (const auto& [v, uses] : graph.use_order) uses_[v] = uses;
   }
 
   void Run() {
-    for (size_t i = 0; i < graph_.ops.size(); ++i) {
-      OpId id = static_cast<OpId>(i);
-      const Op& op = graph_.ops[i];
-      if (op.kind == Op::kConstraint) {
-        FollowChain(id);
-        Act(id, op.operands[0], *base::At(graph_.values, op.results[0]).sharding, id);
-      }
+    for (OpId id : graph_.ops.ids()) {
+      if (op(id).kind != Op::kConstraint) continue;
+      FollowChain(id);
+      Act(id, op(id).operands[0], *graph_.values[op(id).results[0]].sharding, id);
     }
-    for (size_t i = 0; i < graph_.ops.size(); ++i)
-      for (size_t k = 0; k < graph_.ops[i].operands.size(); ++k)
-        if (const Edge* edge = ManualAt({static_cast<OpId>(i), static_cast<int32_t>(k)}))
-          Act(static_cast<OpId>(i), graph_.ops[i].operands[k], *edge->outer, -1);
+    for (OpId id : graph_.ops.ids())
+      for (int32_t k = 0; k < static_cast<int32_t>(op(id).operands.size()); ++k)
+        if (const Edge* edge = ManualAt({id, k})) Act(id, op(id).operands[k], *edge->outer, kNoOp);
     rewrite_.Apply();
   }
 
  private:
-  const Op& op(OpId id) const { return base::At(graph_.ops, id); }
+  const Op& op(OpId id) const { return graph_.ops[id]; }
   const Edge* ManualAt(OperandUse use) const {
-    auto it = manual_.find({use.op, use.index});
+    auto it = manual_.find(use);
     return it == manual_.end() ? nullptr : it->second;
   }
   // Returns the initial sharding of v; for a target of an edge, of the edge's owner.
   auto& Given(ValueId v) {
-    OpId edge = base::At(target_of_, v);
-    return base::At(graph_.values, edge < 0 ? v : op(edge).results[0]).sharding;
+    OpId edge = target_of_[v];
+    return graph_.values[edge == kNoOp ? v : op(edge).results[0]].sharding;
   }
   // Returns the sharding that a use asks its value to have; null for an ordinary use.
   const TensorSharding* Asked(OperandUse use) const {
-    if (op(use.op).kind == Op::kConstraint)
-      return &*base::At(graph_.values, op(use.op).results[0]).sharding;
+    if (op(use.op).kind == Op::kConstraint) return &*graph_.values[op(use.op).results[0]].sharding;
     const Edge* edge = ManualAt(use);
     return edge ? &*edge->outer : nullptr;
   }
   bool IsConstraint(ValueId v) const {
-    return base::At(maker_, v) >= 0 && op(base::At(maker_, v)).kind == Op::kConstraint;
+    return maker_[v] != kNoOp && op(maker_[v]).kind == Op::kConstraint;
   }
 
   // Makes later users of a chain's input use the last constraint of the chain.
   void FollowChain(OpId head) {
     ValueId input = op(head).operands[0];
     if (IsConstraint(input) || Given(input)) return;
-    for (OperandUse use : base::At(uses_, input))
+    for (OperandUse use : uses_[input])
       if (use.op != head && Asked(use)) return;
     OpId tail = head;
     while (true) {
-      const std::vector<OperandUse>& uses = base::At(uses_, op(tail).results[0]);
+      const std::vector<OperandUse>& uses = uses_[op(tail).results[0]];
       bool asked =
           std::any_of(uses.begin(), uses.end(), [&](OperandUse u) { return Asked(u) != nullptr; });
       if (!asked) break;
@@ -94,16 +86,16 @@ class Constraints {
   }
 
   // Applies the request of `user` that `input` be sharded as `asked`. The user is `constraint`, or
-  // the op of a manual region (`constraint` is -1).
+  // the op of a manual region (`constraint` is kNoOp).
   void Act(OpId user, ValueId input, const TensorSharding& asked, OpId constraint) {
     if (Given(input)) return;
     for (const sharding::DimAxes& d : asked.dims)
       if (d.open) return;
-    for (OperandUse use : base::At(uses_, input)) {
+    for (OperandUse use : uses_[input]) {
       const TensorSharding* other = use.op == user ? nullptr : Asked(use);
       if (other && *other != asked) return;
     }
-    if (base::At(target_of_, input) < 0) {
+    if (target_of_[input] == kNoOp) {
       Given(input) = asked;
       return;
     }
@@ -117,7 +109,7 @@ class Constraints {
       Given(input) = std::move(partial);
     }
     Op moved;
-    if (constraint >= 0) {
+    if (constraint != kNoOp) {
       moved = op(constraint);
       rewrite_.Remove(constraint);
     } else {
@@ -126,7 +118,7 @@ class Constraints {
       moved.first = Direction::kBoth;
       moved.operands = {input};
       moved.results = {NewValue(input, asked)};
-      moved.rule = graph_.IdentityRule(base::At(graph_.values, input).shape, 1);
+      moved.rule = graph_.IdentityRule(graph_.values[input].shape, 1);
     }
     ReplaceUses(input, moved.results[0], [&](OperandUse use) { return use.op != constraint; });
     graph_.use_order.erase(input);  // the added op is its only use, but has no id yet
@@ -136,39 +128,39 @@ class Constraints {
   }
 
   ValueId NewValue(ValueId like, const TensorSharding& sharding) {
-    maker_.push_back(-1);
-    target_of_.push_back(-1);
-    uses_.emplace_back();
-    return graph_.AddValue(base::At(graph_.values, like).shape, sharding);
+    maker_.Add(kNoOp);
+    target_of_.Add(kNoOp);
+    uses_.Add({});
+    return graph_.AddValue(graph_.values[like].shape, sharding);
   }
 
   // Adds an op right after the value is defined. An argument of a region is defined where the
   // region begins, even if all its users are further inside.
   void Place(ValueId input, Op added) {
-    OpId edge = base::At(target_of_, input);
+    OpId edge = target_of_[input];
     if (op(edge).results[0] == input) {
       added.region = op(edge).region;
       rewrite_.After(edge, std::move(added));
       return;
     }
-    rewrite_.AtStart(base::At(graph_.values, input).region, std::move(added));
+    rewrite_.AtStart(graph_.values[input].region, std::move(added));
   }
 
   template <class Which>
   void ReplaceUses(ValueId from, ValueId to, const Which& which) {
     std::vector<OperandUse> kept, moved;
-    for (OperandUse use : base::At(uses_, from)) (which(use) ? moved : kept).push_back(use);
-    for (OperandUse use : moved) base::At(base::At(graph_.ops, use.op).operands, use.index) = to;
-    HandOn(std::move(moved), base::At(uses_, to));
-    base::At(uses_, from) = std::move(kept);
-    for (ValueId v : {from, to}) graph_.use_order[v] = base::At(uses_, v);
+    for (OperandUse use : uses_[from]) (which(use) ? moved : kept).push_back(use);
+    for (OperandUse use : moved) graph_.ops[use.op].operands[use.index] = to;
+    HandOn(std::move(moved), uses_[to]);
+    uses_[from] = std::move(kept);
+    for (ValueId v : {from, to}) graph_.use_order[v] = uses_[v];
   }
 
   FlatGraph& graph_;
   Rewrite rewrite_;
-  std::vector<OpId> maker_, target_of_;        // by value; -1: none
-  std::vector<std::vector<OperandUse>> uses_;  // by value, as FlatGraph::use_order
-  absl::flat_hash_map<std::pair<OpId, int32_t>, const Edge*> manual_;
+  IdVector<ValueId, OpId> maker_, target_of_;
+  IdVector<ValueId, std::vector<OperandUse>> uses_;  // in the order of FlatGraph::use_order
+  absl::flat_hash_map<OperandUse, const Edge*> manual_;
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ class Explainer {
   // Returns lines of text: the sharding of v; for each axis of each dim its origin and the ops that
   // carried it, of a long path the first and last ones; for each axis that a neighbour wanted here,
   // what kept it out and which edit would let it in.
-  std::string Of(ValueId v);
+  std::string Explain(ValueId v);
 
  private:
   class Impl;

@@ -3,8 +3,6 @@
 
 #include <numeric>
 
-#include "base/at.h"
-
 namespace tessera::propagation::engine {
 namespace {
 
@@ -17,7 +15,7 @@ void ProjectDim(const DimMap& map, const sharding::FactorList& factors,
   size_t at = 0;
   bool overflows = false;
   for (int32_t f : factors) {
-    FactorState& s = base::At(state.factors, f);
+    FactorState& s = state.factors[f];
     s.present = true;
     s.minor_most = f == factors.back();
     s.closed = closed || overflows;
@@ -27,7 +25,7 @@ void ProjectDim(const DimMap& map, const sharding::FactorList& factors,
       for (; at < axes.size(); ++at) AppendMerged(s.axes, axes[at]);
       return;
     }
-    int64_t room = base::At(map.factors, f).size;
+    int64_t room = map.factors[f].size;
     while (at < axes.size()) {
       int64_t common = std::gcd(room, axes[at].size);
       if (common <= 1) break;
@@ -87,8 +85,7 @@ OpState Project(const DimMap& map, absl::Span<const TensorSharding* const> tenso
   p.operands = map.operands.size();
   p.tensors.resize(tensors.size());
   for (size_t t = 0; t < tensors.size(); ++t) {
-    const sharding::DimFactors& dims =
-        t < p.operands ? map.operands[t] : map.results[t - p.operands];
+    const sharding::DimFactors& dims = DimsOf(map, t);
     TensorState& state = p.tensors[t];
     state.factors.resize(map.factors.size());
     if (tensors[t]) {
@@ -110,11 +107,11 @@ TensorSharding Unproject(const DimMap& map, const sharding::DimFactors& dims,
   for (size_t d = 0; d < dims.size(); ++d) {
     bool closed = false;
     for (int32_t f : dims[d]) {
-      const FactorState& s = base::At(state.factors, f);
+      const FactorState& s = state.factors[f];
       closed |= s.closed;
       for (AxisPart a : s.axes) AppendMerged(out.dims[d].axes, a);
       for (AxisPart a : s.overflow) AppendMerged(out.dims[d].axes, a);
-      if (!s.overflow.empty() || SizeOf(s.axes) < base::At(map.factors, f).size) break;
+      if (!s.overflow.empty() || SizeOf(s.axes) < map.factors[f].size) break;
     }
     out.dims[d].open = !closed;
   }
@@ -147,7 +144,7 @@ AxisList CompatibleAxes(const OpState& projection, int32_t f, Direction directio
     size_t begin = operands ? 0 : projection.operands,
            end = operands ? projection.operands : projection.tensors.size();
     for (size_t t = begin; t < end; ++t) {
-      const FactorState& s = base::At(projection.tensors[t].factors, f);
+      const FactorState& s = projection.tensors[t].factors[f];
       if (s.present) Join(axes, s.axes, can_expand);
     }
   };
@@ -161,7 +158,7 @@ AxisList CompatibleAxes(const OpState& projection, int32_t f, Direction directio
 
 std::optional<AxisPart> FitsFactor(const TensorState& t, int32_t f, int64_t factor_size, AxisPart x,
                                    int64_t before) {
-  const FactorState& s = base::At(t.factors, f);
+  const FactorState& s = t.factors[f];
   std::optional<AxisPart> part = WithoutOverlap(x, t.replicated);
   if (part) part = WithoutOverlap(*part, t.unreduced);
   if (!part) return part;

@@ -20,6 +20,11 @@ struct TensorState {
   AxisList replicated, unreduced;
 };
 
+// Returns the factors of the dims of tensor `t` of an op: operands, then results.
+inline const sharding::DimFactors& DimsOf(const DimMap& map, size_t t) {
+  return t < map.operands.size() ? map.operands[t] : map.results[t - map.operands.size()];
+}
+
 struct OpState {
   absl::InlinedVector<TensorState, 4> tensors;  // operands, then results
   size_t operands = 0;

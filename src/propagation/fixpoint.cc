@@ -1,7 +1,6 @@
 // Visits the ops of the work list round by round, and looks up steps that were taken before.
 #include "propagation/fixpoint.h"
 
-#include "base/at.h"
 #include "propagation/manual.h"
 #include "propagation/propagate.h"
 
@@ -47,7 +46,7 @@ void FixPoint::Run(absl::Span<const Round> rounds) {
 
 FixPoint::Ids FixPoint::Step(RuleId rule_id, bool elementwise,
                              absl::Span<const Direction> directions, const Ids& ids) {
-  const Rule& rule = base::At(state_.graph().rules, rule_id);
+  const Rule& rule = state_.graph().rules[rule_id];
   absl::InlinedVector<const TensorSharding*, 6> before;
   for (ShardingId i : ids) before.push_back(state_.shardings()[i]);
   const MeshDef* mesh = CommonMesh(before);
@@ -62,9 +61,8 @@ FixPoint::Ids FixPoint::Step(RuleId rule_id, bool elementwise,
     for (size_t f = 0; f < rule.map.factors.size(); ++f)
       changed |= projection.tensors[t].factors[f].axes != old.tensors[t].factors[f].axes;
     if (!changed) continue;
-    const sharding::DimFactors& dims =
-        t < old.operands ? rule.map.operands[t] : rule.map.results[t - old.operands];
-    TensorSharding next = Unproject(rule.map, dims, projection.tensors[t], before[t], mesh);
+    TensorSharding next =
+        Unproject(rule.map, DimsOf(rule.map, t), projection.tensors[t], before[t], mesh);
     if (!before[t] && next.dims_empty()) continue;
     after[t] = state_.shardings().Intern(std::move(next));
   }
@@ -79,7 +77,7 @@ const FixPoint::Ids& FixPoint::CachedStep(Key key, absl::Span<const Direction> d
 }
 
 void FixPoint::Visit(OpId id, absl::Span<const Round> rounds) {
-  const Op& op = base::At(state_.graph().ops, id);
+  const Op& op = state_.graph().ops[id];
   absl::Span<const ValueId> tensors = state_.Tensors(id);
   Key key{op.rule, 0, op.elementwise, {}};
   bool axes = false;
@@ -87,12 +85,12 @@ void FixPoint::Visit(OpId id, absl::Span<const Round> rounds) {
     key.ids.push_back(state_.Get(v));
     axes |= state_.shardings().has_axes(key.ids.back());
   }
-  const Edge* manual = op.kind == Op::kEdge && base::At(state_.graph().edges, op.edge).outer
-                           ? &base::At(state_.graph().edges, op.edge)
+  const Edge* manual = op.kind == Op::kEdge && state_.graph().edges[op.edge].outer
+                           ? &state_.graph().edges[op.edge]
                            : nullptr;
   if (!axes && !manual) return;
   absl::InlinedVector<Direction, 8> directions;
-  for (const sharding::Factor& f : base::At(state_.graph().rules, op.rule).map.factors)
+  for (const sharding::Factor& f : state_.graph().rules[op.rule].map.factors)
     directions.push_back(DirectionOf(op, f, state_.single_use(id), rounds));
   key.directions = Mask(directions);
   if (manual) {
@@ -136,7 +134,7 @@ void FixPoint::VisitReturns() {
   for (State::Return& r : state_.returns()) {
     Ids ids = {state_.Get(r.value), r.sharding};
     if (!state_.shardings().has_axes(ids[0]) && !state_.shardings().has_axes(ids[1])) continue;
-    const DimMap& map = base::At(state_.graph().rules, r.rule).map;
+    const DimMap& map = state_.graph().rules[r.rule].map;
     absl::InlinedVector<Direction, 8> both(map.factors.size(), Direction::kBoth);
     Ids after = Step(r.rule, false, both, ids);
     r.sharding = after[1];

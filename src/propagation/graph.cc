@@ -3,8 +3,6 @@
 
 #include <absl/hash/hash.h>
 
-#include "base/at.h"
-
 namespace tessera::propagation::engine {
 namespace {
 
@@ -14,9 +12,8 @@ bool Same(const DimMap& a, const DimMap& b) {
 
 }  // namespace
 
-ValueId FlatGraph::AddValue(Shape shape, MaybeSharding sharding, int32_t region) {
-  values.push_back({std::move(shape), std::move(sharding), region});
-  return static_cast<ValueId>(values.size()) - 1;
+ValueId FlatGraph::AddValue(Shape shape, MaybeSharding sharding, RegionId region) {
+  return values.Add({std::move(shape), std::move(sharding), region});
 }
 
 RuleId FlatGraph::AddRule(DimMap map) {
@@ -24,20 +21,19 @@ RuleId FlatGraph::AddRule(DimMap map) {
   map = sharding::Completed(std::move(map));
   std::vector<RuleId>& known = rule_ids_[absl::HashOf(map.factors, map.operands, map.results)];
   for (RuleId id : known)
-    if (Same(base::At(rules, id).map, map)) return id;
+    if (Same(rules[id].map, map)) return id;
   auto size = [&](const std::vector<sharding::DimFactors>& tensors) {
     for (const sharding::DimFactors& dims : tensors) {
       double product = 1;
       for (const sharding::FactorList& dim : dims)
-        for (int32_t f : dim) product *= static_cast<double>(base::At(map.factors, f).size);
+        for (int32_t f : dim) product *= static_cast<double>(map.factors[f].size);
       rule.sizes.push_back(product);
     }
   };
   size(map.operands);
   size(map.results);
   rule.map = std::move(map);
-  rules.push_back(std::move(rule));
-  known.push_back(static_cast<RuleId>(rules.size()) - 1);
+  known.push_back(rules.Add(std::move(rule)));
   return known.back();
 }
 
@@ -45,7 +41,7 @@ RuleId FlatGraph::IdentityRule(const Shape& shape, int count) {
   DimMap map;
   sharding::DimFactors dims;
   for (int64_t n : shape) dims.push_back({map.AddFactor({.size = n})});
-  map.operands.assign(base::Size(count), dims);
+  map.operands.assign(count, dims);
   map.results = {dims};
   return AddRule(std::move(map));
 }
@@ -54,25 +50,40 @@ OpId FlatGraph::Add(Op op) {
   bool identity = op.kind == Op::kConstraint || op.kind == Op::kBarrier;
   if (identity && !op.results.empty()) {  // Verify refuses it otherwise
     op.elementwise = true;
-    op.rule = IdentityRule(base::At(values, op.results[0]).shape, 1);
+    op.rule = IdentityRule(values[op.results[0]].shape, 1);
   }
   if (op.elementwise) op.first = Direction::kBoth;
-  ops.push_back(std::move(op));
-  return static_cast<OpId>(ops.size()) - 1;
+  return ops.Add(std::move(op));
 }
 
-OpId FlatGraph::AddEdge(Edge&& edge, ValueId owner, int32_t region, RuleId rule) {
-  if (rule < 0)
-    rule = IdentityRule(base::At(values, owner).shape, static_cast<int>(edge.sources.size()));
-  Op& op = ops.emplace_back();
+OpId FlatGraph::AddEdge(Edge&& edge, ValueId owner, RegionId region, RuleId rule) {
+  if (rule == RuleId::kNone)
+    rule = IdentityRule(values[owner].shape, static_cast<int>(edge.sources.size()));
+  Op op;
   op.kind = Op::kEdge;
   op.rule = rule;
   op.results = {owner};
   op.first = Direction::kBoth;
   op.region = region;
-  op.edge = static_cast<int32_t>(edges.size());
-  edges.push_back(std::move(edge));
-  return static_cast<OpId>(ops.size()) - 1;
+  op.edge = edges.Add(std::move(edge));
+  return ops.Add(std::move(op));
+}
+
+IdVector<ValueId, ValueId> OwnersOf(const FlatGraph& graph) {
+  IdVector<ValueId, ValueId> owners;
+  owners.reserve(graph.values.size());
+  for (ValueId v : graph.values.ids()) owners.Add(v);
+  for (const Op& op : graph.ops)
+    if (op.kind == Op::kEdge)
+      for (ValueId v : graph.edges[op.edge].other_targets) owners[v] = op.results[0];
+  return owners;
+}
+
+IdVector<ValueId, OpId> MakersOf(const FlatGraph& graph) {
+  IdVector<ValueId, OpId> makers(graph.values.size(), kNoOp);
+  for (OpId id : graph.ops.ids())
+    for (ValueId v : graph.ops[id].results) makers[v] = id;
+  return makers;
 }
 
 }  // namespace tessera::propagation::engine

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "base/at.h"
 #include "base/boxed.h"
+#include "base/ids.h"
 #include "base/shape.h"
 #include "sharding/dim_map.h"
 #include "tessera/propagation.h"
@@ -28,24 +28,38 @@ using sharding::MeshDef;
 using sharding::TensorSharding;
 using MaybeSharding = base::Boxed<TensorSharding>;
 
-using ValueId = int32_t;
-using OpId = int32_t;
-using RuleId = int32_t;
+using base::IdVector;
+using base::Number;
+
+// Values, ops and regions have the ids of tessera/propagation.h.
+using propagation::OpId;
+using propagation::RegionId;
+using propagation::ValueId;
+inline constexpr ValueId kNoValue{-1};
+inline constexpr OpId kNoOp{-1};
+inline constexpr RegionId kNoRegion{-1};
+enum class RuleId : int32_t { kNone = -1 };
+enum class EdgeId : int32_t { kNone = -1 };
+enum class GroupId : int32_t { kNone = -1 };
 
 struct FlatValue {
   Shape shape;
   // The sharding before propagation; for the result of a constraint, the one that it asks for.
   // Nothing: every dim is open.
   MaybeSharding sharding;
-  int32_t region = 0;  // the region that defines it, or whose argument it is
+  RegionId region = RegionId::kOutermost;  // that defines it, or whose argument it is
 };
 
 // A data-flow edge: all its targets share one sharding, which follows the sources. A source is a
 // use: operand `index` of `op`, which is a region op or the end of a region.
 struct OperandUse {
-  OpId op = -1;
+  OpId op = kNoOp;
   int32_t index = 0;
   friend bool operator==(const OperandUse&, const OperandUse&) = default;
+  template <class H>
+  friend H AbslHashValue(H h, const OperandUse& use) {
+    return H::combine(std::move(h), use.op, use.index);
+  }
 };
 struct Edge {
   std::vector<OperandUse> sources;
@@ -66,7 +80,7 @@ struct Op {
     kBarrier,     // the identity, in direction `barrier` only
     kNone,        // nothing crosses it: it only uses its operands, or only defines its results
   } kind = kRule;
-  RuleId rule = -1;  // for kRule; FlatGraph makes those of the other kinds
+  RuleId rule = RuleId::kNone;  // for kRule; FlatGraph makes those of the other kinds
   absl::InlinedVector<ValueId, 3> operands;
   absl::InlinedVector<ValueId, 1> results;
 
@@ -79,13 +93,12 @@ struct Op {
   // The direction in which the first rounds visit the op, before all other ops (see OpPriorities).
   Direction first = Direction::kNone;
   Direction barrier = Direction::kBoth;
-  int32_t edge = -1;  // index into FlatGraph::edges
+  EdgeId edge = EdgeId::kNone;  // of kEdge
   // The region that contains the op. The end and the edges of a region are in it, its op is not.
-  // Region 0 is the outermost.
-  int32_t region = 0;
-  // the function's end: FlatGraph::returns has the shardings of its operands
+  RegionId region = RegionId::kOutermost;
+  // Whether it is the function's end: FlatGraph::returns has the shardings of its operands.
   bool is_return = false;
-  OpId origin = -1;  // the caller's op that this is or copies; -1: an import step made it
+  OpId origin = kNoOp;  // the caller's op that this is or copies; none: an import step made it
 };
 
 // Ops of one kind on equal shapes share a rule. Every dim has factors.
@@ -96,24 +109,25 @@ struct Rule {
 };
 
 struct FlatGraph {
-  std::vector<FlatValue> values;
-  std::vector<Op> ops;  // in program order; a region op precedes its regions
-  std::vector<Rule> rules;
-  std::vector<Edge> edges;
-  std::vector<std::vector<ValueId>> groups;  // values that must be sharded alike
+  IdVector<ValueId, FlatValue> values;
+  IdVector<OpId, Op> ops;  // in program order; a region op precedes its regions
+  IdVector<RuleId, Rule> rules;
+  IdVector<EdgeId, Edge> edges;
+  IdVector<GroupId, std::vector<ValueId>> groups;  // values that must be sharded alike
   // The shardings of the function's results, one per operand of the op with `is_return`.
   std::vector<MaybeSharding> returns;
   // The uses of a value in the order in which they are notified of a change. A value without an
   // entry notifies its last use first. Import steps fill this.
   absl::flat_hash_map<ValueId, std::vector<OperandUse>> use_order;
-  // A region: the op that it belongs to, and the enclosing region. Entry 0 is the outermost.
+  // A region: the op that it belongs to, and the enclosing region. The outermost has neither.
   struct Region {
-    OpId op = -1;
-    int32_t parent = -1;
+    OpId op = kNoOp;
+    RegionId parent = kNoRegion;
   };
-  std::vector<Region> regions = std::vector<Region>(1);
+  IdVector<RegionId, Region> regions = IdVector<RegionId, Region>(1);
 
-  ValueId AddValue(Shape shape, MaybeSharding sharding = {}, int32_t region = 0);
+  ValueId AddValue(Shape shape, MaybeSharding sharding = {},
+                   RegionId region = RegionId::kOutermost);
   // Adds a rule, or returns an equal one. Completes the map: a dim without factors gets
   // one of size 1.
   RuleId AddRule(DimMap map);
@@ -122,11 +136,32 @@ struct FlatGraph {
   OpId Add(Op op);
   // Adds the op of an edge, whose result is `owner`, and returns its id. `rule` relates sources and
   // owner if they are not identical (an array and its slices).
-  OpId AddEdge(Edge&& edge, ValueId owner, int32_t region, RuleId rule = -1);
+  OpId AddEdge(Edge&& edge, ValueId owner, RegionId region, RuleId rule = RuleId::kNone);
 
  private:
   absl::flat_hash_map<size_t, std::vector<RuleId>> rule_ids_;  // by hash of the map
 };
+
+// Returns the value that a use reads.
+inline ValueId UsedValue(const FlatGraph& graph, OperandUse use) {
+  return graph.ops[use.op].operands[use.index];
+}
+
+// Calls f(value, use) for every operand of every op, the last one first.
+template <class F>
+void ForEachUseBackwards(const FlatGraph& graph, const F& f) {
+  for (auto n = static_cast<int32_t>(graph.ops.size()); n-- > 0;) {
+    const auto& operands = graph.ops[OpId{n}].operands;
+    for (auto k = static_cast<int32_t>(operands.size()); k-- > 0;)
+      f(operands[k], OperandUse{OpId{n}, k});
+  }
+}
+
+// Returns the value that owns each value's sharding: for a target of an edge, the edge's owner.
+IdVector<ValueId, ValueId> OwnersOf(const FlatGraph& graph);
+// Returns the op that defines each value; kNoOp for arguments and for targets of edges that are
+// not their owners.
+IdVector<ValueId, OpId> MakersOf(const FlatGraph& graph);
 
 // Names of values and ops in messages and explanations.
 struct Naming {

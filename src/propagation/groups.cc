@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/at.h"
 #include "propagation/rewrite.h"
 
 namespace tessera::propagation::engine {
@@ -13,41 +12,32 @@ namespace {
 // Merges groups that share a value into the first of them. Members stay in the order in which they
 // are first named.
 void Union(FlatGraph& graph) {
-  absl::flat_hash_map<ValueId, size_t> group_of;
-  std::vector<size_t> leader(graph.groups.size());
-  auto find = [&](size_t g) {
+  absl::flat_hash_map<ValueId, GroupId> group_of;
+  IdVector<GroupId, GroupId> leader;
+  auto find = [&](GroupId g) {
     while (leader[g] != g) g = leader[g] = leader[leader[g]];
     return g;
   };
   std::vector<ValueId> named;
-  for (size_t g = 0; g < graph.groups.size(); ++g) {
-    leader[g] = g;
+  for (GroupId g : graph.groups.ids()) {
+    leader.Add(g);
     for (ValueId v : graph.groups[g]) {
       auto [it, added] = group_of.try_emplace(v, g);
       if (added) named.push_back(v);
-      size_t mine = find(g), other = find(it->second);
+      const GroupId mine = find(g), other = find(it->second);
       leader[std::max(mine, other)] = std::min(mine, other);
     }
-    graph.groups[g].clear();
   }
-  for (ValueId v : named) graph.groups[find(group_of[v])].push_back(v);
-  std::erase_if(graph.groups, [](const std::vector<ValueId>& g) { return g.empty(); });
+  IdVector<GroupId, std::vector<ValueId>> members(graph.groups.size());
+  for (ValueId v : named) members[find(group_of[v])].push_back(v);
+  graph.groups.clear();
+  for (std::vector<ValueId>& group : members)
+    if (!group.empty()) graph.groups.Add(std::move(group));
 }
 
 bool SaysNothing(const TensorSharding& s) {
   return s.dims_empty() && std::all_of(s.dims.begin(), s.dims.end(),
                                        [](const sharding::DimAxes& d) { return d.open; });
-}
-
-// Returns the value that owns each value's sharding: for a target of an edge, the edge's owner.
-std::vector<ValueId> OwnersOf(const FlatGraph& graph) {
-  std::vector<ValueId> owners(graph.values.size());
-  for (size_t v = 0; v < owners.size(); ++v) owners[v] = static_cast<ValueId>(v);
-  for (const Op& op : graph.ops)
-    if (op.kind == Op::kEdge)
-      for (ValueId v : base::At(graph.edges, op.edge).other_targets)
-        base::At(owners, v) = op.results[0];
-  return owners;
 }
 
 // Separates groups whose members have different shardings: the users of each member see an open
@@ -56,21 +46,13 @@ std::vector<ValueId> OwnersOf(const FlatGraph& graph) {
 class Separator {
  public:
   explicit Separator(FlatGraph& graph)
-      : graph_(graph),
-        rewrite_(graph),
-        uses_(graph.values.size()),
-        maker_(graph.values.size(), -1) {
-    for (size_t i = graph.ops.size(); i-- > 0;) {
-      const Op& op = graph.ops[i];
-      for (size_t k = op.operands.size(); k-- > 0;)
-        base::At(uses_, op.operands[k]).push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
-      for (ValueId v : op.results) base::At(maker_, v) = static_cast<OpId>(i);
-    }
+      : graph_(graph), rewrite_(graph), uses_(graph.values.size()), maker_(MakersOf(graph)) {
+    ForEachUseBackwards(graph, [&](ValueId v, OperandUse use) { uses_[v].push_back(use); });
   }
 
   void Separate(std::vector<ValueId>& group, const MeshDef* mesh) {
     for (ValueId& member : group) {
-      Shape shape = base::At(graph_.values, member).shape;
+      Shape shape = graph_.values[member].shape;
       TensorSharding open = sharding::Replicated(mesh, static_cast<int>(shape.size()));
       for (sharding::DimAxes& d : open.dims) d.open = true;
       Op added;
@@ -82,11 +64,11 @@ class Separator {
       ValueId result = graph_.AddValue(std::move(shape), std::move(open));
       added.results = {result};
       HandOn(TakeUses(member, result), graph_.use_order[result]);
-      const OpId maker = base::At(maker_, member);
-      if (maker < 0) {
-        rewrite_.AtStart(base::At(graph_.values, member).region, std::move(added));
+      const OpId maker = maker_[member];
+      if (maker == kNoOp) {
+        rewrite_.AtStart(graph_.values[member].region, std::move(added));
       } else {
-        added.region = base::At(graph_.ops, maker).region;
+        added.region = graph_.ops[maker].region;
         rewrite_.After(maker, std::move(added));
       }
       member = result;
@@ -97,9 +79,8 @@ class Separator {
  private:
   // Turns the uses of v into uses of `instead`, and returns them.
   std::vector<OperandUse> TakeUses(ValueId v, ValueId instead) {
-    std::vector<OperandUse> uses = std::move(base::At(uses_, v));
-    for (const OperandUse& use : uses)
-      base::At(base::At(graph_.ops, use.op).operands, use.index) = instead;
+    std::vector<OperandUse> uses = std::move(uses_[v]);
+    for (const OperandUse& use : uses) graph_.ops[use.op].operands[use.index] = instead;
     auto ordered = graph_.use_order.find(v);
     if (ordered == graph_.use_order.end()) return uses;
     uses = std::move(ordered->second);
@@ -109,8 +90,8 @@ class Separator {
 
   FlatGraph& graph_;
   Rewrite rewrite_;
-  std::vector<std::vector<OperandUse>> uses_;  // by value, the last use first
-  std::vector<OpId> maker_;                    // by value; -1: none
+  IdVector<ValueId, std::vector<OperandUse>> uses_;  // the last use first
+  IdVector<ValueId, OpId> maker_;
 };
 
 }  // namespace
@@ -118,10 +99,8 @@ class Separator {
 void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings) {
   if (graph.groups.empty()) return;
   Union(graph);
-  const std::vector<ValueId> owners = OwnersOf(graph);
-  auto given = [&](ValueId v) -> MaybeSharding& {
-    return base::At(graph.values, base::At(owners, v)).sharding;
-  };
+  const IdVector<ValueId, ValueId> owners = OwnersOf(graph);
+  auto given = [&](ValueId v) -> MaybeSharding& { return graph.values[owners[v]].sharding; };
   std::optional<Separator> separator;
   for (std::vector<ValueId>& group : graph.groups) {
     const TensorSharding* common = nullptr;

@@ -3,7 +3,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/at.h"
 #include "propagation/graph.h"
 #include "propagation/propagate.h"
 
@@ -17,18 +16,18 @@ class History {
   explicit History(const EngineResult& result);
 
   const FlatGraph& graph() const { return graph_; }
-  const Op& op(OpId i) const { return base::At(graph_.ops, i); }
-  const DimMap& MapOf(OpId i) const { return base::At(graph_.rules, op(i).rule).map; }
-  // The value that owns v's sharding, and the op that defines that value; -1: none.
-  ValueId Owner(ValueId v) const { return base::At(owner_, v); }
-  OpId Maker(ValueId v) const { return base::At(maker_, Owner(v)); }
+  const Op& op(OpId i) const { return graph_.ops[i]; }
+  const DimMap& MapOf(OpId i) const { return graph_.rules[op(i).rule].map; }
+  // The value that owns v's sharding, and the op that defines that value (kNoOp for arguments).
+  ValueId Owner(ValueId v) const { return owner_[v]; }
+  OpId Maker(ValueId v) const { return maker_[Owner(v)]; }
   // Returns the tensors of an op's rule: operands (an edge's sources), then results.
   std::vector<ValueId> Tensors(OpId i) const;
   // Returns the ops that have v among their tensors and let axes through, in program order.
-  const std::vector<OpId>& Around(ValueId v) const { return base::At(around_, v); }
+  const std::vector<OpId>& Around(ValueId v) const { return around_[v]; }
   // The constraints on v, and the number of all its uses.
   std::vector<OpId> Constraints(ValueId v) const;
-  int Uses(ValueId v) const { return base::At(uses_, v); }
+  int Uses(ValueId v) const { return uses_[v]; }
 
   // Returns the sharding of v before change number `time`; null: none.
   const TensorSharding* At(ValueId v, size_t time) const;
@@ -41,11 +40,11 @@ class History {
  private:
   const EngineResult& result_;
   const FlatGraph& graph_;
-  std::vector<ValueId> owner_;
-  std::vector<OpId> maker_;
-  std::vector<std::vector<OpId>> around_;
-  std::vector<std::vector<size_t>> changes_;  // by owner, in order of time
-  std::vector<int> uses_;
+  IdVector<ValueId, ValueId> owner_;
+  IdVector<ValueId, OpId> maker_;
+  IdVector<ValueId, std::vector<OpId>> around_;
+  IdVector<ValueId, std::vector<size_t>> changes_;  // of owners, in order of time
+  IdVector<ValueId, int> uses_;
 };
 
 }  // namespace tessera::propagation::engine

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/at.h"
-
 namespace tessera::propagation::engine {
 
 std::vector<Round> DefaultRounds() {
@@ -44,7 +42,7 @@ namespace {
 
 // A holder of a sharding: a value, or result number `returned` of the function.
 struct Held {
-  ValueId value = -1;
+  ValueId value = kNoValue;
   int32_t returned = -1;
   TensorSharding original;
 };
@@ -52,10 +50,10 @@ struct Held {
 class Layers {
  public:
   explicit Layers(State& state) : state_(state) {
-    for (size_t v = 0; v < state.graph().values.size(); ++v)
-      if (state.Owner(static_cast<ValueId>(v)) == static_cast<ValueId>(v))
-        Hold({static_cast<ValueId>(v), -1, {}});
-    for (size_t r = 0; r < state.returns().size(); ++r) Hold({-1, static_cast<int32_t>(r), {}});
+    for (ValueId v : state.graph().values.ids())
+      if (state.Owner(v) == v) Hold({.value = v, .original = {}});
+    for (size_t r = 0; r < state.returns().size(); ++r)
+      Hold({.returned = static_cast<int32_t>(r), .original = {}});
   }
 
   const std::map<int32_t, std::vector<Held>>& later() const { return later_; }
@@ -75,20 +73,19 @@ class Layers {
       }
       ShardingId before = Id(held), after = state_.shardings().Intern(std::move(now));
       Id(held, after);
-      if (state_.recording && held.value >= 0)
+      if (state_.recording && held.value != kNoValue)
         state_.changes.push_back(
-            {-1, held.value, before, after, state_.round, p, Stage::kUserPriority});
+            {kNoOp, held.value, before, after, state_.round, p, Stage::kUserPriority});
     }
   }
 
  private:
   ShardingId Id(const Held& held) const {
-    return held.returned >= 0 ? base::At(state_.returns(), held.returned).sharding
-                              : state_.Get(held.value);
+    return held.returned >= 0 ? state_.returns()[held.returned].sharding : state_.Get(held.value);
   }
   void Id(const Held& held, ShardingId id) {
     if (held.returned >= 0)
-      base::At(state_.returns(), held.returned).sharding = id;
+      state_.returns()[held.returned].sharding = id;
     else
       state_.Set(held.value, id);
   }

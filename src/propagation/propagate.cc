@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "propagation/constants.h"
 #include "propagation/constraints.h"
 #include "propagation/groups.h"
@@ -24,9 +23,9 @@ void DropPriorities(MaybeSharding& s) {
 void StartEdges(FlatGraph& graph) {
   for (const Op& op : graph.ops) {
     if (op.kind != Op::kEdge) continue;
-    const Edge& edge = base::At(graph.edges, op.edge);
+    const Edge& edge = graph.edges[op.edge];
     if (!edge.outer) continue;
-    base::At(graph.values, op.results[0]).sharding =
+    graph.values[op.results[0]].sharding =
         edge.inward ? WithoutAxes(*edge.outer, edge.manual) : *edge.outer;
   }
 }
@@ -57,7 +56,7 @@ EngineResult Propagate(FlatGraph graph, const EngineOptions& options) {
     result.input =
         std::make_shared<const EngineResult::Input>(EngineResult::Input{graph, std::move(again)});
   }
-  for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].origin = static_cast<OpId>(i);
+  for (OpId id : graph.ops.ids()) graph.ops[id].origin = id;
   if (options.import) SplitConstants(graph, result.copies);
   StartEdges(graph);
   if (options.import) {
@@ -74,8 +73,7 @@ EngineResult Propagate(FlatGraph graph, const EngineOptions& options) {
   Run(state, options, rounds);
   result.shardings = state.shardings().list();
   result.of_value.reserve(graph.values.size());
-  for (size_t v = 0; v < graph.values.size(); ++v)
-    result.of_value.push_back(state.Get(static_cast<ValueId>(v)));
+  for (ValueId v : graph.values.ids()) result.of_value.Add(state.Get(v));
   for (const State::Return& r : state.returns()) {
     const TensorSharding* s = state.shardings()[r.sharding];
     result.returns.push_back(s ? std::optional(*s) : std::nullopt);

@@ -22,20 +22,23 @@ struct EngineOptions {
   const Naming* names = nullptr;  // for errors; null: numbers
 };
 
+// The distinct shardings of a propagation, by number.
+enum class ShardingId : int32_t { kNone = 0 };
+
 // A change of one value's sharding.
 struct Change {
-  OpId op;                // the op that carried it; -1: the turn of a user priority
-  ValueId value;          // the changed value
-  int32_t before, after;  // indices into EngineResult::shardings
-  int8_t round;           // number of the op priority round
-  int32_t priority;       // the user priority
-  Stage strategy;         // kBasic or kAggressive
+  OpId op;        // the op that carried it; none: the turn of a user priority
+  ValueId value;  // the changed value
+  ShardingId before, after;
+  int8_t round;      // number of the op priority round
+  int32_t priority;  // the user priority
+  Stage strategy;    // kBasic or kAggressive
 };
 
 struct EngineResult {
   FlatGraph graph;  // after import: with copies of constants, and with constraints applied
-  std::vector<TensorSharding> shardings;  // distinct ones; entry 0: none
-  std::vector<int32_t> of_value;          // by value of `graph`: index into `shardings`
+  IdVector<ShardingId, TensorSharding> shardings;  // kNone has an entry, which stands for none
+  IdVector<ValueId, ShardingId> of_value;
   std::vector<MaybeSharding> returns;
   // The copy of a constant that an operand of the caller's op uses.
   struct ConstantCopy {
@@ -43,7 +46,7 @@ struct EngineResult {
     OpId user;        // id in the caller's graph
     int32_t operand;  // of `user`
     ValueId copy;     // in `graph`
-    ValueId made;     // the result of the user's own copy, if the user was copied; else -1
+    ValueId made;     // the result of the user's own copy, if the user was copied; else none
   };
   std::vector<ConstantCopy> copies;
   std::vector<Change> changes;
@@ -57,8 +60,8 @@ struct EngineResult {
 
   // Returns null if the value has no sharding.
   const TensorSharding* sharding(ValueId v) const {
-    int32_t i = base::At(of_value, v);
-    return i == 0 ? nullptr : &base::At(shardings, i);
+    const ShardingId s = of_value[v];
+    return s == ShardingId::kNone ? nullptr : &shardings[s];
   }
 };
 

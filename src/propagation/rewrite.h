@@ -19,7 +19,7 @@ class Rewrite {
   // Insert right after an op, or at the start of a region. The last op inserted at a
   // place comes first.
   void After(OpId op, Op added);
-  void AtStart(int32_t region, Op added);
+  void AtStart(RegionId region, Op added);
   // Makes the edits, and renumbers ops in edges and regions.
   void Apply();
 
@@ -29,7 +29,7 @@ class Rewrite {
 
   FlatGraph& graph_;
   Added starts_, before_, after_;
-  absl::flat_hash_map<int32_t, OpId> first_;  // by region
+  absl::flat_hash_map<RegionId, OpId> first_;
   absl::flat_hash_set<OpId> removed_;
 };
 

@@ -2,33 +2,45 @@
 // visit. Shardings are interned: a value's sharding is a number, and a step that was taken before,
 // anywhere in the graph, is looked up.
 #pragma once
-#include <absl/container/flat_hash_map.h>
+#include <absl/container/node_hash_map.h>
+#include <absl/types/span.h>
 
-#include <deque>
-
-#include "base/at.h"
 #include "propagation/propagate.h"
 #include "propagation/steps.h"
 
 namespace tessera::propagation::engine {
 
-using ShardingId = int32_t;  // 0: none
-
+// Interned shardings.
 class Shardings {
  public:
-  Shardings() : list_(1) {}
   ShardingId Intern(TensorSharding sharding);
-  // Returns null for 0.
-  const TensorSharding* operator[](ShardingId i) const {
-    return i == 0 ? nullptr : &base::At(list_, i);
-  }
-  bool has_axes(ShardingId i) const { return base::At(has_axes_, i); }
-  std::vector<TensorSharding> list() const { return {list_.begin(), list_.end()}; }
+  // Returns null for kNone.
+  const TensorSharding* operator[](ShardingId s) const { return list_[s]; }
+  bool has_axes(ShardingId s) const { return has_axes_[s]; }
+  // Returns the shardings by id, with an empty one for kNone.
+  IdVector<ShardingId, TensorSharding> list() const;
 
  private:
-  std::deque<TensorSharding> list_;
-  std::vector<bool> has_axes_ = {false};
-  absl::flat_hash_map<TensorSharding, ShardingId> ids_;
+  IdVector<ShardingId, const TensorSharding*> list_ = {nullptr};  // keys of ids_
+  IdVector<ShardingId, bool> has_axes_ = {false};
+  absl::node_hash_map<TensorSharding, ShardingId> ids_;
+};
+
+// A list for each id, all in one vector.
+template <class Id, class T>
+class ListPerId {
+ public:
+  // Adds to the list of the next id, which Close completes.
+  void Add(T item) { items_.push_back(item); }
+  void Close() { begin_.push_back(items_.size()); }
+  absl::Span<const T> operator[](Id id) const {
+    const auto i = static_cast<size_t>(Number(id));
+    return absl::MakeConstSpan(items_).subspan(begin_[i], begin_[i + 1] - begin_[i]);
+  }
+
+ private:
+  std::vector<T> items_;
+  std::vector<size_t> begin_ = {0};
 };
 
 // Ops that are left to visit. The first ones come in program order. One that is added later comes
@@ -42,7 +54,7 @@ class WorkList {
 
  private:
   std::vector<OpId> stack_;
-  std::vector<bool> waits_;
+  IdVector<OpId, bool> waits_;
 };
 
 class State {
@@ -52,9 +64,9 @@ class State {
   const FlatGraph& graph() const { return graph_; }
   Shardings& shardings() { return shardings_; }
   // Returns the value that owns v's sharding: for a target of an edge, the edge's owner.
-  ValueId Owner(ValueId v) const { return base::At(owner_, v); }
-  ShardingId Get(ValueId v) const { return base::At(sharding_, Owner(v)); }
-  void Set(ValueId v, ShardingId s) { base::At(sharding_, Owner(v)) = s; }
+  ValueId Owner(ValueId v) const { return owner_[v]; }
+  ShardingId Get(ValueId v) const { return sharding_[Owner(v)]; }
+  void Set(ValueId v, ShardingId s) { sharding_[Owner(v)] = s; }
   // A returned value, and the sharding of the function's result.
   struct Return {
     ValueId value;
@@ -64,11 +76,11 @@ class State {
   std::vector<Return>& returns() { return returns_; }
   OpId return_op() const { return return_op_; }
   // Whether no operand of the op but scalars has another use.
-  bool single_use(OpId op) const { return base::At(single_use_, op); }
+  bool single_use(OpId op) const { return single_use_[op]; }
   // Returns the ops that let axes through, in program order.
   const std::vector<OpId>& active() const { return active_; }
   // Returns the tensors of an op's rule: operands (an edge's sources), then results.
-  absl::Span<const ValueId> Tensors(OpId op) const;
+  absl::Span<const ValueId> Tensors(OpId op) const { return tensors_[op]; }
   // Queue the ops that may have to act because op `current` changed v.
   void Notify(ValueId v, OpId current, WorkList& work) const;
   void NotifyUsers(ValueId v, OpId current, WorkList& work) const;
@@ -87,18 +99,16 @@ class State {
 
   const FlatGraph& graph_;
   Shardings shardings_;
-  std::vector<ShardingId> sharding_;
+  IdVector<ValueId, ShardingId> sharding_;
   std::vector<Return> returns_;
-  OpId return_op_ = -1;
-  std::vector<ValueId> owner_;
-  std::vector<OpId> maker_;  // by value; -1: none
+  OpId return_op_ = kNoOp;
+  IdVector<ValueId, ValueId> owner_;
+  IdVector<ValueId, OpId> maker_;
   std::vector<OpId> active_;
-  std::vector<bool> single_use_;
-  std::vector<ValueId> tensors_;        // of all ops, in order
-  std::vector<int32_t> tensors_begin_;  // by op: where its tensors begin
-  std::vector<OpId> to_notify_;         // users of all values, each value's last use first
-  std::vector<int32_t> notify_begin_;   // by value: where its users begin
-  std::vector<int32_t> group_of_;       // by value; -1: none
+  IdVector<OpId, bool> single_use_;
+  ListPerId<OpId, ValueId> tensors_;
+  ListPerId<ValueId, OpId> users_;  // the last use first
+  IdVector<ValueId, GroupId> group_of_;
 };
 
 }  // namespace tessera::propagation::engine

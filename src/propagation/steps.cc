@@ -3,26 +3,24 @@
 
 #include <algorithm>
 
-#include "base/at.h"
-
 namespace tessera::propagation::engine {
 
 void BasicStep(const StepCall& call, OpState& projection) {
   const DimMap& map = call.rule.map;
   for (int32_t f = 0; f < static_cast<int32_t>(map.factors.size()); ++f) {
-    AxisList axes = CompatibleAxes(projection, f, base::At(call.directions, f));
-    int64_t size = base::At(map.factors, f).size;
+    AxisList axes = CompatibleAxes(projection, f, call.directions[f]);
+    int64_t size = map.factors[f].size;
     Truncate(axes, [&](AxisPart x, int64_t before) {
       std::optional<AxisPart> part = x;
       for (const TensorState& t : projection.tensors) {
         part = FitsOthers(t, f, *part);
-        if (part && base::At(t.factors, f).present) part = FitsFactor(t, f, size, *part, before);
+        if (part && t.factors[f].present) part = FitsFactor(t, f, size, *part, before);
         if (!part) break;
       }
       return part;
     });
     for (TensorState& t : projection.tensors) {
-      FactorState& s = base::At(t.factors, f);
+      FactorState& s = t.factors[f];
       if (s.present && IsStrictPrefix(s.axes, axes)) s.axes = axes;
     }
   }
@@ -41,10 +39,10 @@ struct Wish {
 std::vector<Wish> Wishes(const StepCall& call, const OpState& projection) {
   std::vector<Wish> wishes;
   for (int32_t f = 0; f < static_cast<int32_t>(call.directions.size()); ++f) {
-    Wish wish{f, CompatibleAxes(projection, f, base::At(call.directions, f))};
+    Wish wish{f, CompatibleAxes(projection, f, call.directions[f])};
     if (wish.axes.empty()) continue;
     for (size_t t = 0; t < projection.tensors.size(); ++t) {
-      const FactorState& s = base::At(projection.tensors[t].factors, f);
+      const FactorState& s = projection.tensors[t].factors[f];
       bool has = s.present && (wish.axes == s.axes || IsStrictPrefix(wish.axes, s.axes));
       if (!has || call.rule.sizes[t] <= wish.source_size) continue;
       wish.source_size = call.rule.sizes[t];
@@ -71,10 +69,10 @@ void AggressiveStep(const StepCall& call, OpState& projection) {
   auto serve = [&](size_t t, bool operand) {
     TensorState& tensor = projection.tensors[t];
     for (const Wish& wish : wishes) {
-      FactorState& s = base::At(tensor.factors, wish.factor);
+      FactorState& s = tensor.factors[wish.factor];
       if (!s.present) continue;
       AxisList axes = wish.axes;
-      int64_t size = base::At(call.rule.map.factors, wish.factor).size;
+      int64_t size = call.rule.map.factors[wish.factor].size;
       Truncate(axes, [&](AxisPart x, int64_t before) {
         return FitsFactor(tensor, wish.factor, size, x, before);
       });
@@ -83,7 +81,7 @@ void AggressiveStep(const StepCall& call, OpState& projection) {
       // Axes pass between operands of an elementwise op only if the result takes them too.
       if (operand && call.elementwise)
         for (size_t r = projection.operands; r < projection.tensors.size(); ++r) {
-          const FactorState& result = base::At(projection.tensors[r].factors, wish.factor);
+          const FactorState& result = projection.tensors[r].factors[wish.factor];
           if (IsStrictPrefix(result.axes, axes)) axes = result.axes;
         }
       if (IsStrictPrefix(s.axes, axes)) s.axes = std::move(axes);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/at.h"
 #include "propagation/graph.h"
 #include "propagation/refuse.h"
 
@@ -23,36 +22,36 @@ struct Place {
 class Verifier {
  public:
   Verifier(const FlatGraph& graph, const Naming* names)
-      : graph_(graph), names_(names), made_(graph.values.size(), -1) {}
+      : graph_(graph), names_(names), made_(graph.values.size(), kNoOp) {}
 
   void Run() {
-    for (size_t v = 0; v < graph_.values.size(); ++v)
+    for (ValueId v : graph_.values.ids())
       if (graph_.values[v].sharding) CheckSharding(*graph_.values[v].sharding, v);
-    for (size_t i = 0; i < graph_.ops.size(); ++i) CheckOp(static_cast<OpId>(i));
-    for (size_t i = 0; i < graph_.ops.size(); ++i)
-      if (graph_.ops[i].kind == Op::kEdge) CheckEdge(static_cast<OpId>(i));
-    for (size_t g = 0; g < graph_.groups.size(); ++g) CheckGroup(g);
+    for (OpId id : graph_.ops.ids()) CheckOp(id);
+    for (OpId id : graph_.ops.ids())
+      if (graph_.ops[id].kind == Op::kEdge) CheckEdge(id);
+    for (GroupId g : graph_.groups.ids()) CheckGroup(g);
     CheckReturns();
   }
 
  private:
   Place PlaceOf(OpId i) const {
     if (names_) return {names_->op(i), names_->where(i)};
-    return {fmt::format("op {}", i)};
+    return {fmt::format("op {}", Number(i))};
   }
   std::string NameOf(ValueId v) const {
-    return names_ ? names_->value(v) : fmt::format("value {}", v);
+    return names_ ? names_->value(v) : fmt::format("value {}", Number(v));
   }
-  const FlatValue& ValueOf(ValueId v) const { return base::At(graph_.values, v); }
+  const FlatValue& ValueOf(ValueId v) const { return graph_.values[v]; }
 
   void CheckValue(ValueId v, const Place& place) const {
-    if (v < 0 || v >= static_cast<ValueId>(graph_.values.size()))
+    if (!graph_.values.Has(v))
       Fail(1, place,
-           fmt::format("there is no value {}; the graph has {}", v, graph_.values.size()));
+           fmt::format("there is no value {}; the graph has {}", Number(v), graph_.values.size()));
   }
 
-  void CheckSharding(const TensorSharding& s, size_t v) const {
-    Place place{NameOf(static_cast<ValueId>(v))};
+  void CheckSharding(const TensorSharding& s, ValueId v) const {
+    Place place{NameOf(v)};
     if (s.dims.size() != graph_.values[v].shape.size())
       Fail(2, place,
            fmt::format("the sharding has rank {}, but the value has rank {}", s.dims.size(),
@@ -64,22 +63,21 @@ class Verifier {
   // Checks that v has one definition: an op, or the edge whose target it is.
   void CheckMade(ValueId v, OpId by, const Place& place) {
     CheckValue(v, place);
-    OpId& maker = base::At(made_, v);
-    if (maker >= 0)
+    OpId& maker = made_[v];
+    if (maker != kNoOp)
       Fail(4, place, fmt::format("{} is already defined by {}", NameOf(v), PlaceOf(maker).text));
     maker = by;
   }
 
   void CheckOp(OpId i) {
-    const Op& op = base::At(graph_.ops, i);
+    const Op& op = graph_.ops[i];
     Place place = PlaceOf(i);
     for (ValueId v : op.operands) CheckValue(v, place);
     for (ValueId v : op.results) CheckMade(v, i, place);
-    if (op.region < 0 || op.region >= static_cast<int32_t>(graph_.regions.size()))
-      Fail(5, place, fmt::format("there is no region {}", op.region));
-    if (op.kind == Op::kEdge &&
-        (op.edge < 0 || op.edge >= static_cast<int32_t>(graph_.edges.size())))
-      Fail(6, place, fmt::format("there is no edge {}", op.edge));
+    if (!graph_.regions.Has(op.region))
+      Fail(5, place, fmt::format("there is no region {}", Number(op.region)));
+    if (op.kind == Op::kEdge && !graph_.edges.Has(op.edge))
+      Fail(6, place, fmt::format("there is no edge {}", Number(op.edge)));
     bool unary = op.operands.size() == 1 && op.results.size() == 1;
     if ((op.kind == Op::kConstraint || op.kind == Op::kBarrier) && !unary)
       Fail(17, place,
@@ -87,13 +85,14 @@ class Verifier {
                        op.operands.size(), op.results.size()));
     if (op.kind == Op::kConstraint && !ValueOf(op.results[0]).sharding)
       Fail(7, place, "the constraint has no sharding");
-    if (op.rule >= static_cast<RuleId>(graph_.rules.size()))
-      Fail(8, place, fmt::format("there is no rule {}", op.rule));
-    if (op.rule >= 0 && op.kind != Op::kEdge) CheckRule(op, place);
+    if (op.rule == RuleId::kNone) return;
+    if (!graph_.rules.Has(op.rule))
+      Fail(8, place, fmt::format("there is no rule {}", Number(op.rule)));
+    if (op.kind != Op::kEdge) CheckRule(op, place);
   }
 
   void CheckRule(const Op& op, const Place& place) const {
-    const DimMap& map = base::At(graph_.rules, op.rule).map;
+    const DimMap& map = graph_.rules[op.rule].map;
     auto check = [&](const auto& values, const std::vector<sharding::DimFactors>& tensors,
                      const char* what) {
       if (values.size() != tensors.size())
@@ -112,13 +111,13 @@ class Verifier {
   }
 
   void CheckEdge(OpId owner_op) {
-    const Op& owner = base::At(graph_.ops, owner_op);
-    const Edge& edge = base::At(graph_.edges, owner.edge);
+    const Op& owner = graph_.ops[owner_op];
+    const Edge& edge = graph_.edges[owner.edge];
     Place place = PlaceOf(owner_op);
     if (edge.sources.empty()) Fail(11, place, "the edge has no source");
     if (owner.results.size() != 1) Fail(12, place, "an edge has one owner");
     const Shape& shape = ValueOf(owner.results[0]).shape;
-    const DimMap& map = base::At(graph_.rules, owner.rule).map;
+    const DimMap& map = graph_.rules[owner.rule].map;
     if (map.operands.size() != edge.sources.size() || map.results[0].size() != shape.size())
       Fail(9, place, "its rule does not fit its sources and target");
     for (ValueId v : edge.other_targets) {
@@ -133,17 +132,18 @@ class Verifier {
   }
 
   void CheckSource(OperandUse use, const sharding::DimFactors& dims, const Place& place) const {
-    bool known = use.op >= 0 && use.op < static_cast<OpId>(graph_.ops.size()) && use.index >= 0 &&
-                 use.index < static_cast<int32_t>(base::At(graph_.ops, use.op).operands.size());
-    if (!known) Fail(14, place, fmt::format("there is no operand {} of op {}", use.index, use.op));
-    ValueId v = base::At(base::At(graph_.ops, use.op).operands, use.index);
+    bool known = graph_.ops.Has(use.op) && use.index >= 0 &&
+                 use.index < static_cast<int32_t>(graph_.ops[use.op].operands.size());
+    if (!known)
+      Fail(14, place, fmt::format("there is no operand {} of op {}", use.index, Number(use.op)));
+    ValueId v = UsedValue(graph_, use);
     if (ValueOf(v).shape.size() != dims.size())
       Fail(13, place, "source and target have different ranks");
   }
 
-  void CheckGroup(size_t g) const {
+  void CheckGroup(GroupId g) const {
     const std::vector<ValueId>& group = graph_.groups[g];
-    Place place{fmt::format("group {}", g)};
+    Place place{fmt::format("group {}", Number(g))};
     for (ValueId v : group) {
       CheckValue(v, place);
       if (ValueOf(v).shape != ValueOf(group[0]).shape)
@@ -165,7 +165,7 @@ class Verifier {
 
   const FlatGraph& graph_;
   const Naming* names_;
-  std::vector<OpId> made_;
+  IdVector<ValueId, OpId> made_;
 };
 
 }  // namespace

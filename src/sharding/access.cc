@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "base/divide.h"
 
 namespace tessera::sharding {
@@ -104,9 +103,9 @@ class Halo {
     for (size_t d = 0; d < operand.shape->size(); ++d) {
       int64_t size = (*operand.shape)[d], shards = 1;
       int32_t moved = -1;
-      for (int32_t f : base::At(map_.operands, i)[d]) {
-        shards *= SizeOf(base::At(axes_, f));
-        if (MayExchange(map_, base::Size(f))) moved = f;
+      for (int32_t f : map_.operands[i][d]) {
+        shards *= SizeOf(axes_[f]);
+        if (MayExchange(map_, f)) moved = f;
       }
       if (moved < 0) {
         reads.bytes *= CeilDiv(size, shards);
@@ -139,8 +138,8 @@ class Halo {
     for (const OperandReads& r : operands_) {
       int64_t all = 1, own = 1;
       for (size_t k = 0; k < r.along.size(); ++k) {
-        all *= base::At(r.along[k].all, shard[k]);
-        own *= base::At(r.along[k].own, shard[k]);
+        all *= r.along[k].all[shard[k]];
+        own *= r.along[k].own[shard[k]];
       }
       bytes += r.bytes * (all - own);
     }

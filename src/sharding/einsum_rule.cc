@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "base/reader.h"
 #include "base/reductions.h"
 #include "sharding/rule_text.h"
@@ -162,8 +161,8 @@ class EinsumReader {
     for (const Kind& k : kinds_) {
       auto number = numbers_.find(k.factor);
       if (number == numbers_.end()) FailAt(k.place, "no array has factor " + k.factor);
-      Factor& f = base::At(map_.factors, number->second);
-      bool in_results = base::At(of_results, number->second);
+      Factor& f = map_.factors[number->second];
+      bool in_results = of_results[number->second];
       if (k.list == kLists[0]) {
         if (in_results) FailAt(k.place, "a result has factor " + k.factor + ": it is not reduced");
         f.reduction = k.reduction;

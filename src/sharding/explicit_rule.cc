@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "sharding/project.h"
 
 namespace tessera::sharding {
@@ -165,12 +164,12 @@ class TypingRule {
   void CheckFactor(int32_t f) {
     const Factor& factor = map_.factors[f];
     std::string axes = NamesOf(mesh_, join_[f]);
-    if (factor.kind == FactorKind::kReplicate && !LooksUp(map_, base::Size(f)))
+    if (factor.kind == FactorKind::kReplicate && !LooksUp(map_, f))
       return Fail(Conflict::kWhole,
                   fmt::format("the op needs this dim unsharded, but it is sharded over {}", axes),
                   owner_[f]);
     if (out_) return;
-    if (LooksUp(map_, base::Size(f)))
+    if (LooksUp(map_, f))
       return Fail(Conflict::kAmbiguous,
                   fmt::format("a dim that is looked up or updated is sharded over {}: say how the "
                               "result is sharded",
@@ -199,7 +198,7 @@ class TypingRule {
   void CheckReduceFactor(int32_t f) {
     if (users_[f] < 2) return;
     int32_t second = clash_[f];
-    for (size_t i = base::Size(owner_[f]) + 1; i < operands_.size() && second < 0; ++i)
+    for (size_t i = owner_[f] + 1; i < operands_.size() && second < 0; ++i)
       for (const FactorList& dim : map_.operands[i])
         for (int32_t g : dim)
           if (g == f) second = static_cast<int32_t>(i);
@@ -382,7 +381,7 @@ class TypingRule {
     if (std::count(group.operands.begin(), group.operands.end(), i)) {
       if (own == unreduced_ && operand.sharding->kind == kind_) return;
       if (own.empty() && i == FillOf(map_)) return;
-      if (out_ && own.empty() && SumsOver(base::Size(i), unreduced_)) return;
+      if (out_ && own.empty() && SumsOver(i, unreduced_)) return;
       return Fail(
           Conflict::kUnreduced,
           fmt::format("operands must be unreduced over the same axes: one is over {}, the other "
@@ -395,7 +394,7 @@ class TypingRule {
                   "both operands are unreduced, but the op is linear in one at a time", first, i);
     // A scalar without sets is the same on every device.
     if (operand.shape->empty() && operand.sharding->reduced.empty()) return;
-    if (TakesPart(base::Size(i)) && ReducedIn(base::Size(i)) != unreduced_)
+    if (TakesPart(i) && ReducedIn(i) != unreduced_)
       Fail(Conflict::kUnreduced,
            fmt::format("if one operand is unreduced over {0}, the other must be reduced over {0}",
                        over),

@@ -12,7 +12,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/reader.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/at.h"
 #include "sharding/access.h"
 #include "sharding/reshard.h"
 
@@ -381,8 +380,7 @@ class Chooser {
       any = any || shares;
     }
     if (!any) return true;
-    for (int32_t k : group.operands) {
-      const auto i = base::Size(k);
+    for (int32_t i : group.operands) {
       bool sharded = false;
       for (size_t f = 0; f < axes.size(); ++f)
         sharded = sharded || (Shares(axes[f], carrier.unreduced) && Has(map_.operands[i], f));

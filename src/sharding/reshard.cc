@@ -10,7 +10,6 @@
 #include <queue>
 #include <set>
 
-#include "base/at.h"
 #include "sharding/local.h"
 
 namespace tessera::sharding {
@@ -470,7 +469,7 @@ std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
   size_t change = 0;
   if (from.mesh->device_ids() != to.mesh->device_ids()) {
     auto permutes = [](const ReshardStep& s) { return s.kind == StepKind::kCollectivePermute; };
-    change = base::Size(std::find_if(steps.begin(), steps.end(), permutes) - steps.begin());
+    change = std::find_if(steps.begin(), steps.end(), permutes) - steps.begin();
     if (change == steps.size()) {
       change = 0;
       auto local = [&](size_t k) {

@@ -5,7 +5,6 @@
 
 #include <charconv>
 
-#include "base/at.h"
 #include "base/reader.h"
 
 namespace tessera::sharding {
@@ -38,7 +37,7 @@ class RuleReader {
   }
 
  private:
-  Factor& factor(int32_t f) { return base::At(map_.factors, f); }
+  Factor& factor(int32_t f) { return map_.factors[f]; }
 
   // Fails at an earlier position.
   [[noreturn]] void FailAt(size_t at, std::string reason) {
@@ -65,7 +64,7 @@ class RuleReader {
     if (word[0] == '0')
       FailAt(at,
              fmt::format("expected a positive integer without leading zeros but found '{}'", word));
-    word.remove_prefix(base::Size(end - word.data()));
+    word.remove_prefix(end - word.data());
     return 17 + n;
   }
 
@@ -125,18 +124,18 @@ class RuleReader {
         for (int32_t f : dim) {
           if (f >= count)
             FailAt(place, fmt::format("expected a factor index below {} but found {}", count, f));
-          if (base::At(here, f)) FailAt(place, "cannot reuse factors for the same tensor value");
+          if (here[f]) FailAt(place, "cannot reuse factors for the same tensor value");
           if (dim.size() > 1 && factor(f).size == 1)
             FailAt(place,
                    "dim mapping can't have a factor of size 1 if there are multiple factors");
-          base::At(here, f) = base::At(used, f) = true;
+          here[f] = used[f] = true;
         }
     };
     for (const DimFactors& dims : map_.operands) check(dims);
     for (const DimFactors& dims : map_.results) check(dims);
     if (map_.results.empty()) in_.Fail("a rule needs at least one operand and one result");
     for (int32_t f = 0; f < count; ++f)
-      if (!base::At(used, f))
+      if (!used[f])
         in_.Fail(fmt::format("has factor {}={} that isn't used in operand and result mappings",
                              FactorSymbol(f), factor(f).size));
   }
@@ -165,7 +164,7 @@ class RuleReader {
         in_.Fail(
             "a factor can only be in one of the reduction, need replication, or permutation "
             "factor sets");
-      if (kind == FactorKind::kReduce && base::At(of_results, f))
+      if (kind == FactorKind::kReduce && of_results[f])
         in_.Fail("reduction factor cannot be in result mappings");
       factor(f).kind = kind;
     });
@@ -193,13 +192,13 @@ std::vector<bool> WithoutSize(const DimMap& map) {
       for (const FactorList& dim : dims) {
         bool permutes = false;
         for (int32_t f : dim) {
-          FactorKind kind = base::At(map.factors, f).kind;
+          FactorKind kind = map.factors[f].kind;
           permutes = permutes || kind == FactorKind::kPermute;
-          base::At(without, f) = base::At(without, f) || kind == FactorKind::kReplicate;
-          ++base::At(dims_with, f);
+          without[f] = without[f] || kind == FactorKind::kReplicate;
+          ++dims_with[f];
         }
         for (int32_t f : dim)
-          if (permutes) base::At(without, f) = true;
+          if (permutes) without[f] = true;
       }
   };
   look(map.operands);
@@ -224,9 +223,9 @@ std::optional<Problem> VerifyTensors(const DimMap& map, const std::vector<bool>&
       int64_t product = 1;
       bool given = false, reduced = false;
       for (int32_t f : tensors[t][d]) {
-        given = given || base::At(without_size, f);
-        reduced = reduced || base::At(map.factors, f).kind == FactorKind::kReduce;
-        if (__builtin_mul_overflow(product, base::At(map.factors, f).size, &product)) product = -1;
+        given = given || without_size[f];
+        reduced = reduced || map.factors[f].kind == FactorKind::kReduce;
+        if (__builtin_mul_overflow(product, map.factors[f].size, &product)) product = -1;
       }
       bool fits = product == shape[d] || (reduced && product >= 0 && product < shape[d]);
       if (!fits && !given && !tensors[t][d].empty())

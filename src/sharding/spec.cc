@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <ostream>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "sharding/tensor_sharding.h"
 #include "sharding/text.h"

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
-
 namespace tessera::sharding {
 
 bool TensorSharding::dims_empty() const {
@@ -16,7 +14,7 @@ bool TensorSharding::dims_empty() const {
 TensorSharding Replicated(const MeshDef* mesh, int rank) {
   TensorSharding s;
   s.mesh = mesh;
-  s.dims.resize(base::Size(rank));
+  s.dims.resize(rank);
   return s;
 }
 
@@ -152,8 +150,8 @@ std::vector<tessera::AxisRef> RefsOf(const MeshDef* mesh, const AxisList& axes) 
 Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
   Resolved r{Replicated(mesh, std::max(rank, spec.rank())), std::nullopt};
   for (int d = 0; d < spec.rank(); ++d) {
-    const DimSharding& from = base::At(spec.dims(), d);
-    DimAxes& to = base::At(r.sharding.dims, d);
+    const DimSharding& from = spec.dims()[d];
+    DimAxes& to = r.sharding.dims[d];
     to.open = from.open();
     to.priority = from.priority();
     for (const tessera::AxisRef& ref : from.axes())
@@ -167,7 +165,7 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
       return r;
     }
   }
-  r.sharding.dims.resize(base::Size(rank));
+  r.sharding.dims.resize(rank);
   r.sharding.kind = spec.reduction();
   if ((r.problem = LookupSet(mesh, spec.unreduced_axes(), r.sharding.unreduced)) ||
       (r.problem = LookupSet(mesh, spec.reduced_axes(), r.sharding.reduced)) ||

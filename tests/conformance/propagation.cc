@@ -12,9 +12,9 @@
 namespace tessera::conformance {
 namespace {
 
+using propagation::ValueId;
 using propagation::engine::AtBorder;
 using propagation::engine::Closed;
-using propagation::engine::ValueId;
 using sharding::TensorSharding;
 
 // What is expected against what came, case by case.
@@ -32,9 +32,7 @@ class Comparison {
   }
 
  private:
-  const base::Shape& shape(ValueId v) const {
-    return result_.graph.values[static_cast<size_t>(v)].shape;
-  }
+  const base::Shape& shape(ValueId v) const { return result_.graph.values[v].shape; }
 
   // A value without a sharding is open everywhere.
   TensorSharding Open(const TensorSharding* s, ValueId v) const {
@@ -149,7 +147,7 @@ class Comparison {
 
   // What an operand of shard_map is outside: the manual axes of its spec, then the argument's.
   TensorSharding Outside(const CaseGraph::Inward& in) const {
-    TensorSharding s = *built_.graph.edges[static_cast<size_t>(in.edge)].outer;
+    TensorSharding s = *built_.graph.edges[in.edge].outer;
     TensorSharding inside = Open(result_.sharding(in.argument), in.argument);
     for (size_t d = 0; d < s.dims.size(); ++d)
       for (sharding::AxisPart a : inside.dims[d].axes) s.dims[d].axes.push_back(a);

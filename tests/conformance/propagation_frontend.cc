@@ -12,8 +12,9 @@
 namespace tessera::conformance {
 namespace {
 
-using propagation::engine::OpId;
-using propagation::engine::ValueId;
+using propagation::OpId;
+using propagation::RegionId;
+using propagation::ValueId;
 using sharding::TensorSharding;
 
 std::string TypeOf(const Json& argument) {
@@ -22,7 +23,7 @@ std::string TypeOf(const Json& argument) {
 }
 
 // The ids of the values of the outermost function.
-using Ids = std::map<std::string, ValueId>;
+using Ids = std::map<std::string, ir::ValueId>;
 
 Program Traced(const Case& c, Ids& ids) {
   std::vector<Array> arguments;
@@ -63,16 +64,18 @@ CaseGraph FrontendGraph(const Case& c) {
   MeshScope scope(abstract_mesh(c.mesh));
   CaseGraph out;
   out.mesh = current_mesh().def()->WithoutModes();
-  Program program = Traced(c, out.values);
+  Ids ids;
+  Program program = Traced(c, ids);
   compile::ProgramGraph built = compile::GraphOf(*program.program());
+  const auto& values = built.regions[RegionId::kOutermost].values;
+  for (const auto& [name, id] : ids) out.values[name] = values[id];
   out.graph = std::move(built.graph);
   auto parse = [&](const Json& text) -> std::optional<TensorSharding> {
     if (!text.is_string()) return std::nullopt;
     return sharding::ParseSharding(text.get<std::string>(), out.mesh, Loc::Unknown());
   };
   auto give = [&](const std::string& name, const Json& text) {
-    if (auto s = parse(text))
-      out.graph.values[static_cast<size_t>(out.values.at(name))].sharding = s;
+    if (auto s = parse(text)) out.graph.values[out.values.at(name)].sharding = s;
   };
   for (const auto& [name, argument] : c.args.items()) {
     out.args.push_back(name);
@@ -84,23 +87,23 @@ CaseGraph FrontendGraph(const Case& c) {
   }
   Json returns = c.json.value("return_shardings", Json::array());
   for (size_t i = 0; i < returns.size(); ++i) out.graph.returns[i] = parse(returns[i]);
-  for (ir::ValueId v : program.program()->outputs) out.returned.push_back(v);
+  for (ir::ValueId v : program.program()->outputs) out.returned.push_back(values[v]);
   for (const Instruction& instruction : c.body) {
     if (instruction.op != "shard_map") continue;
     for (const std::string& argument : instruction.functions.at(0).args) {
       const ValueId v = out.values.at(argument);
-      for (size_t k = 0; k < built.ops.size(); ++k)
-        if (built.ops[k].edge_of && built.ops[k].edge_of->results[0] == v)
-          out.shard_maps[instruction.out.at(0)].push_back({out.graph.ops[k].edge, v});
+      for (OpId id : built.ops.ids())
+        if (built.ops[id].edge_of && values[built.ops[id].edge_of->results[0]] == v)
+          out.shard_maps[instruction.out.at(0)].push_back({out.graph.ops[id].edge, v});
     }
   }
-  for (size_t k = 0; k < built.ops.size(); ++k) {
-    auto& user = out.users[static_cast<OpId>(k)];
-    if (out.graph.ops[k].is_return) user = "return";
-    if (!built.ops[k].instruction || out.graph.ops[k].region > 0) continue;
+  for (OpId id : built.ops.ids()) {
+    auto& user = out.users[id];
+    if (out.graph.ops[id].is_return) user = "return";
+    const ir::Instruction* made = built.ops[id].instruction;
+    if (!made || out.graph.ops[id].region != RegionId::kOutermost) continue;
     for (const Instruction& instruction : c.body)
-      if (out.values.at(instruction.out.at(0)) == built.ops[k].instruction->results[0])
-        user = instruction.out[0];
+      if (ids.at(instruction.out.at(0)) == made->results[0]) user = instruction.out[0];
   }
   return out;
 }

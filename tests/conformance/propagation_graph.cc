@@ -9,11 +9,12 @@
 namespace tessera::conformance {
 namespace {
 
+using propagation::OpId;
+using propagation::RegionId;
+using propagation::ValueId;
 using propagation::engine::Edge;
 using propagation::engine::Op;
 using propagation::engine::OperandUse;
-using propagation::engine::OpId;
-using propagation::engine::ValueId;
 using sharding::AxisList;
 using sharding::TensorSharding;
 
@@ -29,12 +30,12 @@ class Builder {
     for (const auto& [name, arg] : case_.json.at("args").items()) {
       bool plain = arg.is_string();
       ValueId v = AddValue(ParseTensor((plain ? arg : arg.at("type")).get<std::string>()));
-      if (!plain) graph().values[Index(v)].sharding = Sharding(arg.value("sharding", Json()));
+      if (!plain) graph().values[v].sharding = Sharding(arg.value("sharding", Json()));
       out_.values[name] = v;
       out_.args.push_back(name);
     }
-    Body(case_.json.at("body"), 0);
-    Op end = Plain(Operands(case_.json.at("return")), 0);
+    Body(case_.json.at("body"), RegionId::kOutermost);
+    Op end = Plain(Operands(case_.json.at("return")), RegionId::kOutermost);
     end.is_return = true;
     out_.returned.assign(end.operands.begin(), end.operands.end());
     Json given = case_.json.value("return_shardings", Json::array());
@@ -46,7 +47,6 @@ class Builder {
 
  private:
   propagation::engine::FlatGraph& graph() { return out_.graph; }
-  static size_t Index(int32_t id) { return static_cast<size_t>(id); }
 
   std::optional<TensorSharding> Sharding(const Json& text) const {
     if (!text.is_string()) return std::nullopt;
@@ -55,8 +55,7 @@ class Builder {
 
   ValueId AddValue(const Tensor& tensor) {
     ValueId v = graph().AddValue(tensor.shape);
-    tensors_.resize(Index(v) + 1);
-    tensors_[Index(v)] = tensor;
+    tensors_.Add(tensor);
     return v;
   }
 
@@ -70,7 +69,7 @@ class Builder {
     for (size_t i = 0; i < names.size(); ++i) {
       results.push_back(AddValue(tensors[i]));
       out_.values[names[i].get<std::string>()] = results.back();
-      if (i < stated.size()) graph().values[Index(results[i])].sharding = Sharding(stated[i]);
+      if (i < stated.size()) graph().values[results[i]].sharding = Sharding(stated[i]);
     }
     return results;
   }
@@ -83,12 +82,12 @@ class Builder {
 
   std::vector<Tensor> TensorsOf(const std::vector<ValueId>& values) const {
     std::vector<Tensor> tensors;
-    for (ValueId v : values) tensors.push_back(tensors_[Index(v)]);
+    for (ValueId v : values) tensors.push_back(tensors_[v]);
     return tensors;
   }
 
   // An op that only uses its operands.
-  static Op Plain(const std::vector<ValueId>& operands, int32_t region) {
+  static Op Plain(const std::vector<ValueId>& operands, RegionId region) {
     Op op;
     op.kind = Op::kNone;
     op.operands.assign(operands.begin(), operands.end());
@@ -102,24 +101,21 @@ class Builder {
     return id;
   }
 
-  OpId AddRegionOp(const Json& instruction, const std::vector<ValueId>& operands, int32_t region) {
+  OpId AddRegionOp(const Json& instruction, const std::vector<ValueId>& operands, RegionId region) {
     return Add(Plain(operands, region), instruction);
   }
 
-  int32_t AddRegion(OpId op, int32_t parent) {
-    graph().regions.push_back({op, parent});
-    return static_cast<int32_t>(graph().regions.size()) - 1;
-  }
+  RegionId AddRegion(OpId op, RegionId parent) { return graph().regions.Add({op, parent}); }
 
   // The body of a function, and its end, which is returned.
-  OpId Function(const Json& fn, int32_t region) {
+  OpId Function(const Json& fn, RegionId region) {
     Body(fn.at("body"), region);
     return graph().Add(Plain(Operands(fn.at("return")), region));
   }
 
   // One edge per result: from what `sources` says for it, to it and `others`.
   template <class Sources, class Others>
-  void AddResultEdges(const std::vector<ValueId>& results, int32_t region, Sources sources,
+  void AddResultEdges(const std::vector<ValueId>& results, RegionId region, Sources sources,
                       Others others) {
     for (size_t i = 0; i < results.size(); ++i) {
       Edge edge;
@@ -131,23 +127,23 @@ class Builder {
   static std::vector<ValueId> NoOthers(size_t) { return {}; }
 
   std::vector<ValueId> Arguments(const Json& fn, const std::vector<Tensor>& tensors,
-                                 int32_t region) {
+                                 RegionId region) {
     std::vector<ValueId> arguments;
     for (size_t i = 0; i < tensors.size(); ++i) {
       arguments.push_back(AddValue(tensors[i]));
-      graph().values[Index(arguments[i])].region = region;
+      graph().values[arguments[i]].region = region;
       out_.values[fn.at("args").at(i).get<std::string>()] = arguments[i];
     }
     return arguments;
   }
 
   // The arguments of both functions and the results are one value of the loop.
-  void While(const Json& instruction, int32_t region) {
+  void While(const Json& instruction, RegionId region) {
     std::vector<ValueId> operands = Operands(instruction.at("in"));
     std::vector<Tensor> carried = TensorsOf(operands);
     OpId op = AddRegionOp(instruction, operands, region);
     const Json &condition = instruction.at("fns").at(0), &body = instruction["fns"].at(1);
-    int32_t first = AddRegion(op, region), second = AddRegion(op, region);
+    const RegionId first = AddRegion(op, region), second = AddRegion(op, region);
     std::vector<ValueId> condition_args = Arguments(condition, carried, first);
     Function(condition, first);
     std::vector<ValueId> body_args = Arguments(body, carried, second);
@@ -164,7 +160,7 @@ class Builder {
 
   // `cond` lists the true branch first, programs the false one. Branches see the operands
   // themselves.
-  void Branches(const Json& instruction, int32_t region) {
+  void Branches(const Json& instruction, RegionId region) {
     std::vector<ValueId> operands = Operands(instruction.at("in"));
     OpId op = AddRegionOp(instruction, {operands.at(0)}, region);
     std::vector<Json> branches = instruction.at("fns");
@@ -186,7 +182,7 @@ class Builder {
         NoOthers);
   }
 
-  void OptimizationBarrier(const Json& instruction, int32_t region) {
+  void OptimizationBarrier(const Json& instruction, RegionId region) {
     std::vector<ValueId> operands = Operands(instruction.at("in"));
     OpId op = AddRegionOp(instruction, operands, region);
     AddResultEdges(
@@ -197,10 +193,10 @@ class Builder {
         NoOthers);
   }
 
-  void NamedComputation(const Json& instruction, int32_t region) {
+  void NamedComputation(const Json& instruction, RegionId region) {
     std::vector<ValueId> operands = Operands(instruction.at("in"));
     OpId op = AddRegionOp(instruction, operands, region);
-    int32_t inner = AddRegion(op, region);
+    const RegionId inner = AddRegion(op, region);
     const Json& fn = instruction.at("fn");
     std::vector<ValueId> arguments = Arguments(fn, TensorsOf(operands), inner);
     AddResultEdges(
@@ -261,11 +257,11 @@ class Builder {
     return tensor;
   }
 
-  void ShardMap(const Json& instruction, int32_t region) {
+  void ShardMap(const Json& instruction, RegionId region) {
     const Json &attrs = instruction.at("attrs"), &fn = instruction.at("fn");
     std::vector<ValueId> operands = Operands(instruction.at("in"));
     OpId op = AddRegionOp(instruction, operands, region);
-    int32_t inner = AddRegion(op, region);
+    const RegionId inner = AddRegion(op, region);
     AxisList manual = ManualAxes(attrs.at("axis_names"));
     bool all_manual = attrs["axis_names"].size() == out_.mesh->axes().size();
     auto add_edges = [&](const std::vector<ValueId>& targets, OpId source,
@@ -278,7 +274,7 @@ class Builder {
         edge.inward = inward;
         if (inward)
           out_.shard_maps[instruction.at("out").at(0)].push_back(
-              {static_cast<int32_t>(graph().edges.size()), targets[i]});
+              {graph().edges.next_id(), targets[i]});
         graph().AddEdge(std::move(edge), targets[i], inward ? inner : region);
       }
     };
@@ -299,10 +295,10 @@ class Builder {
     add_edges(Results(instruction, wholes), end, out, false);
   }
 
-  void Constraint(const Json& instruction, int32_t region) {
+  void Constraint(const Json& instruction, RegionId region) {
     std::vector<ValueId> operands = Operands(instruction.at("in"));
     std::vector<ValueId> results = Results(instruction, TensorsOf(operands));
-    graph().values[Index(results[0])].sharding =
+    graph().values[results[0]].sharding =
         Sharding(instruction.at("attrs").value("sharding", Json()));
     Op op = Plain(operands, region);
     op.kind = Op::kConstraint;
@@ -313,11 +309,11 @@ class Builder {
   // Groups are joined where they share a value, which keeps the order of the instructions.
   void Join(int64_t group, ValueId v) {
     auto [first, added] = groups_.try_emplace(group, v);
-    graph().groups.push_back({v});
-    if (!added) graph().groups.push_back({first->second, v});
+    graph().groups.Add({v});
+    if (!added) graph().groups.Add({first->second, v});
   }
 
-  void Instruction(const Json& instruction, int32_t region) {
+  void Instruction(const Json& instruction, RegionId region) {
     std::string name = instruction.at("op");
     Json attrs = instruction.value("attrs", Json::object());
     std::vector<ValueId> operands = Operands(instruction.at("in"));
@@ -325,7 +321,7 @@ class Builder {
     // Shardy saw select(p, b, a), and the order decides ties.
     if (name == "select_n" && operands.size() == 3) std::swap(operands[1], operands[2]);
     for (size_t i = 0; i < facts.unnamed_operands; ++i)
-      operands.push_back(UnnamedScalar(tensors_[Index(operands[0])].dtype, region));
+      operands.push_back(UnnamedScalar(tensors_[operands[0]].dtype, region));
     std::vector<ValueId> results = Results(instruction, facts.results);
     Op op = Plain(operands, region);
     op.results.assign(results.begin(), results.end());
@@ -340,7 +336,7 @@ class Builder {
 
   sharding::Shapes ShapesOf(const auto& values) {
     sharding::Shapes shapes;
-    for (ValueId v : values) shapes.push_back(&graph().values[Index(v)].shape);
+    for (ValueId v : values) shapes.push_back(&graph().values[v].shape);
     return shapes;
   }
 
@@ -362,7 +358,7 @@ class Builder {
     op.rule = graph().AddRule(std::move(map));
   }
 
-  ValueId UnnamedScalar(DType dtype, int32_t region) {
+  ValueId UnnamedScalar(DType dtype, RegionId region) {
     Op op = Plain({}, region);
     op.constant = true;
     op.results = {AddValue({{}, dtype})};
@@ -371,7 +367,7 @@ class Builder {
     return v;
   }
 
-  void Body(const Json& body, int32_t region) {
+  void Body(const Json& body, RegionId region) {
     for (const Json& instruction : body) {
       const std::string& op = instruction.at("op").get_ref<const std::string&>();
       if (op == "while_loop")
@@ -396,7 +392,7 @@ class Builder {
   const Case& case_;
   Rules rules_;
   CaseGraph out_;
-  std::vector<Tensor> tensors_;        // per value
+  base::IdVector<ValueId, Tensor> tensors_;
   std::map<int64_t, ValueId> groups_;  // a member of each
 };
 

@@ -21,20 +21,19 @@ struct RuleOfInstruction {
 struct CaseGraph {
   propagation::engine::FlatGraph graph;
   const sharding::MeshDef* mesh = nullptr;
-  std::map<std::string, propagation::engine::ValueId> values;
+  std::map<std::string, propagation::ValueId> values;
   std::vector<std::string> args;
-  std::vector<propagation::engine::ValueId> returned;
-  std::map<propagation::engine::OpId, std::string>
-      users;  // the name of an op's first result; "return"
+  std::vector<propagation::ValueId> returned;
+  std::map<propagation::OpId, std::string> users;  // the name of an op's first result; "return"
   // By the name of a call's result: what the function returns. At the end Shardy gives the call the
   // sharding of that, of which the open dims may be others.
-  std::map<std::string, propagation::engine::ValueId> callee_results;
+  std::map<std::string, propagation::ValueId> callee_results;
   std::vector<RuleOfInstruction> rules;
   // By the name of a shard_map: the ids of its operands' edges in FlatGraph::edges, and their
   // owners.
   struct Inward {
-    int32_t edge;
-    propagation::engine::ValueId argument;
+    propagation::engine::EdgeId edge;
+    propagation::ValueId argument;
   };
   std::map<std::string, std::vector<Inward>> shard_maps;
 };

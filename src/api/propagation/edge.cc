@@ -1,10 +1,10 @@
 // Regions of the public graph, and the edges across their borders.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "api/propagation/graph.h"
-#include "base/at.h"
 #include "base/error.h"
 #include "propagation/refuse.h"
 
@@ -16,14 +16,13 @@ using engine::AxisPart;
 using engine::TensorSharding;
 
 engine::OperandUse CheckedUse(const Graph::Impl& impl, Use use, const std::string& where) {
-  const std::vector<engine::Op>& ops = impl.graph.ops;
-  bool known = Number(use.op) >= 0 && Number(use.op) < static_cast<int32_t>(ops.size()) &&
-               use.operand >= 0 &&
-               use.operand < static_cast<int>(base::At(ops, use.op).operands.size());
+  const auto& ops = impl.graph.ops;
+  bool known = ops.Has(use.op) && use.operand >= 0 &&
+               use.operand < static_cast<int>(ops[use.op].operands.size());
   if (!known)
     Refuse("edge", 14, where,
            fmt::format("there is no operand {} of op {}", use.operand, Number(use.op)));
-  return {Number(use.op), use.operand};
+  return {use.op, use.operand};
 }
 
 // Checks that the manual axes come first in each dim, and that the inner size times the number of
@@ -58,23 +57,21 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::S
 
 // Sets the direction in which an edge crosses the border of a manual region, and the axes that
 // the region hides.
-void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
+void SetBorder(const Graph::Impl& impl, engine::Edge& edge, ValueId owner,
                const std::string& where) {
   const engine::FlatGraph& graph = impl.graph;
-  const engine::Op& source = base::At(graph.ops, edge.sources[0].op);
-  int32_t from = source.region, to = base::At(graph.values, owner).region;
-  edge.inward = base::At(graph.regions, to).parent == from;
-  bool outward = base::At(graph.regions, from).parent == to;
+  const engine::Op& source = graph.ops[edge.sources[0].op];
+  const RegionId from = source.region, to = graph.values[owner].region;
+  edge.inward = graph.regions[to].parent == from;
+  bool outward = graph.regions[from].parent == to;
   if (edge.sources.size() != 1 || edge.inward == outward)
     Refuse("edge", 30, where,
            "only an edge with one source, between a region and the one around it, has an outer "
            "sharding");
-  size_t inner = base::Size(edge.inward ? to : from), around = base::Size(edge.inward ? from : to);
+  const RegionId inner = edge.inward ? to : from, around = edge.inward ? from : to;
   edge.manual = Difference(impl.manual[inner], impl.manual[around]);
-  const base::Shape &source_shape =
-                        base::At(graph.values, base::At(source.operands, edge.sources[0].index))
-                            .shape,
-                    &owner_shape = base::At(graph.values, owner).shape;
+  const base::Shape &source_shape = graph.values[source.operands[edge.sources[0].index]].shape,
+                    &owner_shape = graph.values[owner].shape;
   CheckOuter(impl, edge, edge.inward ? owner_shape : source_shape,
              edge.inward ? source_shape : owner_shape, where);
   // Over manual axes that `outer` does not name, the value is replicated and stays so.
@@ -90,11 +87,10 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
 
 RegionId Graph::region(OpId op, std::vector<std::string> manual, Loc loc) {
   std::string where = base::Where(loc);
-  std::vector<engine::Op>& ops = impl_->graph.ops;
-  if (Number(op) < 0 || Number(op) >= static_cast<int32_t>(ops.size()))
-    Refuse("region", 14, where, fmt::format("there is no op {}", Number(op)));
-  int32_t parent = base::At(ops, op).region;
-  AxisList axes = base::At(impl_->manual, parent);
+  const auto& ops = impl_->graph.ops;
+  if (!ops.Has(op)) Refuse("region", 14, where, fmt::format("there is no op {}", Number(op)));
+  const RegionId parent = ops[op].region;
+  AxisList axes = impl_->manual[parent];
   for (const std::string& name : manual) {
     int axis = impl_->mesh->Find(name);
     if (axis < 0) Refuse("region", 25, where, fmt::format("unknown axis name: \"{}\"", name));
@@ -104,9 +100,8 @@ RegionId Graph::region(OpId op, std::vector<std::string> manual, Loc loc) {
     if (a.size > 1) axes.push_back(a);
   }
   SortAndMerge(axes);
-  impl_->manual.push_back(std::move(axes));
-  impl_->graph.regions.push_back({Number(op), parent});
-  return RegionId{static_cast<int32_t>(impl_->graph.regions.size()) - 1};
+  impl_->manual.Add(std::move(axes));
+  return impl_->graph.regions.Add({op, parent});
 }
 
 void Graph::edge(EdgeOptions options, Loc loc) {
@@ -118,7 +113,7 @@ void Graph::edge(EdgeOptions options, Loc loc) {
   if (!options.outer.empty()) {
     edge.outer = ShardingOf(*impl_, options.outer, where);
     if (edge.sources.empty()) Refuse("edge", 11, where, "the edge has no source");
-    SetBorder(*impl_, edge, Number(options.owner), where);
+    SetBorder(*impl_, edge, options.owner, where);
   }
   // The edges of a loop define its results, so that they share a sharding with the other targets.
   // The loop's op then defines none of them.
@@ -126,17 +121,16 @@ void Graph::edge(EdgeOptions options, Loc loc) {
   targets.push_back(options.owner);
   for (engine::Op& op : impl_->graph.ops) {
     if (op.kind != engine::Op::kNone) continue;
-    auto taken = [&](int32_t v) { return std::count(targets.begin(), targets.end(), ValueId{v}); };
+    auto taken = [&](ValueId v) { return absl::c_linear_search(targets, v); };
     op.results.erase(std::remove_if(op.results.begin(), op.results.end(), taken), op.results.end());
   }
   for (ValueId v : targets)
-    if (v != options.owner) edge.other_targets.push_back(Number(v));
-  int32_t region = base::At(impl_->graph.values, options.owner).region;
-  impl_->graph.AddEdge(std::move(edge), Number(options.owner), region);
-  impl_->ops.push_back(
-      {"the data-flow edge to " + base::At(impl_->values, Number(options.owner)).name,
-       std::move(options.where)});
-  impl_->priorities.push_back(-1);
+    if (v != options.owner) edge.other_targets.push_back(v);
+  const RegionId region = impl_->graph.values[options.owner].region;
+  impl_->graph.AddEdge(std::move(edge), options.owner, region);
+  impl_->ops.Add(
+      {"the data-flow edge to " + impl_->values[options.owner].name, std::move(options.where)});
+  impl_->priorities.Add(-1);
 }
 
 }  // namespace tessera::propagation

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "propagation/refuse.h"
 #include "sharding/einsum_rule.h"
@@ -74,7 +73,7 @@ engine::RuleId RuleOf(Graph::Impl& impl, const OpOptions& op, const std::string&
   auto list = [&](const std::vector<ValueId>& values, sharding::Shapes& shapes) {
     key += "|";
     for (ValueId v : values) {
-      shapes.push_back(&base::At(impl.graph.values, v).shape);
+      shapes.push_back(&impl.graph.values[v].shape);
       for (int64_t n : *shapes.back()) key += std::to_string(n) + ",";
       key += ";";
     }
@@ -106,14 +105,14 @@ engine::Op EngineOp(Graph::Impl& impl, const OpOptions& options, const std::stri
   op.kind = options.constraint ? engine::Op::kConstraint
             : options.barrier  ? engine::Op::kBarrier
                                : engine::Op::kNone;
-  for (ValueId v : options.operands) op.operands.push_back(Number(v));
-  for (ValueId v : options.results) op.results.push_back(Number(v));
+  op.operands.assign(options.operands.begin(), options.operands.end());
+  op.results.assign(options.results.begin(), options.results.end());
   op.elementwise = options.elementwise;
   op.constant = options.constant;
   op.foldable = options.foldable;
   op.expands = options.expands;
   op.barrier = options.crosses;
-  op.region = Number(options.region);
+  op.region = options.region;
   bool crossed = !options.rule.empty() || options.elementwise;
   if (op.kind == engine::Op::kNone && crossed) {
     op.kind = engine::Op::kRule;
@@ -127,7 +126,7 @@ void CheckManual(const Graph::Impl& impl, const TensorSharding& s, RegionId regi
                  const std::string& where) {
   auto check = [&](const sharding::AxisList& axes) {
     for (sharding::AxisPart a : axes)
-      for (sharding::AxisPart b : base::At(impl.manual, region))
+      for (sharding::AxisPart b : impl.manual[region])
         if (a.axis == b.axis)
           Refuse("value", 27, where,
                  fmt::format("{} is manual in its region", AxisText(*impl.mesh, b)));
@@ -146,7 +145,7 @@ std::string WhereOf(const std::string& given, Loc loc) {
 void CheckValues(const Graph::Impl& impl, const char* op, const std::vector<ValueId>& values,
                  const std::string& where) {
   for (ValueId v : values)
-    if (Number(v) < 0 || Number(v) >= static_cast<int32_t>(impl.graph.values.size()))
+    if (!impl.graph.values.Has(v))
       Refuse(op, 1, where,
              fmt::format("there is no value {}; the graph has {}", Number(v),
                          impl.graph.values.size()));
@@ -154,7 +153,7 @@ void CheckValues(const Graph::Impl& impl, const char* op, const std::vector<Valu
 
 void CheckRegion(const Graph::Impl& impl, const char* op, RegionId region,
                  const std::string& where) {
-  if (Number(region) < 0 || Number(region) >= static_cast<int32_t>(impl.graph.regions.size()))
+  if (!impl.graph.regions.Has(region))
     Refuse(op, 5, where, fmt::format("there is no region {}", Number(region)));
 }
 
@@ -187,11 +186,11 @@ ValueId Graph::value(ValueOptions options, Loc loc) {
                        options.shape.size()));
   CheckRegion(*impl_, "value", options.region, where);
   if (given) CheckManual(*impl_, *given, options.region, where);
-  int32_t id =
-      impl_->graph.AddValue(std::move(options.shape), std::move(given), Number(options.region));
-  if (options.name.empty()) options.name = fmt::format("value {}", id);
-  impl_->values.push_back({std::move(options.name), std::move(options.where)});
-  return ValueId{id};
+  const ValueId id =
+      impl_->graph.AddValue(std::move(options.shape), std::move(given), options.region);
+  if (options.name.empty()) options.name = fmt::format("value {}", Number(id));
+  impl_->values.Add({std::move(options.name), std::move(options.where)});
+  return id;
 }
 
 OpId Graph::op(OpOptions options, Loc loc) {
@@ -201,26 +200,24 @@ OpId Graph::op(OpOptions options, Loc loc) {
   CheckValues(*impl_, options.name.c_str(), options.results, where);
   CheckRegion(*impl_, options.name.c_str(), options.region, where);
   CheckKind(options, where);
-  int32_t id = impl_->graph.Add(EngineOp(*impl_, options, where));
-  impl_->ops.push_back({std::move(options.name), std::move(options.where)});
-  impl_->priorities.push_back(options.priority);
-  return OpId{id};
+  const OpId id = impl_->graph.Add(EngineOp(*impl_, options, where));
+  impl_->ops.Add({std::move(options.name), std::move(options.where)});
+  impl_->priorities.Add(options.priority);
+  return id;
 }
 
 void Graph::group(std::vector<ValueId> values, Loc loc) {
   std::string where = base::Where(loc);
   CheckValues(*impl_, "group", values, where);
-  std::vector<int32_t> group;
   for (ValueId v : values) {
-    const std::vector<int64_t>&first = base::At(impl_->graph.values, values[0]).shape,
-          &shape = base::At(impl_->graph.values, v).shape;
+    const std::vector<int64_t>&first = impl_->graph.values[values[0]].shape,
+          &shape = impl_->graph.values[v].shape;
     if (shape != first)
       Refuse("group", 15, where,
              fmt::format("its members must have the same shape, unlike {} and {}",
-                         base::At(impl_->values, values[0]).name, base::At(impl_->values, v).name));
-    group.push_back(Number(v));
+                         impl_->values[values[0]].name, impl_->values[v].name));
   }
-  impl_->graph.groups.push_back(std::move(group));
+  impl_->graph.groups.Add(std::move(values));
 }
 
 OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardings, Loc loc) {
@@ -237,20 +234,20 @@ OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardi
   end.is_return = true;
   std::vector<MaybeSharding> given(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    end.operands.push_back(Number(values[i]));
+    end.operands.push_back(values[i]);
     if (shardings[i].empty()) continue;
     given[i] = ShardingOf(*impl_, shardings[i], where);
-    size_t rank = base::At(impl_->graph.values, values[i]).shape.size();
+    size_t rank = impl_->graph.values[values[i]].shape.size();
     if (given[i]->dims.size() != rank)
       Refuse("returns", 2, where,
              fmt::format("the sharding has rank {}, but the value has rank {}",
                          given[i]->dims.size(), rank));
   }
   impl_->graph.returns = std::move(given);
-  int32_t id = impl_->graph.Add(std::move(end));
-  impl_->ops.push_back({"return", {}});
-  impl_->priorities.push_back(-1);
-  return OpId{id};
+  const OpId id = impl_->graph.Add(std::move(end));
+  impl_->ops.Add({"return", {}});
+  impl_->priorities.Add(-1);
+  return id;
 }
 
 }  // namespace tessera::propagation

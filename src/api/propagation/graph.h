@@ -6,6 +6,8 @@
 
 namespace tessera::propagation {
 
+using base::Number;
+
 struct Graph::Impl {
   explicit Impl(const sharding::MeshDef* def) : mesh(def) {}
 
@@ -14,18 +16,15 @@ struct Graph::Impl {
   };
   const sharding::MeshDef* mesh;  // without modes
   engine::FlatGraph graph;
-  // By region of the graph: the axes that are manual in it or in a region around it.
-  std::vector<engine::AxisList> manual = std::vector<engine::AxisList>(1);
-  std::vector<NameAndPlace> values, ops;  // edges are ops as well
-  std::vector<int> priorities;            // by op; -1: none
+  // The axes that are manual in a region or in one around it.
+  base::IdVector<RegionId, engine::AxisList> manual{{}};
+  base::IdVector<ValueId, NameAndPlace> values;
+  base::IdVector<OpId, NameAndPlace> ops;  // edges are ops as well
+  base::IdVector<OpId, int> priorities;    // -1: none
   // Texts that were read before: graphs repeat few texts many times.
   absl::flat_hash_map<std::string, engine::TensorSharding> shardings;
   absl::flat_hash_map<std::string, engine::RuleId> rules;  // by text and shapes
 };
-
-inline int32_t Number(ValueId v) { return static_cast<int32_t>(v); }
-inline int32_t Number(OpId op) { return static_cast<int32_t>(op); }
-inline int32_t Number(RegionId region) { return static_cast<int32_t>(region); }
 
 // Refuse ids that the graph does not have.
 void CheckValues(const Graph::Impl& impl, const char* op, const std::vector<ValueId>& values,

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "api/propagation/graph.h"
-#include "base/at.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "propagation/border.h"
@@ -18,15 +17,16 @@
 namespace tessera::propagation {
 
 struct Result::Impl {
-  std::vector<Graph::Impl::NameAndPlace> values, ops;
+  base::IdVector<ValueId, Graph::Impl::NameAndPlace> values;
+  base::IdVector<OpId, Graph::Impl::NameAndPlace> ops;
   std::vector<std::string> rounds;
   const sharding::MeshDef* mesh;
   engine::EngineResult result;
   Border border;
   bool explain;
-  std::vector<bool> is_argument;  // by value
+  base::IdVector<ValueId, bool> is_argument;  // of the values of the caller
   std::vector<Copy> copies;
-  absl::flat_hash_map<int32_t, int32_t> original;  // by copy: the value that it copies
+  absl::flat_hash_map<ValueId, ValueId> original;  // by copy: the value that it copies
   // Made at the first explanation.
   mutable engine::Naming names;
   mutable std::optional<engine::Explainer> explainer;
@@ -34,6 +34,7 @@ struct Result::Impl {
 
 namespace {
 
+using base::IdRange;
 using engine::Round;
 using sharding::Factor;
 
@@ -42,8 +43,8 @@ using sharding::Factor;
 // a result that tries edits outlives the graph.
 std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriority>& given) {
   struct Known {
-    std::vector<Graph::Impl::NameAndPlace> ops;
-    std::vector<int> priorities;
+    base::IdVector<OpId, Graph::Impl::NameAndPlace> ops;
+    base::IdVector<OpId, int> priorities;
   };
   std::vector<Round> rounds = given.empty() ? engine::DefaultRounds() : std::vector<Round>();
   int last = from.priorities.empty()
@@ -54,9 +55,9 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
   for (const OpPriority& predicate : given)
     rounds.push_back([graph, predicate](const engine::Op& op, const Factor& f, bool single_use) {
       // An op that import added is an identity, and no op of the caller's.
-      if (op.origin < 0) return Direction::kBoth;
-      return predicate({OpId{op.origin}, base::At(graph->ops, op.origin).name, op.elementwise,
-                        op.expands, single_use, f.kind == sharding::FactorKind::kPass});
+      if (op.origin == engine::kNoOp) return Direction::kBoth;
+      return predicate({op.origin, graph->ops[op.origin].name, op.elementwise, op.expands,
+                        single_use, f.kind == sharding::FactorKind::kPass});
     });
   if (!given.empty())
     rounds.push_back([](const engine::Op&, const Factor&, bool) { return Direction::kBoth; });
@@ -64,23 +65,23 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
   auto none = [](const engine::Op&, const Factor&, bool) { return Direction::kNone; };
   while (static_cast<int>(rounds.size()) <= last) rounds.push_back(none);
   for (int k = 0; k < static_cast<int>(rounds.size()); ++k)
-    base::At(rounds, k) = [graph, k, otherwise = base::At(rounds, k)](
-                              const engine::Op& op, const Factor& f, bool single_use) {
-      int own = op.origin < 0 ? -1 : base::At(graph->priorities, op.origin);
+    rounds[k] = [graph, k, otherwise = rounds[k]](const engine::Op& op, const Factor& f,
+                                                  bool single_use) {
+      int own = op.origin == engine::kNoOp ? -1 : graph->priorities[op.origin];
       if (own < 0) return otherwise(op, f, single_use);
       return k >= own ? Direction::kBoth : Direction::kNone;
     };
   return rounds;
 }
 
-engine::Naming NamesOf(const std::vector<Graph::Impl::NameAndPlace>& values,
-                       const std::vector<Graph::Impl::NameAndPlace>& ops) {
-  return {.value = [&](int32_t v) { return base::At(values, v).name; },
-          .op = [&](int32_t i) { return base::At(ops, i).name; },
-          .where = [&](int32_t i) { return base::At(ops, i).where; },
+engine::Naming NamesOf(const base::IdVector<ValueId, Graph::Impl::NameAndPlace>& values,
+                       const base::IdVector<OpId, Graph::Impl::NameAndPlace>& ops) {
+  return {.value = [&](ValueId v) { return values[v].name; },
+          .op = [&](OpId i) { return ops[i].name; },
+          .where = [&](OpId i) { return ops[i].where; },
           .given =
-              [&](int32_t v, const std::string&) {
-                const Graph::Impl::NameAndPlace& value = base::At(values, v);
+              [&](ValueId v, const std::string&) {
+                const Graph::Impl::NameAndPlace& value = values[v];
                 return fmt::format("the declared sharding of {}{}{}", value.name,
                                    value.where.empty() ? "" : " at ", value.where);
               }};
@@ -89,10 +90,9 @@ engine::Naming NamesOf(const std::vector<Graph::Impl::NameAndPlace>& values,
 void FindBorder(Result::Impl& impl, const engine::FlatGraph& graph) {
   impl.is_argument.assign(graph.values.size(), true);
   for (const engine::Op& op : graph.ops) {
-    for (int32_t v : op.results) base::At(impl.is_argument, v) = false;
+    for (ValueId v : op.results) impl.is_argument[v] = false;
     if (op.kind == engine::Op::kEdge)
-      for (int32_t v : base::At(graph.edges, op.edge).other_targets)
-        base::At(impl.is_argument, v) = false;
+      for (ValueId v : graph.edges[op.edge].other_targets) impl.is_argument[v] = false;
   }
 }
 
@@ -100,16 +100,14 @@ void FindBorder(Result::Impl& impl, const engine::FlatGraph& graph) {
 void NameNewValues(Result::Impl& impl) {
   for (const engine::EngineResult::ConstantCopy& c : impl.result.copies) {
     if (c.copy != c.original) impl.original[c.copy] = c.original;
-    impl.copies.push_back(
-        {ValueId{c.original}, {OpId{c.user}, c.operand}, ValueId{c.copy}, ValueId{c.made}});
+    impl.copies.push_back({c.original, {c.user, c.operand}, c.copy, c.made});
   }
-  const size_t given = impl.values.size();
-  for (size_t v = given; v < impl.result.graph.values.size(); ++v) {
-    auto original = impl.original.find(static_cast<int32_t>(v));
+  for (ValueId v : IdRange(impl.values.next_id(), impl.result.graph.values.next_id())) {
+    auto original = impl.original.find(v);
     std::string name = original == impl.original.end()
                            ? "a value made by an import step"
-                           : "a copy of " + base::At(impl.values, original->second).name;
-    impl.values.push_back({std::move(name), {}});
+                           : "a copy of " + impl.values[original->second].name;
+    impl.values.Add({std::move(name), {}});
   }
 }
 
@@ -123,20 +121,18 @@ std::string Text(const Result::Impl& impl, const engine::TensorSharding* s,
 }
 
 void CheckValue(const Result::Impl& impl, const char* op, ValueId v, Loc loc) {
-  if (static_cast<int32_t>(v) < 0 || static_cast<size_t>(v) >= impl.result.graph.values.size())
+  const auto& values = impl.result.graph.values;
+  if (!values.Has(v))
     Refuse(op, 1, base::Where(loc),
-           fmt::format("there is no value {}; the graph has {}", static_cast<int32_t>(v),
-                       impl.result.graph.values.size()));
+           fmt::format("there is no value {}; the graph has {}", Number(v), values.size()));
 }
 
 }  // namespace
 
-std::string Result::sharding(ValueId value, Loc loc) const {
-  CheckValue(*impl_, "sharding", value, loc);
-  auto v = static_cast<size_t>(value);
-  bool argument = v < impl_->is_argument.size() && impl_->is_argument[v];
-  return Text(*impl_, impl_->result.sharding(static_cast<int32_t>(value)),
-              impl_->result.graph.values[v].shape, argument);
+std::string Result::sharding(ValueId v, Loc loc) const {
+  CheckValue(*impl_, "sharding", v, loc);
+  const bool is_argument = impl_->is_argument.Has(v) && impl_->is_argument[v];
+  return Text(*impl_, impl_->result.sharding(v), impl_->result.graph.values[v].shape, is_argument);
 }
 
 std::string Result::returned(int k, Loc loc) const {
@@ -146,10 +142,10 @@ std::string Result::returned(int k, Loc loc) const {
            fmt::format("there is no result {}; the graph returns {}", k, returns.size()));
   for (const engine::Op& op : impl_->result.graph.ops) {
     if (!op.is_return) continue;
-    int32_t v = base::At(op.operands, k);
-    const auto& came = base::At(returns, k);
+    const ValueId v = op.operands[k];
+    const auto& came = returns[k];
     return Text(*impl_, came ? &*came : impl_->result.sharding(v),
-                base::At(impl_->result.graph.values, v).shape, true);
+                impl_->result.graph.values[v].shape, true);
   }
   return {};
 }
@@ -171,7 +167,7 @@ std::string Result::explain(ValueId value, Loc loc) const {
     impl_->names.rounds = impl_->rounds;
     impl_->explainer.emplace(impl_->result, impl_->names);
   }
-  return impl_->explainer->Of(static_cast<int32_t>(value));
+  return impl_->explainer->Explain(value);
 }
 
 const std::vector<Copy>& Result::copies() const { return impl_->copies; }

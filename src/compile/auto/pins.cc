@@ -1,7 +1,6 @@
 // Reads a dump of shardings back as the shardings of a graph's values.
 #include "compile/auto/pins.h"
 
-#include "base/at.h"
 #include "base/error.h"
 #include "compile/auto/value_names.h"
 #include "sharding/text.h"
@@ -27,7 +26,7 @@ bool IsDump(std::string_view text) {
 }
 
 void Pin(const std::string& dump, ProgramGraph& built) {
-  const ir::Program& program = *built.regions[0].program;
+  const ir::Program& program = *built.regions[propagation::RegionId::kOutermost].program;
   if (program.instructions.size() <= 1) return;
   ValueNames names(built);
   size_t begin = 0;
@@ -40,7 +39,7 @@ void Pin(const std::string& dump, ProgramGraph& built) {
     const sharding::MeshDef* mesh = e.type->mesh();
     if (!mesh) mesh = program.mesh;
     if (mesh)
-      base::At(built.graph.values, e.id).sharding = sharding::ParseSharding(
+      built.graph.values[e.id].sharding = sharding::ParseSharding(
           line.substr(cut + kDumpSeparator.size()), mesh->WithoutModes(), Loc::Unknown());
     begin = end + 1;
   }

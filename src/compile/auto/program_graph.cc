@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ops/ops.h"
@@ -13,19 +12,22 @@ namespace tessera::compile {
 namespace {
 
 using propagation::Direction;
+using propagation::OpId;
+using propagation::RegionId;
+using propagation::ValueId;
 using propagation::engine::Edge;
 using propagation::engine::FlatGraph;
+using propagation::engine::kNoValue;
 using propagation::engine::MaybeSharding;
 using propagation::engine::Op;
-using propagation::engine::OpId;
-using propagation::engine::ValueId;
+using propagation::engine::RuleId;
 using sharding::TensorSharding;
 
 // The axes of one mode, but for those of size 1.
 sharding::AxisList AxesIn(const sharding::MeshDef& mesh, AxisMode mode) {
   sharding::AxisList axes;
   for (int a = 0; a < mesh.rank(); ++a)
-    if (base::At(mesh.axes(), a).mode == mode && mesh.axis_size(a) > 1)
+    if (mesh.axes()[a].mode == mode && mesh.axis_size(a) > 1)
       axes.push_back(sharding::WholeAxis(mesh, a));
   return axes;
 }
@@ -71,60 +73,57 @@ TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type) {
 class GraphBuilder {
  public:
   ProgramGraph Run(const ir::Program& program) {
-    int32_t region = Enter(program, {});
+    const RegionId region = Enter(program, {});
     Body(program, region);
     OpId end = End(program, region);
-    base::At(graph().ops, end).is_return = true;
+    graph().ops[end].is_return = true;
     for (ir::ValueId v : program.outputs) {
       graph().returns.push_back(GivenByType(program.type(v)));
-      out_.results.push_back(base::At(graph().values, Value(region, v)).sharding);
+      out_.results.push_back(graph().values[Value(region, v)].sharding);
     }
     return std::move(out_);
   }
 
  private:
   FlatGraph& graph() { return out_.graph; }
-  ValueId Value(int32_t region, ir::ValueId v) const {
-    return base::At(base::At(out_.regions, region).values, v);
-  }
+  ValueId Value(RegionId region, ir::ValueId v) const { return out_.regions[region].values[v]; }
 
   // `inputs`: what its inputs are on the outside, if they are no values of their own.
-  int32_t Enter(const ir::Program& program, ProgramGraph::RegionInfo info,
-                absl::Span<const ValueId> inputs = {}) {
-    auto region = static_cast<int32_t>(out_.regions.size());
-    if (region > 0) {
-      graph().regions.push_back({info.op, info.parent});
-      base::At(out_.regions, info.parent).inner.push_back(region);
+  RegionId Enter(const ir::Program& program, ProgramGraph::RegionInfo info,
+                 absl::Span<const ValueId> inputs = {}) {
+    const RegionId region = out_.regions.next_id();
+    if (region != RegionId::kOutermost) {
+      graph().regions.Add({info.op, info.parent});
+      out_.regions[info.parent].inner.push_back(region);
     }
     info.program = &program;
-    info.values.assign(program.values.size(), -1);
-    for (size_t k = 0; k < inputs.size(); ++k) base::At(info.values, program.inputs[k]) = inputs[k];
-    for (size_t v = 0; v < program.values.size(); ++v) {
-      if (info.values[v] >= 0) continue;
-      const ir::Type *type = program.values[v].type, *place = program.place(static_cast<int>(v));
+    info.values.assign(program.values.size(), kNoValue);
+    for (size_t k = 0; k < inputs.size(); ++k) info.values[program.inputs[k]] = inputs[k];
+    for (ir::ValueId v : info.values.ids()) {
+      if (info.values[v] != kNoValue) continue;
+      const ir::Type *type = program.type(v), *place = program.place(v);
       MaybeSharding given = place ? GivenByPlace(place) : std::nullopt;
       info.values[v] = graph().AddValue(type->shape(), given ? given : GivenByType(type), region);
     }
-    out_.regions.push_back(std::move(info));
-    return region;
+    return out_.regions.Add(std::move(info));
   }
 
-  const ir::Type* TypeOf(int32_t region, ir::ValueId v) const {
-    return base::At(out_.regions, region).program->type(v);
+  const ir::Type* TypeOf(RegionId region, ir::ValueId v) const {
+    return out_.regions[region].program->type(v);
   }
 
   OpId Add(Op op, ProgramGraph::OpInfo info) {
     info.region = op.region;
-    out_.ops.push_back(info);
+    out_.ops.Add(info);
     return graph().Add(std::move(op));
   }
 
-  void Body(const ir::Program& program, int32_t region) {
+  void Body(const ir::Program& program, RegionId region) {
     for (const ir::Instruction& i : program.instructions)
       i.regions.empty() ? AddPlain(program, region, i) : AddRegions(region, i);
   }
 
-  OpId End(const ir::Program& program, int32_t region) {
+  OpId End(const ir::Program& program, RegionId region) {
     Op end;
     end.kind = Op::kNone;
     end.region = region;
@@ -132,7 +131,7 @@ class GraphBuilder {
     return Add(std::move(end), {.ends_region = true});
   }
 
-  Op Start(int32_t region, const ir::Instruction& i) const {
+  Op Start(RegionId region, const ir::Instruction& i) const {
     Op op;
     op.region = region;
     for (ir::ValueId v : i.operands) op.operands.push_back(Value(region, v));
@@ -142,25 +141,25 @@ class GraphBuilder {
   }
 
   // An edge from its operand to its result, both one value.
-  void AddAsOne(int32_t region, const ir::Instruction& i, Edge edge = {}) {
+  void AddAsOne(RegionId region, const ir::Instruction& i, Edge edge = {}) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
     ValueId result = op.results[0];
     op.results.clear();
     edge.sources = {{Add(std::move(op), {.instruction = &i}), 0}};
-    out_.ops.push_back({.edge_of = &i, .region = region});
+    out_.ops.Add({.edge_of = &i, .region = region});
     graph().AddEdge(std::move(edge), result, region);
   }
 
   // It takes its operands as they lie.
-  void AddUse(int32_t region, const ir::Instruction& i) {
+  void AddUse(RegionId region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
     Add(std::move(op), {.instruction = &i});
   }
 
   // The border of shard_map: one value on both sides, but for the Manual axes.
-  void AddBorder(const ir::Program& program, int32_t region, const ir::Instruction& i,
+  void AddBorder(const ir::Program& program, RegionId region, const ir::Instruction& i,
                  const ir::ManualViews& views) {
     const bool inward = i.op == &ops::kFullToShard;
     const ir::Type *operand = program.type(i.operands[0]), *result = program.type(i.results[0]);
@@ -184,7 +183,7 @@ class GraphBuilder {
   }
 
   // A collective: dims that it neither cuts nor grows are those of its operand.
-  void AddCollective(const ir::Program& program, int32_t region, const ir::Instruction& i) {
+  void AddCollective(const ir::Program& program, RegionId region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.constant = false;
     sharding::DimMap map;
@@ -205,7 +204,7 @@ class GraphBuilder {
     Add(std::move(op), {.instruction = &i});
   }
 
-  void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
+  void AddPlain(const ir::Program& program, RegionId region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
     if (def.travel == ir::Travel::kAsOne) return AddAsOne(region, i);
     if (std::holds_alternative<ir::AsHostCall>(*def.lowering)) return AddUse(region, i);
@@ -230,7 +229,7 @@ class GraphBuilder {
     op.first = traits.first;
     if (&def == &ops::kShardingConstraint) {
       op.kind = Op::kConstraint;
-      base::At(graph().values, op.results[0]).sharding =
+      graph().values[op.results[0]].sharding =
           Asked(ir::As<ir::ConstraintParams>(i.params.get()), results[0]);
     } else if (std::holds_alternative<ir::AsMove>(*def.lowering)) {
       op.elementwise = true;
@@ -245,7 +244,7 @@ class GraphBuilder {
   // them after. A branch uses the values of the outside themselves, as in Shardy: what is constant
   // there is copied into it. A loop does not, or it would make its constants anew in every step.
   // Where a predicate chooses, the branch for false comes first: the order settles ties.
-  void AddRegions(int32_t region, const ir::Instruction& i) {
+  void AddRegions(RegionId region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
     std::vector<ValueId> results(op.results.begin(), op.results.end()), captured;
@@ -255,7 +254,7 @@ class GraphBuilder {
       op.operands.resize(1);
     }
     OpId self = Add(std::move(op), {.instruction = &i});
-    std::vector<int32_t> inner;
+    std::vector<RegionId> inner;
     auto edges = std::get<ir::DataFlowEdges>(*i.op->dims)
                      .edges({i.params.get(), i.operands.size(), i.regions});
     for (const ir::RegionPtr& r : i.regions) {
@@ -267,13 +266,12 @@ class GraphBuilder {
     }
     // The ends come last in their regions, but edges name them: they are known by then.
     auto value = [&](const ir::FlowEnd& end) {
-      if (end.kind == ir::FlowEnd::kResult) return base::At(results, end.index);
-      int32_t r = base::At(inner, end.region);
-      return Value(r, base::At(base::At(i.regions, end.region)->inputs, end.index));
+      if (end.kind == ir::FlowEnd::kResult) return results[end.index];
+      return Value(inner[end.region], i.regions[end.region]->inputs[end.index]);
     };
     for (const ir::FlowEdge& edge : edges)
       if (edge.owner.kind == ir::FlowEnd::kRegionInput && !IsBranch(i))
-        AddEdge(edge, value, self, {}, base::At(inner, edge.owner.region));
+        AddEdge(edge, value, self, {}, inner[edge.owner.region]);
     const bool false_first = IsBranch(i) && TypeOf(region, i.operands[0])->dtype().is_bool();
     const std::vector<OpId> ends = AddBodies(i, inner, false_first);
     for (ir::FlowEdge& edge : edges) {
@@ -284,7 +282,7 @@ class GraphBuilder {
   }
 
   // Returns the ends of the regions.
-  std::vector<OpId> AddBodies(const ir::Instruction& i, const std::vector<int32_t>& inner,
+  std::vector<OpId> AddBodies(const ir::Instruction& i, const std::vector<RegionId>& inner,
                               bool last_first) {
     std::vector<OpId> ends(inner.size());
     for (size_t k = 0; k < inner.size(); ++k) {
@@ -297,26 +295,25 @@ class GraphBuilder {
 
   template <class ValueOf>
   void AddEdge(const ir::FlowEdge& edge, const ValueOf& value, OpId self,
-               const std::vector<OpId>& ends, int32_t region) {
+               const std::vector<OpId>& ends, RegionId region) {
     ValueId owner = value(edge.owner);
     Edge e;
     for (const ir::FlowEnd& source : edge.sources) {
-      OpId user = source.kind == ir::FlowEnd::kOperand ? self : base::At(ends, source.region);
+      OpId user = source.kind == ir::FlowEnd::kOperand ? self : ends[source.region];
       e.sources.push_back({user, source.index});
       bool result = edge.owner.kind == ir::FlowEnd::kResult;
       out_.borders.push_back(
           {e.sources.back(), owner, edge.stacked && !result, edge.stacked && result});
     }
-    propagation::engine::RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : -1;
+    const RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : RuleId::kNone;
     for (const ir::FlowEnd& target : edge.targets) e.other_targets.push_back(value(target));
-    out_.ops.push_back({.edge_of = base::At(out_.ops, self).instruction, .region = region});
+    out_.ops.Add({.edge_of = out_.ops[self].instruction, .region = region});
     graph().AddEdge(std::move(e), owner, region, rule);
   }
 
   // Between an array and its slices: all dims but the first are shared.
-  propagation::engine::RuleId SliceRule(propagation::engine::OperandUse source, ValueId owner) {
-    const Op& user = base::At(graph().ops, source.op);
-    const base::Shape &from = ShapeOf(base::At(user.operands, source.index)), &to = ShapeOf(owner);
+  RuleId SliceRule(propagation::engine::OperandUse source, ValueId owner) {
+    const base::Shape &from = ShapeOf(UsedValue(graph(), source)), &to = ShapeOf(owner);
     bool slices = to.size() < from.size();
     sharding::DimMap map;
     sharding::DimFactors slice, whole;
@@ -331,7 +328,7 @@ class GraphBuilder {
     map.results = {slices ? slice : whole};
     return graph().AddRule(std::move(map));
   }
-  const base::Shape& ShapeOf(ValueId v) { return base::At(graph().values, v).shape; }
+  const base::Shape& ShapeOf(ValueId v) { return graph().values[v].shape; }
 
   ProgramGraph out_;
 };

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "ir/program.h"
 #include "propagation/graph.h"
 
@@ -15,24 +16,25 @@ struct ProgramGraph {
     const ir::Instruction* instruction = nullptr;  // null: the end of a region, a data-flow edge
     bool ends_region = false;
     const ir::Instruction* edge_of = nullptr;  // of a data-flow edge: the loop or branch
-    int32_t region = 0;                        // that the instruction is in
+    propagation::RegionId region = {};         // that the instruction is in
   };
-  std::vector<OpInfo> ops;
+  base::IdVector<propagation::OpId, OpInfo> ops;
   // Per region of the graph; entry 0 is the program itself.
   struct RegionInfo {
     const ir::Program* program = nullptr;
     // Per value of the program. The inputs of a branch are the values of the outside themselves.
-    std::vector<propagation::engine::ValueId> values;
-    int32_t parent = -1;
-    int32_t number = 0;                 // among the regions of its op
-    propagation::engine::OpId op = -1;  // as it was built
-    std::vector<int32_t> inner = {};    // the regions of its instructions, in their order
+    base::IdVector<ir::ValueId, propagation::ValueId> values;
+    propagation::RegionId parent = propagation::engine::kNoRegion;
+    int32_t number = 0;                                 // among the regions of its op
+    propagation::OpId op = propagation::engine::kNoOp;  // as it was built
+    // The regions of its instructions, in their order.
+    std::vector<propagation::RegionId> inner = {};
   };
-  std::vector<RegionInfo> regions;
+  base::IdVector<propagation::RegionId, RegionInfo> regions;
   // What the border of a region asks of a value that enters or leaves it: the owner of its edge.
   struct RegionBorder {
     propagation::engine::OperandUse use;
-    propagation::engine::ValueId owner = -1;
+    propagation::ValueId owner = propagation::engine::kNoValue;
     bool stacked = false;        // the owner is a slice of the used value, or
     bool stacked_owner = false;  // the used value is a slice of the owner
   };

@@ -14,11 +14,16 @@
 namespace tessera::compile {
 namespace {
 
+using propagation::OpId;
+using propagation::RegionId;
+using propagation::engine::kNoOp;
+using propagation::engine::kNoRegion;
 using propagation::engine::MaybeSharding;
 using propagation::engine::Op;
-using propagation::engine::OpId;
+using propagation::engine::OperandUse;
 using sharding::TensorSharding;
-using GraphValue = propagation::engine::ValueId;
+using GraphValue = propagation::ValueId;
+constexpr RegionId kProgram = RegionId::kOutermost;
 
 // Writes the program that a result describes.
 class Placer {
@@ -28,34 +33,33 @@ class Placer {
     now_.resize(result.graph.values.size());
     captured_.resize(built.regions.size());
     FindAskedFor();
-    for (size_t r = 0; r < built.regions.size(); ++r) Start(r);
+    for (RegionId r : built.regions.ids()) Start(r);
     for (const ProgramGraph::RegionBorder& b : built.borders) {
-      borders_[{b.use.op, b.use.index}] = &b;
+      borders_[b.use] = &b;
       if (b.stacked_owner) stacked_.push_back(b.owner);
     }
   }
 
   ir::Program Run() {
-    const ir::Program& from = *built_.regions[0].program;
+    const ir::Program& from = *built_.regions[kProgram].program;
     for (ir::ValueId v : from.inputs) Enter(v);
     for (const ir::Capture& c : from.captures) Enter(c.value);
-    const std::vector<Op>& ops = result_.graph.ops;
-    for (size_t id = 0; id < ops.size(); ++id) {
-      const Op& op = ops[id];
+    for (OpId id : result_.graph.ops.ids()) {
+      const Op& op = result_.graph.ops[id];
       if (op.is_return)
         Return(op);
-      else if (op.origin >= 0 && InfoOf(op).ends_region)
+      else if (op.origin != kNoOp && InfoOf(op).ends_region)
         EndRegion(op);
-      else if (op.origin < 0 || InfoOf(op).instruction)
-        Write(static_cast<OpId>(id));
+      else if (op.origin == kNoOp || InfoOf(op).instruction)
+        Write(id);
     }
-    return std::move(programs_[0]);
+    return std::move(programs_[kProgram]);
   }
 
  private:
-  const ProgramGraph::OpInfo& InfoOf(const Op& op) const { return base::At(built_.ops, op.origin); }
+  const ProgramGraph::OpInfo& InfoOf(const Op& op) const { return built_.ops[op.origin]; }
 
-  void Start(size_t r) {
+  void Start(RegionId r) {
     const ProgramGraph::RegionInfo& info = built_.regions[r];
     const ir::Program& from = *info.program;
     ir::Program& out = programs_[r];
@@ -64,12 +68,11 @@ class Placer {
     out.names = from.names;
     out.inputs = from.inputs;
     out.captures = from.captures;
-    for (size_t v = 0; v < from.values.size(); ++v) {
-      auto id = static_cast<ir::ValueId>(v);
-      GraphValue g = info.values[v];
-      Home& home = base::At(now_, g);
-      if (home.region < 0) home = {static_cast<int32_t>(r), id};
-      out.SetPlace(id, Place(from.type(id), ClosedOf(g, from.type(id))));
+    for (ir::ValueId v : info.values.ids()) {
+      const GraphValue g = info.values[v];
+      Home& home = now_[g];
+      if (home.region == kNoRegion) home = {r, v};
+      out.SetPlace(v, Place(from.type(v), ClosedOf(g, from.type(v))));
     }
   }
 
@@ -91,19 +94,20 @@ class Placer {
 
   // An argument lies where it does, whole if it is on no mesh; inside it may be cut further.
   void Enter(ir::ValueId v) {
-    ir::Program& out = programs_[0];
-    const ir::Type *decided = out.place(v), *given = built_.regions[0].program->place(v);
-    const TensorSharding* open = result_.sharding(v);
+    ir::Program& out = programs_[kProgram];
+    const ProgramGraph::RegionInfo& info = built_.regions[kProgram];
+    const ir::Type *decided = out.place(v), *given = info.program->place(v);
+    const TensorSharding* open = result_.sharding(info.values[v]);
     if (!given && !out.type(v)->mesh())
       given = Place(out.type(v), sharding::Replicated(decided->mesh(), decided->rank()));
     const ir::Type* border = given ? given : open ? AtBorder(out.type(v), *open) : decided;
     if (border->sharding() == decided->sharding()) return;
     out.SetPlace(v, border);
-    base::At(now_, v).value = Move(0, v, decided);
+    now_[info.values[v]].value = Move(kProgram, v, decided);
   }
 
-  ir::ValueId Move(int32_t region, ir::ValueId v, const ir::Type* to) {
-    ir::Program& out = base::At(programs_, region);
+  ir::ValueId Move(RegionId region, ir::ValueId v, const ir::Type* to) {
+    ir::Program& out = programs_[region];
     if (out.place(v)->sharding() == to->sharding()) return v;
     Loc loc = base::At(out.values, v).loc;
     ir::ValueId moved = out.AddValue(out.type(v), loc);
@@ -113,9 +117,9 @@ class Placer {
   }
 
   // Values that import made get a program value of their own.
-  ir::ValueId Define(int32_t region, GraphValue v, const ir::Type* type, Loc loc) {
-    ir::Program& out = base::At(programs_, region);
-    Home& home = base::At(now_, v);
+  ir::ValueId Define(RegionId region, GraphValue v, const ir::Type* type, Loc loc) {
+    ir::Program& out = programs_[region];
+    Home& home = now_[v];
     // A constant that only branches use is made there, by the copies of its op.
     if (home.region != region) home = {region, out.AddValue(type, loc)};
     out.SetPlace(home.value, Place(type, ClosedOf(v, type)));
@@ -124,16 +128,16 @@ class Placer {
 
   // What a region calls a value, which may be of the outside: then it enters at each branch between
   // there and here.
-  ir::ValueId Local(int32_t region, GraphValue v) {
-    const Home& home = base::At(now_, v);
+  ir::ValueId Local(RegionId region, GraphValue v) {
+    const Home& home = now_[v];
     if (home.region == region) return home.value;
-    auto& captured = base::At(captured_, region);
+    auto& captured = captured_[region];
     for (const auto& [outer, inner] : captured)
       if (outer == v) return inner;
-    int32_t parent = base::At(built_.regions, region).parent;
+    const RegionId parent = built_.regions[region].parent;
     ir::ValueId outer = Local(parent, v);
-    const ir::Program& from = base::At(programs_, parent);
-    ir::Program& to = base::At(programs_, region);
+    const ir::Program& from = programs_[parent];
+    ir::Program& to = programs_[region];
     ir::ValueId inner = to.AddValue(from.type(outer), base::At(from.values, outer).loc);
     to.SetPlace(inner, from.place(outer));
     captured.emplace_back(v, inner);
@@ -141,8 +145,8 @@ class Placer {
   }
 
   void Write(OpId id) {
-    const Op& op = base::At(result_.graph.ops, id);
-    ir::Program& out = base::At(programs_, op.region);
+    const Op& op = result_.graph.ops[id];
+    ir::Program& out = programs_[op.region];
     ir::Instruction next{.op = &ops::kImpliedReshard,
                          .params = nullptr,
                          .operands = {},
@@ -150,28 +154,27 @@ class Placer {
                          .loc = Loc::Unknown()};
     for (size_t k = 0; k < op.operands.size(); ++k) next.operands.push_back(Operand(op, k));
     std::vector<const ir::Type*> types;
-    if (op.origin < 0) {
+    if (op.origin == kNoOp) {
       next.loc = base::At(out.values, next.operands[0]).loc;
       types.push_back(out.type(next.operands[0]));
     } else {
       const ir::Instruction& made = *InfoOf(op).instruction;
       next.op = made.op;
-      if (made.op == &ops::kImpliedReshard && base::At(asked_for_, op.results[0]))
-        next.op = &ops::kReshard;
+      if (made.op == &ops::kImpliedReshard && asked_for_[op.results[0]]) next.op = &ops::kReshard;
       next.params = made.params;
       next.loc = made.loc;
       ReorderForTies(made, next.operands);
       // A copy's values are of the type of the original's, wherever that is.
       const auto home = InfoOf(op).region;
-      const ir::Program& from = *base::At(built_.regions, home).program;
+      const ir::Program& from = *built_.regions[home].program;
       for (ir::ValueId v : made.results) types.push_back(from.type(v));
       if (!made.regions.empty()) return WriteRegions(id, made, std::move(next));
     }
     // What an edge makes is still the result of its instruction.
     auto results = op.results;
-    if (results.empty() && op.origin >= 0)
+    if (results.empty() && op.origin != kNoOp)
       for (ir::ValueId v : InfoOf(op).instruction->results)
-        results.push_back(base::At(base::At(built_.regions, op.region).values, v));
+        results.push_back(built_.regions[op.region].values[v]);
     for (size_t r = 0; r < results.size(); ++r)
       next.results.push_back(Define(op.region, results[r], types[r], next.loc));
     out.instructions.push_back(std::move(next));
@@ -183,23 +186,22 @@ class Placer {
     asked_for_.resize(values.size());
     for (const Op& op : result_.graph.ops) {
       if (op.kind != Op::kConstraint) continue;
-      const MaybeSharding& given = base::At(values, op.operands[0]).sharding;
-      if (given && *base::At(values, op.results[0]).sharding == *given)
-        base::At(asked_for_, op.operands[0]) = true;
+      const MaybeSharding& given = values[op.operands[0]].sharding;
+      if (given && *values[op.results[0]].sharding == *given) asked_for_[op.operands[0]] = true;
     }
   }
 
   // An op's operand, moved to where the border that it crosses has it.
   ir::ValueId Operand(const Op& op, size_t k) {
     ir::ValueId v = Local(op.region, op.operands[k]);
-    if (op.origin < 0) return v;
+    if (op.origin == kNoOp) return v;
     auto it = borders_.find({op.origin, static_cast<int32_t>(k)});
     return it == borders_.end() ? v : Move(op.region, v, BorderType(*it->second, op.region, v));
   }
 
-  const ir::Type* BorderType(const ProgramGraph::RegionBorder& b, int32_t region,
+  const ir::Type* BorderType(const ProgramGraph::RegionBorder& b, RegionId region,
                              ir::ValueId v) const {
-    const ir::Type* type = base::At(programs_, region).type(v);
+    const ir::Type* type = programs_[region].type(v);
     int rank = type->rank() + (b.stacked_owner ? 1 : 0) - (b.stacked ? 1 : 0);
     const TensorSharding* owner = result_.sharding(b.owner);
     TensorSharding s =
@@ -214,12 +216,12 @@ class Placer {
 
   // The instruction is complete when its regions have ended.
   void WriteRegions(OpId id, const ir::Instruction& made, ir::Instruction next) {
-    const Op& op = base::At(result_.graph.ops, id);
-    ir::Program& out = base::At(programs_, op.region);
-    const ProgramGraph::RegionInfo& info = base::At(built_.regions, op.region);
+    const Op& op = result_.graph.ops[id];
+    ir::Program& out = programs_[op.region];
+    const ProgramGraph::RegionInfo& info = built_.regions[op.region];
     for (ir::ValueId v : made.results) {
       // What the steps stack is whole along them.
-      if (std::count(stacked_.begin(), stacked_.end(), base::At(info.values, v))) {
+      if (std::count(stacked_.begin(), stacked_.end(), info.values[v])) {
         TensorSharding s = out.place(v)->sharding();
         s.dims[0].axes.clear();
         out.SetPlace(v, Place(out.type(v), std::move(s)));
@@ -227,48 +229,49 @@ class Placer {
       next.results.push_back(v);
     }
     next.regions.resize(made.regions.size());
-    for (size_t r = 1; r < built_.regions.size(); ++r)
+    for (RegionId r : built_.regions.ids())
       if (result_.graph.regions[r].op == id) homes_[r] = {op.region, out.instructions.size()};
     out.instructions.push_back(std::move(next));
   }
 
   void EndRegion(const Op& op) {
-    auto r = static_cast<size_t>(op.region);
+    const RegionId r = op.region;
     for (size_t k = 0; k < op.operands.size(); ++k) programs_[r].outputs.push_back(Operand(op, k));
     auto [parent, at] = homes_.at(r);
-    ir::Instruction& i = base::At(programs_, parent).instructions[at];
+    ir::Instruction& i = programs_[parent].instructions[at];
     // The regions of an op follow each other, but may end in any order.
-    const size_t first = r - base::Size(built_.regions[r].number);
+    const RegionId first{base::Number(r) - built_.regions[r].number};
     if (++ended_[first] < i.regions.size()) return;
-    if (IsBranch(i)) Capture(i, first, parent);
-    for (size_t k = 0; k < i.regions.size(); ++k)
-      i.regions[k] = ir::Shared(std::move(programs_[first + k]));
+    const base::IdRange<RegionId> regions(
+        first, RegionId{base::Number(first) + static_cast<int32_t>(i.regions.size())});
+    if (IsBranch(i)) Capture(i, regions, parent);
+    size_t k = 0;
+    for (RegionId inner : regions) i.regions[k++] = ir::Shared(std::move(programs_[inner]));
   }
 
   // Every branch takes what any of them uses.
-  void Capture(ir::Instruction& i, size_t first, int32_t parent) {
+  void Capture(ir::Instruction& i, base::IdRange<RegionId> regions, RegionId parent) {
     std::vector<GraphValue> used;
-    for (size_t r = first; r < first + i.regions.size(); ++r) {
+    for (RegionId r : regions) {
       programs_[r].inputs.clear();
       for (const auto& [outer, inner] : captured_[r])
         if (!std::count(used.begin(), used.end(), outer)) used.push_back(outer);
     }
     for (GraphValue v : used) {
       i.operands.push_back(Local(parent, v));
-      for (size_t r = first; r < first + i.regions.size(); ++r)
-        programs_[r].inputs.push_back(Local(static_cast<int32_t>(r), v));
+      for (RegionId r : regions) programs_[r].inputs.push_back(Local(r, v));
     }
   }
 
   void Return(const Op& op) {
-    ir::Program& out = programs_[0];
+    ir::Program& out = programs_[kProgram];
     for (size_t r = 0; r < op.operands.size(); ++r) {
-      ir::ValueId v = Local(0, op.operands[r]);
+      ir::ValueId v = Local(kProgram, op.operands[r]);
       const MaybeSharding& returned = result_.returns[r];
       const TensorSharding* open = returned ? &*returned : result_.sharding(op.operands[r]);
       const ir::Type* border =
           open ? AtBorder(out.type(v), ClosedAs(built_.results[r], *open)) : out.place(v);
-      out.outputs.push_back(Move(0, v, border));
+      out.outputs.push_back(Move(kProgram, v, border));
     }
   }
   static TensorSharding ClosedAs(const MaybeSharding& given, TensorSharding s) {
@@ -278,20 +281,20 @@ class Placer {
 
   const ProgramGraph& built_;
   const propagation::engine::EngineResult& result_;
-  std::vector<ir::Program> programs_;  // per region
+  base::IdVector<RegionId, ir::Program> programs_;
   // By graph value: the region that it is made in, or enters first, and what it is called there.
   struct Home {
-    int32_t region = -1;
+    RegionId region = kNoRegion;
     ir::ValueId value = -1;
   };
-  std::vector<Home> now_;
-  std::vector<bool> asked_for_;  // by graph value
+  base::IdVector<GraphValue, Home> now_;
+  base::IdVector<GraphValue, bool> asked_for_;
   // Per region: what it uses of the outside, and what it calls it.
-  std::vector<std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
-  std::map<std::pair<OpId, int32_t>, const ProgramGraph::RegionBorder*> borders_;  // by use
-  std::vector<GraphValue> stacked_;                     // what the steps of a loop stack
-  std::map<size_t, std::pair<int32_t, size_t>> homes_;  // by region: where its instruction is
-  std::map<size_t, size_t> ended_;                      // by an op's first region: how many have
+  base::IdVector<RegionId, std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
+  absl::flat_hash_map<OperandUse, const ProgramGraph::RegionBorder*> borders_;
+  std::vector<GraphValue> stacked_;                        // what the steps of a loop stack
+  std::map<RegionId, std::pair<RegionId, size_t>> homes_;  // where a region's instruction is
+  std::map<RegionId, size_t> ended_;                       // by an op's first region: how many have
 };
 
 }  // namespace

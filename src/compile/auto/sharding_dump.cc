@@ -8,7 +8,8 @@
 namespace tessera::compile {
 
 sharding::TensorSharding PlaceOf(const Propagated& propagated, const ValueNames::Entry& e) {
-  const ir::Type* place = e.region == 0 ? propagated.program->place(e.value) : nullptr;
+  const ir::Type* place =
+      e.region == propagation::RegionId::kOutermost ? propagated.program->place(e.value) : nullptr;
   if (place) return place->sharding();
   const sharding::TensorSharding* s = propagated.result.sharding(e.id);
   if (!s) return e.type->sharding();

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/at.h"
 #include "compile/auto/program_graph.h"
 
 namespace tessera::compile {
@@ -17,17 +16,19 @@ class ValueNames {
  public:
   struct Entry {
     size_t number;  // as texts call it
-    propagation::engine::ValueId id;
-    size_t region;
+    propagation::ValueId id;
+    propagation::RegionId region;
     ir::ValueId value;    // in the region's program
     std::string_view op;  // that makes it
     const ir::Type* type;
   };
 
-  explicit ValueNames(const ProgramGraph& built) : built_(built) { Region(0); }
+  explicit ValueNames(const ProgramGraph& built) : built_(built) {
+    Region(propagation::RegionId::kOutermost);
+  }
 
   const std::vector<Entry>& entries() const { return entries_; }
-  std::string Text(propagation::engine::ValueId id) const {
+  std::string Text(propagation::ValueId id) const {
     auto at = first_.find(id);
     if (at == first_.end()) return "a copy of a constant";
     const Entry& e = entries_[at->second];
@@ -53,20 +54,20 @@ class ValueNames {
  private:
   const ir::Program& ProgramOf(const Entry& e) const { return *built_.regions[e.region].program; }
 
-  void Region(size_t r) {
+  void Region(propagation::RegionId r) {
     const ir::Program& program = *built_.regions[r].program;
-    for (ir::ValueId v : program.inputs) Add(r, v, r == 0 ? "argument" : "region input");
+    const bool outermost = r == propagation::RegionId::kOutermost;
+    for (ir::ValueId v : program.inputs) Add(r, v, outermost ? "argument" : "region input");
     for (const ir::Capture& c : program.captures) Add(r, c.value, "argument");
     size_t inner = 0;
     for (const ir::Instruction& i : program.instructions) {
       for (ir::ValueId v : i.results) Add(r, v, i.op->name);
-      for (size_t k = 0; k < i.regions.size(); ++k)
-        Region(base::Size(built_.regions[r].inner[inner++]));
+      for (size_t k = 0; k < i.regions.size(); ++k) Region(built_.regions[r].inner[inner++]);
     }
   }
-  void Add(size_t region, ir::ValueId v, std::string_view op) {
+  void Add(propagation::RegionId region, ir::ValueId v, std::string_view op) {
     const ProgramGraph::RegionInfo& info = built_.regions[region];
-    propagation::engine::ValueId id = base::At(info.values, v);
+    const propagation::ValueId id = info.values[v];
     first_.emplace(id, entries_.size());
     entries_.push_back({entries_.size(), id, region, v, op, info.program->type(v)});
   }
@@ -74,7 +75,7 @@ class ValueNames {
   const ProgramGraph& built_;
   std::vector<Entry> entries_;
   // Index into entries_. A branch's input is a value of the outside, and called as there.
-  absl::flat_hash_map<propagation::engine::ValueId, size_t> first_;
+  absl::flat_hash_map<propagation::ValueId, size_t> first_;
 };
 
 }  // namespace tessera::compile

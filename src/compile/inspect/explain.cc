@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "compile/auto/sharding_dump.h"
 #include "compile/lowered.h"
@@ -29,21 +28,21 @@ Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) 
 
 ProgramExplainer::ProgramExplainer(const ir::Program& program, propagation::Stage stop_after)
     : propagated_(Propagate(program, stop_after)), values_(propagated_.built) {
-  auto info = [this](propagation::engine::OpId i) -> const ProgramGraph::OpInfo& {
-    return base::At(propagated_.built.ops, i);
+  auto info = [this](propagation::OpId i) -> const ProgramGraph::OpInfo& {
+    return propagated_.built.ops[i];
   };
-  names_.value = [this](propagation::engine::ValueId v) { return values_.Text(v); };
-  names_.op = [=](propagation::engine::OpId i) {
+  names_.value = [this](propagation::ValueId v) { return values_.Text(v); };
+  names_.op = [=](propagation::OpId i) {
     if (info(i).instruction) return std::string(info(i).instruction->op->name);
     const ir::Instruction* edge = info(i).edge_of;
     if (!edge) return std::string("return");
     return (edge->regions.empty() ? "" : "the border of ") + std::string(edge->op->name);
   };
-  names_.where = [=](propagation::engine::OpId i) {
+  names_.where = [=](propagation::OpId i) {
     const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;
     return at ? base::Where(at->loc) : std::string();
   };
-  names_.given = [this](propagation::engine::ValueId v, const std::string& maker) {
+  names_.given = [this](propagation::ValueId v, const std::string& maker) {
     return maker.empty() ? "the layout of argument " + values_.Text(v)
                          : "the type of the result of " + maker;
   };
@@ -72,7 +71,7 @@ std::string LineOfPlace(const Propagated& propagated, const ValueNames::Entry& e
 
 Explanation ProgramExplainer::Of(const ValueNames::Entry& e) {
   const sharding::TensorSharding* s = propagated_.result.sharding(e.id);
-  std::string text = explainer_->Of(e.id);
+  std::string text = explainer_->Explain(e.id);
   text.insert(std::min(text.find('\n'), text.size() - 1) + 1, LineOfPlace(propagated_, e));
   return {values_.Number(e), s ? Text(*s) : std::string(), std::move(text)};
 }

@@ -21,13 +21,13 @@ propagation::engine::FlatGraph OnlyGraph(const Program& program) {
 TEST(ProgramGraph, ABitcastOfOneShapeIsElementwise) {
   Program p =
       jit([](Array x) { return bitcast_convert_type(x, i32); }).trace(abstract_array("f32[8]"));
-  EXPECT_TRUE(OnlyGraph(p).ops[0].elementwise);
+  EXPECT_TRUE(OnlyGraph(p).ops[propagation::OpId{0}].elementwise);
 }
 
 TEST(ProgramGraph, ABitcastToWiderElementsIsNot) {
   Program p =
       jit([](Array x) { return bitcast_convert_type(x, i64); }).trace(abstract_array("f32[8,2]"));
-  EXPECT_FALSE(OnlyGraph(p).ops[0].elementwise);
+  EXPECT_FALSE(OnlyGraph(p).ops[propagation::OpId{0}].elementwise);
 }
 
 // A barrier keeps its operand from being made anew, so its result is nobody's constant.
@@ -51,7 +51,7 @@ TEST(ProgramGraph, ABarrierIsAnEdge) {
               }).trace(zeros({8}));
   ProgramGraph built = GraphOf(*p.program());
   ASSERT_EQ(built.graph.edges.size(), 1u);
-  EXPECT_EQ(built.graph.ops[1].kind, propagation::engine::Op::kEdge);
+  EXPECT_EQ(built.graph.ops[propagation::OpId{1}].kind, propagation::engine::Op::kEdge);
   ir::Verify(*PropagateProgram(*p.program()).program);
 }
 
@@ -78,10 +78,11 @@ TEST(ProgramGraph, ABranchUsesTheValuesOfTheOutside) {
               }).trace(abstract_array("f32[4]"), abstract_array("f32[8]"));
   ProgramGraph built = GraphOf(*p.program());
   ASSERT_EQ(built.regions.size(), 3u);
-  propagation::engine::ValueId x = p.program()->inputs[1];
-  for (size_t r : {1, 2}) {
+  using propagation::RegionId;
+  const propagation::ValueId x = built.regions[RegionId::kOutermost].values[p.program()->inputs[1]];
+  for (RegionId r : {RegionId{1}, RegionId{2}}) {
     const ProgramGraph::RegionInfo& region = built.regions[r];
-    EXPECT_EQ(region.values[static_cast<size_t>(region.program->inputs[0])], x);
+    EXPECT_EQ(region.values[region.program->inputs[0]], x);
   }
 }
 
@@ -131,13 +132,15 @@ std::vector<std::string> Shardings(const Program& program,
   auto parse = [&](const std::string& dims) {
     return sharding::ParseSharding("<@mesh, [" + dims + "]>", mesh, Loc::Unknown());
   };
+  const auto& values = built.regions[propagation::RegionId::kOutermost].values;
   for (size_t k = 0; k < arguments.size(); ++k)
-    if (!arguments[k].empty()) built.graph.values[k].sharding = parse(arguments[k]);
+    if (!arguments[k].empty())
+      built.graph.values[values[program.program()->inputs[k]]].sharding = parse(arguments[k]);
   if (!returned.empty()) built.graph.returns[0] = parse(returned);
   propagation::engine::EngineResult result = propagation::engine::Propagate(built.graph);
   std::vector<std::string> texts;
-  for (size_t v = 0; v < program.program()->values.size(); ++v) {
-    const sharding::TensorSharding* s = result.sharding(static_cast<ir::ValueId>(v));
+  for (propagation::ValueId v : values) {
+    const sharding::TensorSharding* s = result.sharding(v);
     texts.push_back(s ? Text(*s) : "none");
   }
   return texts;

@@ -26,10 +26,10 @@ std::string Explained(const std::string& name, const std::string& value,
         if (id == v) return text;
       return std::string("?");
     };
-    names.op = [](OpId i) { return "op " + std::to_string(i); };
+    names.op = [](OpId i) { return "op " + std::to_string(Number(i)); };
     names.where = [](OpId) { return std::string(); };
     names.rounds = {"early, used once", "early", "dims of operands and results"};
-    return "\n" + Explainer(result, names).Of(c.values.at(value));
+    return "\n" + Explainer(result, names).Explain(c.values.at(value));
   }
   return "no such case";
 }

@@ -59,9 +59,10 @@ class CasesReader {
     if (in_.Accept("other")) return Mesh("other");
     if (in_.Accept("return")) return Return();
     if (in_.Accept("group")) {
-      graph().groups.emplace_back();
-      do graph().groups.back().push_back(Known());
+      std::vector<ValueId> group;
+      do group.push_back(Known());
       while (in_.Accept(","));
+      graph().groups.Add(std::move(group));
       return;
     }
     Values();
@@ -136,7 +137,7 @@ class CasesReader {
 
   Shapes ShapesOf(const auto& values) {
     Shapes shapes;
-    for (ValueId v : values) shapes.push_back(&graph().values[static_cast<size_t>(v)].shape);
+    for (ValueId v : values) shapes.push_back(&graph().values[v].shape);
     return shapes;
   }
 
@@ -207,13 +208,14 @@ class CasesReader {
     edge.inward = inward;
     Op end;
     end.kind = Op::kNone;
-    end.region = inward ? 0 : static_cast<int32_t>(graph().regions.size()) - 1;
+    const RegionId last{static_cast<int32_t>(graph().regions.size()) - 1};
+    end.region = inward ? RegionId::kOutermost : last;
     ReadOperands(end);
     OpId op = graph().Add(std::move(end));
     edge.sources = {{op, 0}};
-    if (inward) graph().regions.push_back({op, 0});
-    graph().AddEdge(std::move(edge), target,
-                    inward ? static_cast<int32_t>(graph().regions.size()) - 1 : 0);
+    const RegionId region =
+        inward ? graph().regions.Add({op, RegionId::kOutermost}) : RegionId::kOutermost;
+    graph().AddEdge(std::move(edge), target, region);
   }
 
   void Return() {

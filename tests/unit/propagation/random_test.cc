@@ -91,12 +91,13 @@ class Generator {
   ValueId NewValue(const Shape& shape) {
     return graph_.AddValue(shape, RandomSharding(shape.size()));
   }
+  ValueId AnyValue() { return ValueId{static_cast<int32_t>(Below(graph_.values.size()))}; }
   // Returns an existing value of that shape, or a new one.
   ValueId SomeValue(const Shape& shape) {
     if (Chance(4)) return NewValue(shape);
     for (size_t tries = 0; tries < 40 && !graph_.values.empty(); ++tries) {
-      size_t v = Below(graph_.values.size());
-      if (graph_.values[v].shape == shape) return static_cast<ValueId>(v);
+      const ValueId v = AnyValue();
+      if (graph_.values[v].shape == shape) return v;
     }
     return NewValue(shape);
   }
@@ -147,7 +148,7 @@ class Generator {
     for (int64_t& n : shape) n = static_cast<int64_t>(1 + Below(48));
     // Mostly the shape of an existing value.
     if (graph_.values.empty() || Chance(4)) return shape;
-    return graph_.values[Below(graph_.values.size())].shape;
+    return graph_.values[AnyValue()].shape;
   }
 
   void AddConstant() {
@@ -164,10 +165,10 @@ class Generator {
     op.kind = Chance(2) ? Op::kConstraint : Op::kBarrier;
     op.barrier = op.kind == Op::kBarrier ? static_cast<Direction>(Below(4)) : Direction::kBoth;
     ValueId operand = SomeValue(RandomShape());
-    Shape shape = graph_.values[static_cast<size_t>(operand)].shape;
+    Shape shape = graph_.values[operand].shape;
     op.operands = {operand};
     op.results = {NewValue(shape)};
-    auto& given = graph_.values[static_cast<size_t>(op.results[0])].sharding;
+    auto& given = graph_.values[op.results[0]].sharding;
     if (!given) given = sharding::Replicated(mesh_, static_cast<int>(shape.size()));
     graph_.Add(std::move(op));
   }
@@ -182,16 +183,16 @@ class Generator {
     Edge edge;
     for (size_t k = 0; k < sources; ++k) edge.sources.push_back({id, static_cast<int32_t>(k)});
     for (size_t n = Below(3); n > 0; --n) edge.other_targets.push_back(graph_.AddValue(shape));
-    graph_.AddEdge(std::move(edge), NewValue(shape), 0);
+    graph_.AddEdge(std::move(edge), NewValue(shape), RegionId::kOutermost);
   }
 
   void AddGroup() {
     ValueId first = SomeValue(RandomShape());
-    Shape shape = graph_.values[static_cast<size_t>(first)].shape;
+    Shape shape = graph_.values[first].shape;
     std::vector<ValueId> group = {first, NewValue(shape)};
-    for (size_t v = 0; v < graph_.values.size(); ++v)
-      if (graph_.values[v].shape == shape && Chance(2)) group.push_back(static_cast<ValueId>(v));
-    graph_.groups.push_back(std::move(group));
+    for (ValueId v : graph_.values.ids())
+      if (graph_.values[v].shape == shape && Chance(2)) group.push_back(v);
+    graph_.groups.Add(std::move(group));
   }
 
   void AddReturn() {
@@ -200,8 +201,7 @@ class Generator {
     end.is_return = true;
     for (size_t n = 1 + Below(2); n > 0; --n) {
       end.operands.push_back(SomeValue(RandomShape()));
-      graph_.returns.push_back(
-          RandomSharding(graph_.values[static_cast<size_t>(end.operands.back())].shape.size()));
+      graph_.returns.push_back(RandomSharding(graph_.values[end.operands.back()].shape.size()));
     }
     graph_.Add(std::move(end));
   }
@@ -234,13 +234,14 @@ TEST(RandomGraphs, PropagationEndsInLegalShardings) {
       options.record = seed % 2 == 0;
       EngineResult result = Propagate(graph, options);
       ASSERT_EQ(result.of_value.size(), result.graph.values.size());
-      for (size_t v = 0; v < result.of_value.size(); ++v) {
-        const TensorSharding* s = result.sharding(static_cast<ValueId>(v));
+      for (ValueId v : result.of_value.ids()) {
+        const TensorSharding* s = result.sharding(v);
         if (!s) continue;
         ASSERT_EQ(s->dims.size(), result.graph.values[v].shape.size());
         auto problem = sharding::Verify(*s);
         ASSERT_FALSE(problem) << "seed " << seed << " stage " << static_cast<int>(stage)
-                              << " value " << v << ": " << Text(*s) << ": " << problem->reason;
+                              << " value " << Number(v) << ": " << Text(*s) << ": "
+                              << problem->reason;
       }
     }
 }
@@ -252,12 +253,12 @@ TEST(RandomGraphs, WhatWasGivenStays) {
       EngineOptions options;
       options.stop_after = stage;
       EngineResult result = Propagate(graph, options);
-      for (size_t v = 0; v < graph.values.size(); ++v) {
+      for (ValueId v : graph.values.ids()) {
         const MaybeSharding& given = graph.values[v].sharding;
-        const TensorSharding* now = result.sharding(static_cast<ValueId>(v));
+        const TensorSharding* now = result.sharding(v);
         ASSERT_TRUE(!given || Keeps(*given, now))
-            << "seed " << seed << " stage " << static_cast<int>(stage) << " value " << v << ": "
-            << Text(*given) << " has become " << TextOf(now);
+            << "seed " << seed << " stage " << static_cast<int>(stage) << " value " << Number(v)
+            << ": " << Text(*given) << " has become " << TextOf(now);
       }
     }
 }
@@ -265,8 +266,8 @@ TEST(RandomGraphs, WhatWasGivenStays) {
 // Every value can be explained, whatever it has, lacks or lost.
 TEST(RandomGraphs, EveryValueIsExplained) {
   Naming names;
-  names.value = [](ValueId v) { return "value " + std::to_string(v); };
-  names.op = [](OpId i) { return "op " + std::to_string(i); };
+  names.value = [](ValueId v) { return "value " + std::to_string(Number(v)); };
+  names.op = [](OpId i) { return "op " + std::to_string(Number(i)); };
   names.where = [](OpId) { return std::string(); };
   for (uint32_t seed = 0; seed < kGraphs / 4; ++seed)
     for (Stage stage : kStages) {
@@ -275,9 +276,8 @@ TEST(RandomGraphs, EveryValueIsExplained) {
       options.record = true;
       EngineResult result = Propagate(Generator(seed).Run(), options);
       Explainer explainer(result, names);
-      for (size_t v = 0; v < result.graph.values.size(); ++v) {
-        std::string text = explainer.Of(static_cast<ValueId>(v)),
-                    first = names.value(static_cast<ValueId>(v)) + ": ";
+      for (ValueId v : result.graph.values.ids()) {
+        std::string text = explainer.Explain(v), first = names.value(v) + ": ";
         ASSERT_EQ(text.substr(0, first.size()), first);
       }
     }
@@ -304,17 +304,16 @@ TEST(RandomGraphs, ASecondBasicPropagationChangesNothing) {
       if (HasAValueTwice(graph)) continue;
       EngineResult once = Propagate(std::move(graph), options);
       FlatGraph again = once.graph;
-      for (size_t v = 0; v < again.values.size(); ++v) {
-        const TensorSharding* s = once.sharding(static_cast<ValueId>(v));
+      for (ValueId v : again.values.ids()) {
+        const TensorSharding* s = once.sharding(v);
         again.values[v].sharding = s ? std::optional(*s) : std::nullopt;
       }
       again.returns = once.returns;
       options.import = false;
       EngineResult twice = Propagate(again, options);
-      for (size_t v = 0; v < again.values.size(); ++v)
-        ASSERT_EQ(TextOf(twice.sharding(static_cast<ValueId>(v))),
-                  TextOf(once.sharding(static_cast<ValueId>(v))))
-            << "seed " << seed << " stage " << static_cast<int>(stage) << " value " << v;
+      for (ValueId v : again.values.ids())
+        ASSERT_EQ(TextOf(twice.sharding(v)), TextOf(once.sharding(v)))
+            << "seed " << seed << " stage " << static_cast<int>(stage) << " value " << Number(v);
     }
 }
 
