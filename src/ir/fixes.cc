@@ -17,6 +17,7 @@ namespace {
 
 thread_local bool without_fixes = false;
 
+using sharding::AxisCut;
 using sharding::AxisList;
 using sharding::FactorAxes;
 using sharding::TensorSharding;
@@ -53,26 +54,25 @@ class Suggester {
  private:
   static constexpr size_t kMost = 4;
 
-  FactorAxes AxesOf(size_t operand, bool split) const {
-    return sharding::Project(map_, map_.operands[operand], *operands_[operand].sharding, split)
-        .axes;
+  FactorAxes AxesOf(size_t operand, AxisCut cut) const {
+    return sharding::Project(map_, map_.operands[operand], *operands_[operand].sharding, cut).axes;
   }
 
   // The factors of `lead`, with what the others add without using an axis twice; and the same with
   // parts of axes where a factor has no room for a whole one. Of what does not divide a dim of a
   // result, the part that does.
   std::vector<FactorAxes> LedBy(size_t lead) const {
-    std::vector<FactorAxes> all{LedBy(lead, false), LedBy(lead, true)};
+    std::vector<FactorAxes> all{LedBy(lead, AxisCut::kNever), LedBy(lead, AxisCut::kAllowed)};
     if (all[0] == all[1]) all.pop_back();
     return all;
   }
-  FactorAxes LedBy(size_t lead, bool split) const {
-    FactorAxes axes = AxesOf(lead, split);
+  FactorAxes LedBy(size_t lead, AxisCut cut) const {
+    FactorAxes axes = AxesOf(lead, cut);
     AxisList used;
     for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
     for (size_t i = 0; i < operands_.size(); ++i) {
       if (i == lead) continue;
-      FactorAxes more = AxesOf(i, split);
+      FactorAxes more = AxesOf(i, cut);
       for (size_t f = 0; f < axes.size(); ++f) {
         bool free = std::none_of(more[f].begin(), more[f].end(), [&](sharding::AxisPart a) {
           return sharding::CollidesWithAny(used, a);

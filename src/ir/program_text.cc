@@ -274,7 +274,7 @@ class Parser {
       in_.set_position(in_.position() + 1);
     }
     in_.Expect(">");
-    const sharding::MeshDef* mesh = sharding::ParseMesh(in_.Since(begin), false, in_.Here());
+    const sharding::MeshDef* mesh = sharding::ParseMesh(in_.Since(begin), in_.Here());
     program_.mesh = ReadModes(in_, mesh);
   }
 

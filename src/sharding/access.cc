@@ -2,6 +2,8 @@
 // exchange for them.
 #include "sharding/access.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
 #include "base/divide.h"
@@ -84,7 +86,7 @@ class Halo {
 
   // Returns the most bytes that any shard of the result receives.
   int64_t Bytes() const {
-    if (std::count(shards_.begin(), shards_.end(), 0)) return 0;
+    if (absl::c_linear_search(shards_, 0)) return 0;
     std::vector<int64_t> at(shards_.size(), 0);
     int64_t most = 0;
     size_t d = 0;
@@ -129,7 +131,7 @@ class Halo {
   size_t ResultDim(int32_t factor) const {
     const DimFactors& dims = map_.results[0];
     size_t d = 0;
-    while (std::find(dims[d].begin(), dims[d].end(), factor) == dims[d].end()) ++d;
+    while (!absl::c_linear_search(dims[d], factor)) ++d;
     return d;
   }
 
@@ -192,15 +194,13 @@ ShardRuns GapsOf(const Access& a, const AccessDim& dim, int64_t shard) {
 
 bool MayExchange(const DimMap& map, size_t factor) {
   auto f = static_cast<int32_t>(factor);
-  if (std::none_of(map.accesses.begin(), map.accesses.end(),
-                   [&](const Access& a) { return a.factor == f; }))
-    return false;
+  if (absl::c_none_of(map.accesses, [&](const Access& a) { return a.factor == f; })) return false;
   for (size_t i = 0; i < map.operands.size(); ++i)
     for (const FactorList& dim : map.operands[i]) {
-      bool reads = std::any_of(map.accesses.begin(), map.accesses.end(), [&](const Access& a) {
+      bool reads = absl::c_any_of(map.accesses, [&](const Access& a) {
         return a.operand == static_cast<int32_t>(i) && a.factor == f;
       });
-      if (std::count(dim.begin(), dim.end(), f) && !reads) return false;
+      if (absl::c_linear_search(dim, f) && !reads) return false;
     }
   return true;
 }

@@ -1,6 +1,7 @@
 // Relations between sub-axes, and lists of them: overlap, prefix, difference, merging.
 #include "sharding/axes.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,15 +56,15 @@ int64_t SizeOf(const AxisList& axes) {
 }
 
 bool ContainsAxis(const AxisList& axes, AxisPart a) {
-  return std::any_of(axes.begin(), axes.end(), [a](AxisPart b) { return Contains(b, a); });
+  return absl::c_any_of(axes, [a](AxisPart b) { return Contains(b, a); });
 }
 
 bool OverlapsAny(const AxisList& axes, AxisPart a) {
-  return std::any_of(axes.begin(), axes.end(), [a](AxisPart b) { return Overlaps(a, b); });
+  return absl::c_any_of(axes, [a](AxisPart b) { return Overlaps(a, b); });
 }
 
 bool CollidesWithAny(const AxisList& axes, AxisPart a) {
-  return std::any_of(axes.begin(), axes.end(), [a](AxisPart b) { return Collide(a, b); });
+  return absl::c_any_of(axes, [a](AxisPart b) { return Collide(a, b); });
 }
 
 void AppendMerged(AxisList& axes, AxisPart a) {
@@ -74,7 +75,7 @@ void AppendMerged(AxisList& axes, AxisPart a) {
 }
 
 void SortAndMerge(AxisList& axes) {
-  std::sort(axes.begin(), axes.end(), MeshOrder);
+  absl::c_sort(axes, MeshOrder);
   AxisList merged;
   for (AxisPart a : axes) AppendMerged(merged, a);
   axes = std::move(merged);

@@ -1,9 +1,9 @@
 // Builds the maps of elementwise ops and reshapes from shapes; completes, edits and prints maps.
 #include "sharding/dim_map.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 
@@ -143,7 +143,7 @@ DimMap WalkBetweenZeros(const Shape& operand, const Shape& result) {
 DimMap ReshapeMap(const Shape& operand, const Shape& result) {
   DimMap map = WalkBetweenZeros(operand, result);
   // Types keep the axes of arrays without elements, but Shardy propagates nothing between them.
-  if (std::find(operand.begin(), operand.end(), 0) != operand.end())
+  if (absl::c_linear_search(operand, 0))
     for (Factor& f : map.factors) f.blocked = true;
   return map;
 }
@@ -169,8 +169,8 @@ void InsertFactor(DimMap& map, int32_t at, Factor factor) {
 }
 
 bool IsPlacedAtRunTime(const DimMap& map, int32_t f) {
-  return std::any_of(map.accesses.begin(), map.accesses.end(),
-                     [f](const Access& a) { return a.factor == f && a.at_run_time; });
+  return absl::c_any_of(map.accesses,
+                        [f](const Access& a) { return a.factor == f && a.at_run_time; });
 }
 
 // Gives a dim a factor of its own if its size differs from its only factor's and `is_piece`
@@ -217,7 +217,7 @@ bool LooksUp(const DimMap& map, size_t factor) {
 int32_t FillOf(const DimMap& map) {
   for (int32_t i : map.traits.selectors)
     for (const LinearGroup& group : map.linear)
-      if (std::count(group.operands.begin(), group.operands.end(), i)) return i;
+      if (absl::c_linear_search(group.operands, i)) return i;
   return -1;
 }
 
@@ -232,6 +232,11 @@ bool Repeats(const DimMap& map) {
     repeats = repeats || alone;
   }
   return repeats;
+}
+
+bool HasFactor(const DimFactors& dims, int32_t factor) {
+  return absl::c_any_of(
+      dims, [factor](const FactorList& dim) { return absl::c_linear_search(dim, factor); });
 }
 
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors) {

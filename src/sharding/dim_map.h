@@ -134,6 +134,8 @@ int32_t FillOf(const DimMap& map);
 // and reduced axes.
 bool Repeats(const DimMap& map);
 
+// Whether one of the dims has the factor.
+bool HasFactor(const DimFactors& dims, int32_t factor);
 // Returns for each factor whether one of the tensors has it.
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors);
 

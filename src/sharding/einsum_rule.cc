@@ -1,6 +1,7 @@
 // Reads rules in the notation of einsum and einops.
 #include "sharding/einsum_rule.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
@@ -35,7 +36,7 @@ class EinsumReader {
       for (const Tensor& tensor : *tensors)
         for (const DimNames& names : tensor.dims)
           for (const std::string& name : names)
-            if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+            if (!absl::c_linear_search(all, name)) all.push_back(name);
     return all;
   }
 
@@ -117,7 +118,7 @@ class EinsumReader {
     in_.ExpectEnd();
     const auto more = [](const Tensor& t) { return t.takes_more; };
     for (const Tensor& result : results_)
-      if (result.takes_more != std::any_of(operands_.begin(), operands_.end(), more))
+      if (result.takes_more != absl::c_any_of(operands_, more))
         FailAt(result.place, "either an operand and all results begin with `...`, or none does");
   }
 
@@ -135,10 +136,10 @@ class EinsumReader {
   }
 
   // Whether a list such as `reduction={h}` comes next.
-  bool AtKind() {
+  bool IsAtList() {
     size_t at = in_.position();
     std::string word = in_.AcceptWord();
-    bool kind = std::count(std::begin(kLists), std::end(kLists), word) > 0 && in_.Peek("=");
+    bool kind = absl::c_linear_search(kLists, word) && in_.Peek("=");
     in_.set_position(at);
     return kind;
   }
@@ -149,8 +150,8 @@ class EinsumReader {
     Reduction reduction = Reduction::kSum;
     if (list == kLists[0] && !in_.Peek("{")) {
       std::string word = in_.Word();
-      const auto found = std::find_if(base::kReductions.begin(), base::kReductions.end(),
-                                      [&](Reduction r) { return word == ReductionName(r); });
+      const auto found =
+          absl::c_find_if(base::kReductions, [&](Reduction r) { return word == ReductionName(r); });
       if (found == base::kReductions.end()) in_.Fail("there is no reduction '" + word + "'");
       reduction = *found;
     }
@@ -201,10 +202,10 @@ class EinsumReader {
       Tensor tensor;
       DimNames all;
       tensor.takes_more = in_.Accept("...");
-      while (!in_.AtEnd() && !in_.Peek(",") && !in_.Peek("->") && !AtKind()) {
+      while (!in_.AtEnd() && !in_.Peek(",") && !in_.Peek("->") && !IsAtList()) {
         tensor.dims.push_back(ReadDim());
         for (const std::string& name : tensor.dims.back()) {
-          if (std::find(all.begin(), all.end(), name) != all.end())
+          if (absl::c_linear_search(all, name))
             in_.Fail(fmt::format("factor {} appears twice in one array", name));
           all.push_back(name);
         }
@@ -265,7 +266,7 @@ class EinsumReader {
 
   // Numbers factors in the order of their first appearance. A dim of several factors leaves out
   // those of size 1: nothing can be laid out along them.
-  std::vector<DimFactors> Number(const std::vector<Tensor>& tensors, FactorKind kind) {
+  std::vector<DimFactors> NumberFactors(const std::vector<Tensor>& tensors, FactorKind kind) {
     std::vector<DimFactors> out;
     for (const Tensor& tensor : tensors) {
       DimFactors dims;
@@ -285,8 +286,8 @@ class EinsumReader {
   }
 
   DimMap Build() {
-    map_.operands = Number(operands_, FactorKind::kReduce);
-    map_.results = Number(results_, FactorKind::kPass);
+    map_.operands = NumberFactors(operands_, FactorKind::kReduce);
+    map_.results = NumberFactors(results_, FactorKind::kPass);
     std::vector<bool> of_results = FactorsOf(map_, map_.results);
     for (size_t f = 0; f < map_.factors.size(); ++f)
       if (of_results[f]) map_.factors[f].kind = FactorKind::kPass;

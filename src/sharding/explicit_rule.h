@@ -27,8 +27,8 @@ struct Conflict {
     kMesh = 10,      // operands are on different meshes
   } check;
   std::string reason;
-  int32_t first = -1, second = -1;               // the operands in conflict
-  std::optional<TensorSharding> illegal_result;  // for kTwice
+  int32_t first = -1, second = -1;                    // the operands in conflict
+  std::optional<TensorSharding> illegal_result = {};  // for kTwice
 };
 
 struct RuleResult {

@@ -1,11 +1,11 @@
 // The registry of meshes, and the checks of new ones.
 #include "sharding/mesh.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -26,15 +26,14 @@ bool IsIota(const std::vector<int64_t>& ids) {
 }
 
 bool SameAxes(const std::vector<MeshAxis>& a, const std::vector<MeshAxis>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const MeshAxis& x, const MeshAxis& y) {
-                      return x.name == y.name && x.size == y.size && x.mode == y.mode;
-                    });
+  return absl::c_equal(a, b, [](const MeshAxis& x, const MeshAxis& y) {
+    return x.name == y.name && x.size == y.size && x.mode == y.mode;
+  });
 }
 
 size_t HashOf(const std::vector<MeshAxis>& axes, const std::vector<int64_t>& device_ids,
-              bool is_abstract) {
-  size_t hash = absl::HashOf(device_ids, is_abstract);
+              MeshKind kind) {
+  size_t hash = absl::HashOf(device_ids, kind);
   for (const MeshAxis& a : axes) hash = absl::HashOf(hash, a.name, a.size, a.mode);
   return hash;
 }
@@ -70,22 +69,21 @@ void CheckDeviceIds(const std::vector<int64_t>& ids, int64_t size, const char* o
 }  // namespace
 
 const MeshDef* MeshDef::Intern(std::vector<MeshAxis> axes, std::vector<int64_t> device_ids,
-                               bool is_abstract) {
+                               MeshKind kind) {
   if (IsIota(device_ids)) device_ids.clear();
   Registry& registry = TheRegistry();
-  const size_t hash = HashOf(axes, device_ids, is_abstract);
+  const size_t hash = HashOf(axes, device_ids, kind);
   std::lock_guard lock(registry.mutex);
   const auto [begin, end] = registry.meshes.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     const MeshDef& mesh = *it->second;
-    if (mesh.is_abstract_ == is_abstract && mesh.device_ids_ == device_ids &&
-        SameAxes(mesh.axes_, axes))
+    if (mesh.kind_ == kind && mesh.device_ids_ == device_ids && SameAxes(mesh.axes_, axes))
       return &mesh;
   }
   std::unique_ptr<MeshDef> mesh(new MeshDef);
   mesh->axes_ = std::move(axes);
   mesh->device_ids_ = std::move(device_ids);
-  mesh->is_abstract_ = is_abstract;
+  mesh->kind_ = kind;
   mesh->strides_.resize(mesh->axes_.size());
   for (size_t i = mesh->axes_.size(); i-- > 0;) {
     mesh->strides_[i] = mesh->size_;
@@ -101,19 +99,17 @@ int MeshDef::Find(std::string_view name) const {
 }
 
 bool MeshDef::has_mode(AxisMode mode) const {
-  return std::any_of(axes_.begin(), axes_.end(),
-                     [mode](const MeshAxis& a) { return a.mode == mode; });
+  return absl::c_any_of(axes_, [mode](const MeshAxis& a) { return a.mode == mode; });
 }
 
 bool MeshDef::all_mode(AxisMode mode) const {
-  return std::all_of(axes_.begin(), axes_.end(),
-                     [mode](const MeshAxis& a) { return a.mode == mode; });
+  return absl::c_all_of(axes_, [mode](const MeshAxis& a) { return a.mode == mode; });
 }
 
 const MeshDef* MeshDef::WithModes(const std::vector<AxisMode>& modes) const {
   std::vector<MeshAxis> axes = axes_;
   for (size_t i = 0; i < axes.size(); ++i) axes[i].mode = modes[i];
-  return Intern(std::move(axes), device_ids_, is_abstract_);
+  return Intern(std::move(axes), device_ids_, kind_);
 }
 
 const MeshDef* MeshDef::WithoutModes() const {
@@ -138,10 +134,10 @@ std::string MeshDef::FullText(const MeshDef& other) const {
   for (const MeshAxis& a : axes_)
     modes +=
         fmt::format("{}{} {}", modes.empty() ? "" : ", ", a.name, kModes[static_cast<int>(a.mode)]);
-  return fmt::format("{} ({}{})", text(), is_abstract_ ? "abstract; " : "", modes);
+  return fmt::format("{} ({}{})", text(), is_abstract() ? "abstract; " : "", modes);
 }
 
-const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, bool is_abstract,
+const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, MeshKind kind,
                         const char* op, Loc loc) {
   int64_t size = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -161,10 +157,10 @@ const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, bool is
       Refuse(op, 4, loc, "the mesh has more than 2^40 devices", "check the axis sizes");
   }
   if (!options.device_ids.empty()) CheckDeviceIds(options.device_ids, size, op, loc);
-  return MeshDef::Intern(std::move(axes), std::move(options.device_ids), is_abstract);
+  return MeshDef::Intern(std::move(axes), std::move(options.device_ids), kind);
 }
 
-const MeshDef* ParseMesh(std::string_view text, bool is_abstract, Loc loc) {
+const MeshDef* ParseMesh(std::string_view text, Loc loc) {
   base::Reader in(text, "mesh", loc);
   std::vector<MeshAxis> axes;
   MeshOptions options;
@@ -181,7 +177,7 @@ const MeshDef* ParseMesh(std::string_view text, bool is_abstract, Loc loc) {
   }
   in.Expect(">");
   in.ExpectEnd();
-  return MakeMesh(std::move(axes), std::move(options), is_abstract, "ParseMesh", loc);
+  return MakeMesh(std::move(axes), std::move(options), MeshKind::kConcrete, "ParseMesh", loc);
 }
 
 }  // namespace tessera::sharding

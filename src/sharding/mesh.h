@@ -9,16 +9,19 @@
 
 namespace tessera::sharding {
 
+// Whether a mesh has devices to run on.
+enum class MeshKind : uint8_t { kConcrete, kAbstract };
+
 class MeshDef {
  public:
   // Returns the one mesh with these axes, which MakeMesh has validated. Empty `device_ids` stand
   // for 0, 1, 2, ...; ids in this order are stored as empty.
   static const MeshDef* Intern(std::vector<MeshAxis> axes, std::vector<int64_t> device_ids,
-                               bool is_abstract);
+                               MeshKind kind);
 
   const std::vector<MeshAxis>& axes() const { return axes_; }
   const std::vector<int64_t>& device_ids() const { return device_ids_; }
-  bool is_abstract() const { return is_abstract_; }
+  bool is_abstract() const { return kind_ == MeshKind::kAbstract; }
   int64_t size() const { return size_; }
   int rank() const { return static_cast<int>(axes_.size()); }
   int64_t axis_size(int axis) const { return axes_[axis].size; }
@@ -48,16 +51,16 @@ class MeshDef {
   std::vector<MeshAxis> axes_;
   std::vector<int64_t> device_ids_, strides_;
   int64_t size_ = 1;
-  bool is_abstract_ = false;
+  MeshKind kind_ = MeshKind::kConcrete;
 };
 
 // Returns the mesh after checking names, sizes and device ids. Throws ShardingError; its message
 // names the function `op`.
-const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, bool is_abstract,
+const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, MeshKind kind,
                         const char* op, Loc loc);
 
 // Returns the mesh written as `<["x"=2, "y"=4], device_ids=[1, 0]>`, with every axis Explicit.
 // Throws RuntimeError with the place in the text.
-const MeshDef* ParseMesh(std::string_view text, bool is_abstract, Loc loc);
+const MeshDef* ParseMesh(std::string_view text, Loc loc);
 
 }  // namespace tessera::sharding

@@ -8,10 +8,11 @@ namespace {
 
 // Moves axes from the front of `left` to `factor`, which has `room` elements. With `split` the last
 // axis may be cut.
-void Take(AxisList& left, AxisList& factor, int64_t room, bool split) {
+void Take(AxisList& left, AxisList& factor, int64_t room, AxisCut cut) {
   while (!left.empty() && room > 1) {
     AxisPart a = left.front();
-    int64_t part = split ? std::gcd(room, a.size) : (room % a.size == 0 ? a.size : 1);
+    int64_t part =
+        cut == AxisCut::kAllowed ? std::gcd(room, a.size) : (room % a.size == 0 ? a.size : 1);
     if (part == 1) return;
     AppendMerged(factor, {a.axis, a.pre, part});
     room /= part;
@@ -25,7 +26,7 @@ void Take(AxisList& left, AxisList& factor, int64_t room, bool split) {
 }  // namespace
 
 Projection Project(const DimMap& map, const DimFactors& dims, const TensorSharding& sharding,
-                   bool split) {
+                   AxisCut cut) {
   Projection p;
   p.axes.resize(map.factors.size());
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -37,7 +38,7 @@ Projection Project(const DimMap& map, const DimFactors& dims, const TensorShardi
     AxisList left = sharding.dims[d].axes;
     for (int32_t f : dims[d]) {
       int64_t room = map.factors[f].size;
-      Take(left, p.axes[f], room, split);
+      Take(left, p.axes[f], room, cut);
       if (SizeOf(p.axes[f]) < room) break;
     }
     if (!left.empty() && p.lost_dim < 0) {

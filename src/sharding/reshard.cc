@@ -1,6 +1,7 @@
 // Searches for a reshard plan: placements, moves between them, and A* by bytes.
 #include "sharding/reshard.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
@@ -73,7 +74,7 @@ class Cutter {
     Placement state;
     for (const DimAxes& d : s.dims) state.dims.push_back(Cut(d.axes));
     state.unreduced = Cut(s.unreduced);
-    std::sort(state.unreduced.begin(), state.unreduced.end(), MeshOrder);
+    absl::c_sort(state.unreduced, MeshOrder);
     return state;
   }
 
@@ -81,9 +82,7 @@ class Cutter {
   std::map<int32_t, std::set<int64_t>> cuts_;
 };
 
-bool Has(const AxisList& axes, AxisPart a) {
-  return std::find(axes.begin(), axes.end(), a) != axes.end();
-}
+bool Has(const AxisList& axes, AxisPart a) { return absl::c_linear_search(axes, a); }
 
 struct Move {
   StepKind kind;
@@ -102,14 +101,14 @@ class Moves {
   std::vector<Move> From(const Placement& s) {
     moves_.clear();
     bytes_ = LocalBytes(s);
-    Slices(s);
-    SlicesAhead(s);
-    SlicesToSizes(s);
-    Gathers(s);
-    AllToAlls(s);
-    Reductions(s);
-    ToUnreduced(s);
-    Permutes(s);
+    AddSlices(s);
+    AddSlicesAhead(s);
+    AddSlicesToSizes(s);
+    AddGathers(s);
+    AddAllToAlls(s);
+    AddReductions(s);
+    AddToUnreduced(s);
+    AddPermutations(s);
     return std::move(moves_);
   }
 
@@ -124,21 +123,21 @@ class Moves {
 
  private:
   bool Divides(size_t d, const AxisList& axes) const { return shape_[d] % SizeOf(axes) == 0; }
-  bool Used(const Placement& s, AxisPart a) const {
+  bool IsUsed(const Placement& s, AxisPart a) const {
     if (Has(s.unreduced, a)) return true;
-    return std::any_of(s.dims.begin(), s.dims.end(), [a](const AxisList& l) { return Has(l, a); });
+    return absl::c_any_of(s.dims, [a](const AxisList& l) { return Has(l, a); });
   }
   int DimOf(const Placement& s, AxisPart a) const {
     for (size_t d = 0; d < s.dims.size(); ++d)
       if (Has(s.dims[d], a)) return static_cast<int>(d);
     return -1;
   }
-  void Push(StepKind kind, Placement after, AxisList axes, int64_t bytes) {
+  void Add(StepKind kind, Placement after, AxisList axes, int64_t bytes) {
     moves_.push_back({kind, std::move(after), std::move(axes), bytes});
   }
 
   // Slices every dim by the next axes of its target that are free, in one local step.
-  void Slices(const Placement& s) {
+  void AddSlices(const Placement& s) {
     Placement next = s;
     AxisList axes;
     for (size_t d = 0; d < s.dims.size(); ++d) {
@@ -146,7 +145,7 @@ class Moves {
       const AxisList& want = target_.dims[d];
       bool whole = dim.empty();
       for (AxisPart a : want) {
-        if (Used(next, a)) {
+        if (IsUsed(next, a)) {
           if (whole && !Has(dim, a)) break;
           continue;
         }
@@ -163,12 +162,12 @@ class Moves {
     for (size_t d = 0; d < s.dims.size(); ++d)
       axes.insert(axes.end(), next.dims[d].begin() + static_cast<long>(s.dims[d].size()),
                   next.dims[d].end());
-    Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
+    Add(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
   }
 
   // Slices a dim by the axes that follow its last axis in the target, where that axis is in another
   // dim: they then move together, and the all_to_all is smaller.
-  void SlicesAhead(const Placement& s) {
+  void AddSlicesAhead(const Placement& s) {
     for (size_t d = 0; d < s.dims.size(); ++d) {
       if (s.dims[d].empty()) continue;
       int to = DimOf(target_, s.dims[d].back());
@@ -176,19 +175,19 @@ class Moves {
       const AxisList& want = target_.dims[to];
       Placement next = s;
       AxisList axes;
-      for (auto it = std::find(want.begin(), want.end(), s.dims[d].back()) + 1;
-           it != want.end() && !Used(next, *it); ++it) {
+      for (auto it = absl::c_find(want, s.dims[d].back()) + 1;
+           it != want.end() && !IsUsed(next, *it); ++it) {
         next.dims[d].push_back(*it);
         axes.push_back(*it);
       }
       if (!axes.empty() && Divides(d, next.dims[d]))
-        Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
+        Add(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
     }
   }
 
   // Slices dims by any free axes until they have as many shards as in the target, so that a
   // permutation moves less.
-  void SlicesToSizes(const Placement& s) {
+  void AddSlicesToSizes(const Placement& s) {
     Placement next = s;
     AxisList axes;
     for (size_t d = 0; d < s.dims.size(); ++d) {
@@ -197,16 +196,16 @@ class Moves {
       int64_t room = want / have;
       for (const AxisList& dim : target_.dims)
         for (AxisPart a : dim) {
-          if (Used(next, a) || room % a.size != 0) continue;
+          if (IsUsed(next, a) || room % a.size != 0) continue;
           next.dims[d].push_back(a);
           axes.push_back(a);
           room /= a.size;
         }
     }
-    if (!axes.empty()) Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
+    if (!axes.empty()) Add(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
   }
 
-  void Gathers(const Placement& s) {
+  void AddGathers(const Placement& s) {
     for (size_t d = 0; d < s.dims.size(); ++d) {
       bool even = Divides(d, s.dims[d]);
       for (size_t keep = 0; keep < s.dims[d].size(); ++keep) {
@@ -214,12 +213,12 @@ class Moves {
         Placement next = s;
         AxisList axes(s.dims[d].begin() + static_cast<long>(keep), s.dims[d].end());
         next.dims[d].resize(keep);
-        Push(StepKind::kAllGather, std::move(next), axes, bytes_ * (SizeOf(axes) - 1));
+        Add(StepKind::kAllGather, std::move(next), axes, bytes_ * (SizeOf(axes) - 1));
       }
     }
   }
 
-  void AllToAlls(const Placement& s) {
+  void AddAllToAlls(const Placement& s) {
     for (size_t from = 0; from < s.dims.size(); ++from) {
       if (!Divides(from, s.dims[from])) continue;
       for (size_t begin = s.dims[from].size(); begin-- > 0;) {
@@ -231,12 +230,12 @@ class Moves {
         next.dims[to].insert(next.dims[to].end(), axes.begin(), axes.end());
         if (!Divides(to, next.dims[to])) continue;
         int64_t n = SizeOf(axes);
-        Push(StepKind::kAllToAll, std::move(next), axes, bytes_ / n * (n - 1));
+        Add(StepKind::kAllToAll, std::move(next), axes, bytes_ / n * (n - 1));
       }
     }
   }
 
-  void Reductions(const Placement& s) {
+  void AddReductions(const Placement& s) {
     AxisList all;
     for (AxisPart a : s.unreduced) {
       if (Has(target_.unreduced, a)) continue;
@@ -245,16 +244,16 @@ class Moves {
       if (d < 0) continue;
       Placement next = s;
       next.dims[d].push_back(a);
-      next.unreduced.erase(std::find(next.unreduced.begin(), next.unreduced.end(), a));
+      next.unreduced.erase(absl::c_find(next.unreduced, a));
       if (Divides(d, next.dims[d]))
-        Push(StepKind::kReduceScatter, std::move(next), {a}, bytes_ / a.size * (a.size - 1));
+        Add(StepKind::kReduceScatter, std::move(next), {a}, bytes_ / a.size * (a.size - 1));
     }
     auto reduce = [&](const AxisList& axes) {
       if (axes.empty()) return;
       Placement next = s;
       next.unreduced = Difference(s.unreduced, axes);
       int64_t n = SizeOf(axes);
-      Push(StepKind::kAllReduce, std::move(next), axes, 2 * (bytes_ - bytes_ / n));
+      Add(StepKind::kAllReduce, std::move(next), axes, 2 * (bytes_ - bytes_ / n));
     };
     reduce(all);
     AxisList unplaced;
@@ -263,7 +262,7 @@ class Moves {
     if (unplaced != all) reduce(unplaced);
   }
 
-  void ToUnreduced(const Placement& s) {
+  void AddToUnreduced(const Placement& s) {
     AxisList fresh;
     for (AxisPart a : target_.unreduced) {
       if (Has(s.unreduced, a)) continue;
@@ -274,13 +273,13 @@ class Moves {
         Placement next = s;
         next.dims[d].pop_back();
         Insert(next.unreduced, a);
-        Push(StepKind::kShardedToUnreduced, std::move(next), {a}, 0);
+        Add(StepKind::kShardedToUnreduced, std::move(next), {a}, 0);
       }
     }
     if (fresh.empty()) return;
     Placement next = s;
     for (AxisPart a : fresh) Insert(next.unreduced, a);
-    Push(StepKind::kReplicatedToUnreduced, std::move(next), fresh, 0);
+    Add(StepKind::kReplicatedToUnreduced, std::move(next), fresh, 0);
   }
   static void Insert(AxisList& set, AxisPart a) {
     set.insert(std::upper_bound(set.begin(), set.end(), a, MeshOrder), a);
@@ -288,7 +287,7 @@ class Moves {
 
   // Lists the permutations of devices that keep local shapes. Each dim takes as many of its
   // target's axes as fit, then leftover pieces and axes that are to come, in any order.
-  void Permutes(const Placement& s) {
+  void AddPermutations(const Placement& s) {
     Placement next = s;
     AxisList left;
     for (const AxisList& dim : s.dims) left.insert(left.end(), dim.begin(), dim.end());
@@ -305,7 +304,7 @@ class Moves {
     }
     for (const AxisList& dim : target_.dims)
       for (AxisPart a : dim)
-        if (!Used(s, a) && !Used(next, a)) left.push_back(a);
+        if (!IsUsed(s, a) && !IsUsed(next, a)) left.push_back(a);
     if (left.size() <= kMostLeft) FillRoom(s, next, room, left, 0);
   }
 
@@ -324,7 +323,7 @@ class Moves {
                 size_t d) {
     while (d < room.size() && room[d] == 1) ++d;
     if (d == room.size()) {
-      if (next.dims != s.dims) Push(StepKind::kCollectivePermute, next, Exchanged(s, next), bytes_);
+      if (next.dims != s.dims) Add(StepKind::kCollectivePermute, next, Exchanged(s, next), bytes_);
       return;
     }
     for (size_t i = 0; i < left.size(); ++i) {
@@ -408,18 +407,18 @@ class Search {
     } else {
       return;
     }
-    const double least = cost + Missing(*states_[node]);
+    const double least = cost + MissingBytes(*states_[node]);
     if (least < limit_) queue_.push({least, node});
   }
 
-  double Missing(const Placement& s) const {
+  double MissingBytes(const Placement& s) const {
     return static_cast<double>(std::max<int64_t>(target_bytes_ - moves_.LocalBytes(s), 0));
   }
 
   std::vector<Move> Path(int32_t node) {
     std::vector<Move> path;
     for (; parents_[node] >= 0; node = parents_[node]) path.push_back(std::move(by_[node]));
-    std::reverse(path.begin(), path.end());
+    absl::c_reverse(path);
     return path;
   }
 
@@ -449,7 +448,7 @@ std::vector<ReshardStep> ThroughReplicated(const Shape& shape, int64_t itemsize,
   return steps;
 }
 
-bool SameButDevices(const MeshDef& a, const MeshDef& b) {
+bool HaveSameSizes(const MeshDef& a, const MeshDef& b) {
   if (a.rank() != b.rank()) return false;
   for (int i = 0; i < a.rank(); ++i)
     if (a.axis_size(i) != b.axis_size(i)) return false;
@@ -462,14 +461,14 @@ bool SameButDevices(const MeshDef& a, const MeshDef& b) {
 std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
                                       const TensorSharding& from, const TensorSharding& to) {
   if (from.trivial() && to.trivial()) return {};
-  if (!SameButDevices(*from.mesh, *to.mesh)) return ThroughReplicated(shape, itemsize, from, to);
+  if (!HaveSameSizes(*from.mesh, *to.mesh)) return ThroughReplicated(shape, itemsize, from, to);
   TensorSharding target = to;
   target.mesh = from.mesh;
   std::vector<ReshardStep> steps = PlanReshard(shape, itemsize, from, target);
   size_t change = 0;
   if (from.mesh->device_ids() != to.mesh->device_ids()) {
     auto permutes = [](const ReshardStep& s) { return s.kind == StepKind::kCollectivePermute; };
-    change = std::find_if(steps.begin(), steps.end(), permutes) - steps.begin();
+    change = absl::c_find_if(steps, permutes) - steps.begin();
     if (change == steps.size()) {
       change = 0;
       auto local = [&](size_t k) {
@@ -490,7 +489,7 @@ std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
 }
 
 // Whether both hold partial values of different reductions.
-bool OtherKinds(const TensorSharding& a, const TensorSharding& b) {
+bool HaveOtherKinds(const TensorSharding& a, const TensorSharding& b) {
   return !a.unreduced.empty() && !b.unreduced.empty() && a.kind != b.kind;
 }
 
@@ -505,14 +504,14 @@ std::vector<ReshardStep> ThroughReduced(const Shape& shape, int64_t itemsize,
   return steps;
 }
 
-bool SamePlacement(const TensorSharding& a, const TensorSharding& b) {
-  if (a.unreduced != b.unreduced || OtherKinds(a, b)) return false;
+bool HaveSamePlacement(const TensorSharding& a, const TensorSharding& b) {
+  if (a.unreduced != b.unreduced || HaveOtherKinds(a, b)) return false;
   for (size_t d = 0; d < a.dims.size(); ++d)
     if (a.dims[d].axes != b.dims[d].axes) return false;
   return true;
 }
 
-int64_t BytesOf(const std::vector<ReshardStep>& steps) {
+int64_t SumOfBytes(const std::vector<ReshardStep>& steps) {
   int64_t bytes = 0;
   for (const ReshardStep& step : steps) bytes += step.bytes;
   return bytes;
@@ -528,7 +527,7 @@ bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64
     moves += step.bytes > 0;
     permutes = permutes || step.kind == StepKind::kCollectivePermute;
   }
-  return (permutes && moves > 1) || BytesOf(steps) > LocalElements(shape, to) * itemsize;
+  return (permutes && moves > 1) || SumOfBytes(steps) > LocalElements(shape, to) * itemsize;
 }
 
 // The most placements that a search looks at: no limit, or for small pieces, which have many
@@ -538,9 +537,9 @@ constexpr int kAll = std::numeric_limits<int>::max(), kMostFiner = 500;
 // Returns the steps without the varying axes.
 std::vector<ReshardStep> StepsBetween(const Shape& shape, int64_t itemsize,
                                       const TensorSharding& from, const TensorSharding& to) {
-  if (SamePlacement(from, to) && (from.mesh == to.mesh || from.trivial())) return {};
+  if (HaveSamePlacement(from, to) && (from.mesh == to.mesh || from.trivial())) return {};
   if (from.mesh && to.mesh && from.mesh != to.mesh) return AcrossMeshes(shape, itemsize, from, to);
-  if (OtherKinds(from, to)) return ThroughReduced(shape, itemsize, from, to);
+  if (HaveOtherKinds(from, to)) return ThroughReduced(shape, itemsize, from, to);
   Cutter cutter;
   for (const TensorSharding* s : {&from, &to}) {
     for (const DimAxes& d : s->dims) cutter.Add(d.axes);
@@ -559,7 +558,7 @@ std::vector<ReshardStep> StepsBetween(const Shape& shape, int64_t itemsize,
   };
   std::vector<ReshardStep> steps = search(std::numeric_limits<double>::infinity(), kAll);
   if (!MayImprove(steps, shape, itemsize, to) || !cutter.CutBySizes()) return steps;
-  std::vector<ReshardStep> finer = search(static_cast<double>(BytesOf(steps)), kMostFiner);
+  std::vector<ReshardStep> finer = search(static_cast<double>(SumOfBytes(steps)), kMostFiner);
   return finer.empty() ? steps : finer;
 }
 
@@ -574,7 +573,7 @@ std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
 
 int64_t ReshardBytes(const Shape& shape, int64_t itemsize, const TensorSharding& from,
                      const TensorSharding& to) {
-  return BytesOf(PlanReshard(shape, itemsize, from, to));
+  return SumOfBytes(PlanReshard(shape, itemsize, from, to));
 }
 
 }  // namespace tessera::sharding

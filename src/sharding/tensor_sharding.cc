@@ -1,6 +1,7 @@
 // Verifies shardings against their mesh, and resolves users' specs.
 #include "sharding/tensor_sharding.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,13 +9,19 @@
 namespace tessera::sharding {
 
 bool TensorSharding::dims_empty() const {
-  return std::all_of(dims.begin(), dims.end(), [](const DimAxes& d) { return d.axes.empty(); });
+  return absl::c_all_of(dims, [](const DimAxes& d) { return d.axes.empty(); });
 }
 
 TensorSharding Replicated(const MeshDef* mesh, int rank) {
   TensorSharding s;
   s.mesh = mesh;
   s.dims.resize(rank);
+  return s;
+}
+
+TensorSharding FullyOpen(const MeshDef* mesh, int rank) {
+  TensorSharding s = Replicated(mesh, rank);
+  for (DimAxes& d : s.dims) d.open = true;
   return s;
 }
 
@@ -51,7 +58,7 @@ std::optional<Problem> VerifyList(const MeshDef& mesh, const AxisList& axes) {
 
 std::optional<Problem> VerifyOrdered(const MeshDef& mesh, const AxisList& axes, const char* set) {
   if (auto p = VerifyList(mesh, axes)) return p;
-  if (!std::is_sorted(axes.begin(), axes.end(), MeshOrder))
+  if (!absl::c_is_sorted(axes, MeshOrder))
     return Problem{"order", fmt::format("the {} axes are not in the order of the mesh", set)};
   return std::nullopt;
 }
@@ -131,7 +138,7 @@ std::optional<Problem> LookupSet(const MeshDef* mesh, const std::vector<tessera:
                                  AxisList& out) {
   for (const tessera::AxisRef& ref : axes)
     if (auto p = Lookup(mesh, ref, out)) return p;
-  std::sort(out.begin(), out.end(), MeshOrder);
+  absl::c_sort(out, MeshOrder);
   return std::nullopt;
 }
 

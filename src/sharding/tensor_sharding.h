@@ -58,6 +58,9 @@ struct TensorSharding {
 // Returns the sharding of rank `rank` with every dim unsharded.
 TensorSharding Replicated(const MeshDef* mesh, int rank);
 
+// Returns the sharding of rank `rank` with every dim unsharded and open.
+TensorSharding FullyOpen(const MeshDef* mesh, int rank);
+
 // A broken invariant of a sharding: its label, and the reason in the words of Shardy's verifier.
 struct Problem {
   std::string check;  // "unknown-axis", "duplicate-axis", ...

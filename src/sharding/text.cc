@@ -1,9 +1,8 @@
 // Prints shardings in Shardy's form and in JAX's types, and reads Shardy's form.
 #include "sharding/text.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "base/error.h"
 #include "base/reader.h"
@@ -136,7 +135,7 @@ TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc
         in.Accept("sum");
     }
     in.List("{", "}", [&] { Keep(mesh, ReadAxis(in, mesh), *axes); });
-    std::sort(axes->begin(), axes->end(), MeshOrder);
+    absl::c_sort(*axes, MeshOrder);
   }
   in.Expect(">");
   in.ExpectEnd();

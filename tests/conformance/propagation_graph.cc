@@ -23,7 +23,7 @@ class Builder {
   Builder(const Case& c, Rules rules) : case_(c), rules_(rules) {
     std::vector<MeshAxis> axes;
     for (const MeshAxis& axis : c.mesh) axes.push_back({axis.name, axis.size, Auto});
-    out_.mesh = sharding::MeshDef::Intern(std::move(axes), {}, true);
+    out_.mesh = sharding::MeshDef::Intern(std::move(axes), {}, sharding::MeshKind::kAbstract);
   }
 
   CaseGraph Build() {

@@ -97,7 +97,7 @@ const MeshDef* MeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t> de
   std::vector<MeshAxis> axes;
   for (size_t i = 0; i < sizes.size(); ++i)
     axes.push_back({std::string(1, static_cast<char>('x' + i)), sizes[i]});
-  return MeshDef::Intern(std::move(axes), std::move(device_ids), false);
+  return MeshDef::Intern(std::move(axes), std::move(device_ids), sharding::MeshKind::kConcrete);
 }
 
 }  // namespace tessera::suite

@@ -196,10 +196,12 @@ bool OnlyPasses(const Case& c, const std::vector<const ir::Type*>& results) {
        {FactorKind::kReduce, FactorKind::kReplicate, FactorKind::kPermute, FactorKind::kAcross})
     if (!AxesOn(c, map, kind).empty()) return false;
   for (size_t r = 0; r < results.size(); ++r) {
-    sharding::FactorAxes want = Project(map, map.results[r], results[r]->sharding(), true).axes;
+    sharding::FactorAxes want =
+        Project(map, map.results[r], results[r]->sharding(), sharding::AxisCut::kAllowed).axes;
     for (size_t i = 0; i < c.operands.size(); ++i) {
       sharding::FactorAxes have =
-          Project(map, map.operands[i], c.operands[i]->sharding(), true).axes;
+          Project(map, map.operands[i], c.operands[i]->sharding(), sharding::AxisCut::kAllowed)
+              .axes;
       for (size_t f = 0; f < have.size(); ++f)
         if (!have[f].empty() && have[f] != want[f]) return false;
     }
@@ -224,7 +226,8 @@ int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir
                                 std::max<int64_t>(c.operands[0]->elements(), 1));
   for (size_t i = 0; i < c.operands.size(); ++i) {
     if (c.operands[i]->sharding().dims_empty()) continue;
-    sharding::FactorAxes axes = Project(map, map.operands[i], c.operands[i]->sharding(), true).axes;
+    sharding::FactorAxes axes =
+        Project(map, map.operands[i], c.operands[i]->sharding(), sharding::AxisCut::kAllowed).axes;
     limit = std::max(limit, sharding::LocalElements(results[r]->shape(),
                                                     Unproject(map, map.results[r], axes, c.mesh)));
   }

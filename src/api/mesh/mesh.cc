@@ -50,7 +50,8 @@ std::vector<int64_t> Mesh::device_ids() const {
 std::ostream& operator<<(std::ostream& os, const Mesh& mesh) { return os << mesh.text(); }
 
 Mesh abstract_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
-  return Mesh(sharding::MakeMesh(std::move(axes), std::move(options), true, "abstract_mesh", loc));
+  return Mesh(sharding::MakeMesh(std::move(axes), std::move(options), sharding::MeshKind::kAbstract,
+                                 "abstract_mesh", loc));
 }
 
 Mesh current_mesh() { return Mesh(trace::CurrentMesh()); }
@@ -86,8 +87,8 @@ void SetDeviceCount(int n, Loc loc) {
 }
 
 Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
-  const sharding::MeshDef* mesh =
-      sharding::MakeMesh(std::move(axes), std::move(options), false, "make_mesh", loc);
+  const sharding::MeshDef* mesh = sharding::MakeMesh(
+      std::move(axes), std::move(options), sharding::MeshKind::kConcrete, "make_mesh", loc);
   trace::CheckDevices(*mesh, "make_mesh", loc);
   return Mesh(mesh);
 }

@@ -10,7 +10,9 @@ namespace {
 
 using sharding::MeshDef;
 
-const MeshDef* Mesh() { return MeshDef::Intern({{"x", 2}, {"y", 4}, {"z", 1}}, {}, false); }
+const MeshDef* Mesh() {
+  return MeshDef::Intern({{"x", 2}, {"y", 4}, {"z", 1}}, {}, sharding::MeshKind::kConcrete);
+}
 
 const Type* Parse(std::string_view text) { return ParseType(text, Mesh(), Loc::Unknown()); }
 

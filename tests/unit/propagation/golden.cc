@@ -46,7 +46,8 @@ class CasesReader {
 
   void Case() {
     cases_.emplace_back();
-    meshes_ = {{"empty", nullptr}, {"maximal", sharding::MeshDef::Intern({}, {0}, true)}};
+    meshes_ = {{"empty", nullptr},
+               {"maximal", sharding::MeshDef::Intern({}, {0}, sharding::MeshKind::kAbstract)}};
     in_.Expect("case");
     current().name = in_.Quoted();
     current().import = in_.Accept("import");
@@ -76,7 +77,7 @@ class CasesReader {
       axis.size = in_.Integer();
       axes.push_back(axis);
     } while (in_.Accept(","));
-    meshes_[name] = sharding::MeshDef::Intern(std::move(axes), {}, true);
+    meshes_[name] = sharding::MeshDef::Intern(std::move(axes), {}, sharding::MeshKind::kAbstract);
   }
 
   ValueId Known() {

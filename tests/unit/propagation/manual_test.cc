@@ -9,7 +9,7 @@ namespace {
 // Shardy forgets the reduction there, so that a partial maximum becomes a sum.
 TEST(Manual, APartialMaximumStaysOneAcrossTheBorderOfARegion) {
   const sharding::MeshDef* mesh =
-      sharding::MeshDef::Intern({{"x", 2}, {"y", 2}, {"z", 2}}, {}, false);
+      sharding::MeshDef::Intern({{"x", 2}, {"y", 2}, {"z", 2}}, {}, sharding::MeshKind::kConcrete);
   TensorSharding s = sharding::Replicated(mesh, 1);
   s.dims[0].axes = {sharding::WholeAxis(*mesh, 0)};
   s.unreduced = {sharding::WholeAxis(*mesh, 2)};

@@ -22,7 +22,7 @@ class Generator {
   explicit Generator(uint32_t seed) : random_(seed) {
     std::vector<MeshAxis> axes = {{"a", 4}, {"b", 6}, {"c", 2}, {"d", 8}};
     axes.resize(1 + Below(4));
-    mesh_ = MeshDef::Intern(std::move(axes), {}, true)->WithoutModes();
+    mesh_ = MeshDef::Intern(std::move(axes), {}, sharding::MeshKind::kAbstract)->WithoutModes();
   }
 
   FlatGraph Run() {

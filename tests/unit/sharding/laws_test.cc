@@ -35,7 +35,7 @@ TEST(Laws, ProjectThenUnprojectIsTheIdentity) {
     Shape shape = random.SomeShape(3), other = Reshaped(random, shape);
     DimMap map = ReshapeMap(shape, other);
     TensorSharding s = random.Sharding(mesh, shape, /*parts=*/true);
-    Projection p = Project(map, map.operands[0], s, /*split=*/true);
+    Projection p = Project(map, map.operands[0], s, AxisCut::kAllowed);
     if (!p.lost.empty()) continue;
     ++compared;
     EXPECT_EQ(Text(Unproject(map, map.operands[0], p.axes, mesh)), Text(s)) << Text(map);
@@ -50,11 +50,11 @@ TEST(Laws, WhatPassesAReshapeComesBack) {
     Shape shape = random.SomeShape(3), other = Reshaped(random, shape);
     DimMap map = ReshapeMap(shape, other);
     TensorSharding s = random.Sharding(mesh, shape, /*parts=*/true);
-    Projection p = Project(map, map.operands[0], s, true);
+    Projection p = Project(map, map.operands[0], s, AxisCut::kAllowed);
     bool dropped = false;
     TensorSharding there = Unproject(map, map.results[0], p.axes, mesh, &dropped);
     if (!p.lost.empty() || dropped) continue;
-    Projection back = Project(map, map.results[0], there, true);
+    Projection back = Project(map, map.results[0], there, AxisCut::kAllowed);
     EXPECT_EQ(Text(Unproject(map, map.operands[0], back.axes, mesh)), Text(s))
         << Text(map) << " by " << Text(there);
   }

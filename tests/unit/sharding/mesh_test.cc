@@ -36,7 +36,7 @@ TEST(Mesh, IsOnePerAxesModesAndDevices) {
   EXPECT_EQ(mesh, mesh->WithModes({AxisMode::Auto, AxisMode::Auto})->WithoutModes());
   const MeshDef* others[] = {testing::MeshOf("y=2 x=2"), testing::MeshOf("x=2 y=4"),
                              testing::MeshOf("x=2 y=2", {3, 2, 1, 0}),
-                             MeshDef::Intern(mesh->axes(), {}, true),
+                             MeshDef::Intern(mesh->axes(), {}, MeshKind::kAbstract),
                              mesh->WithModes({AxisMode::Auto, AxisMode::Explicit})};
   for (const MeshDef* other : others) EXPECT_NE(mesh, other) << other->text();
 }

@@ -100,7 +100,7 @@ std::pair<std::string, std::vector<Row>> ReadFile() {
 AxisList Partial(const Row& row) {
   AxisList partial;
   for (size_t t = 0; t < row.used.size(); ++t) {
-    Projection p = Project(row.map, row.map.operands[t], row.used[t], /*split=*/true);
+    Projection p = Project(row.map, row.map.operands[t], row.used[t], AxisCut::kAllowed);
     for (size_t f = 0; f < p.axes.size(); ++f)
       if (row.map.factors[f].kind == FactorKind::kReduce)
         for (AxisPart a : p.axes[f])

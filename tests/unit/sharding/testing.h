@@ -28,7 +28,7 @@ inline const MeshDef* MeshOf(const std::string& text, std::vector<int64_t> devic
         {text.substr(at, equals - at), std::stoll(text.substr(equals + 1, end - equals - 1))});
     at = end + 1;
   }
-  return MeshDef::Intern(std::move(axes), std::move(device_ids), false);
+  return MeshDef::Intern(std::move(axes), std::move(device_ids), sharding::MeshKind::kConcrete);
 }
 
 // Returns the mesh "x2y4@3,2,1,0": sizes of axes, then the order of the devices.

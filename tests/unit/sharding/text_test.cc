@@ -124,14 +124,13 @@ TEST(ShardingText, AxesOfSizeOneAreNowhere) {
 TEST(MeshText, PrintsAndParses) {
   for (const char* text :
        {R"(<["x"=2, "y"=4]>)", R"(<["x"=2, "y"=2], device_ids=[3, 1, 2, 0]>)", "<[]>"})
-    EXPECT_EQ(ParseMesh(text, false, Loc::Unknown())->text(), text);
-  EXPECT_EQ(ParseMesh(R"(<["a"=2], device_ids=[0, 1]>)", false, Loc::Unknown())->text(),
-            R"(<["a"=2]>)");
+    EXPECT_EQ(ParseMesh(text, Loc::Unknown())->text(), text);
+  EXPECT_EQ(ParseMesh(R"(<["a"=2], device_ids=[0, 1]>)", Loc::Unknown())->text(), R"(<["a"=2]>)");
 }
 
 TEST(MeshText, EqualMeshesAreOne) {
-  EXPECT_EQ(ParseMesh(R"(<["x"=2]>)", false, Loc::Unknown()), MeshOf("x=2"));
-  EXPECT_NE(ParseMesh(R"(<["x"=2], device_ids=[1, 0]>)", false, Loc::Unknown()), MeshOf("x=2"));
+  EXPECT_EQ(ParseMesh(R"(<["x"=2]>)", Loc::Unknown()), MeshOf("x=2"));
+  EXPECT_NE(ParseMesh(R"(<["x"=2], device_ids=[1, 0]>)", Loc::Unknown()), MeshOf("x=2"));
 }
 
 TEST(MeshText, RefusesWhatIsNoMesh) {
@@ -152,7 +151,7 @@ TEST(MeshText, RefusesWhatIsNoMesh) {
       {"", "expected"},
   };
   for (const auto& c : cases) {
-    std::string reason = ReasonOf([&] { ParseMesh(c.text, false, Loc::Unknown()); });
+    std::string reason = ReasonOf([&] { ParseMesh(c.text, Loc::Unknown()); });
     EXPECT_THAT(reason, ::testing::HasSubstr(c.reason)) << c.text;
     EXPECT_NE(reason, "nothing was refused") << c.text;
   }
