@@ -46,13 +46,13 @@ AxisPath AxisPaths::Find(ValueId v, size_t d, AxisPart a) {
 AxisPath AxisPaths::Start(ValueId v, size_t d, AxisPart a) const {
   AxisPath path;
   path.dim = d;
-  const OpId maker = history_.Maker(v);
+  const OpId maker = history_.DefiningOp(v);
   if (maker != kNoOp && history_.op(maker).kind == Op::kConstraint) {
     path.constraint = maker;
     path.given = OpText(history_, names_, maker);
     return path;
   }
-  for (OpId id : history_.Constraints(v)) {
+  for (OpId id : history_.ConstraintsOn(v)) {
     const auto& asked = history_.graph().values[history_.op(id).results[0]].sharding;
     if (!asked || !Holds(asked->dims[d].axes, a)) continue;
     path.constraint = id;
@@ -86,7 +86,7 @@ std::pair<AxisPaths::StepId, AxisPaths::OriginId> AxisPaths::Follow(ValueId v, s
   StepId last = StepId::kNone;
   std::optional<OriginId> origin;
   for (size_t time = history_.now(); !origin;) {
-    const std::optional<size_t> change = history_.Gained(v, d, a, time);
+    const std::optional<size_t> change = history_.ChangeThatGave(v, d, a, time);
     if (change)
       if (auto known = step_of_.find({*change, d, a}); known != step_of_.end()) {
         last = known->second;
@@ -161,7 +161,7 @@ std::optional<AxisPaths::Source> AxisPaths::SourceOf(size_t number, size_t d, Ax
   const sharding::FactorList& mine = DimsOf(map, self)[d];
   for (size_t t = 0; t < tensors.size(); ++t) {
     if (tensors[t] == change.value) continue;
-    const TensorSharding* s = history_.At(tensors[t], number);
+    const TensorSharding* s = history_.ShardingAt(tensors[t], number);
     if (!s) continue;
     const sharding::DimFactors& theirs = DimsOf(map, t);
     for (size_t k = 0; k < theirs.size(); ++k) {

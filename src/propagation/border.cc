@@ -7,7 +7,7 @@
 
 namespace tessera::propagation::engine {
 
-TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool keep_sub_axes,
+TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, SubAxes sub_axes,
                         const TensorSharding* typed) {
   TensorSharding out = sharding;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -16,7 +16,7 @@ TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool
       dim.axes = PrefixThatDivides(dim.axes, shape[d]);
       dim.priority = -1;
     }
-    if (keep_sub_axes || !dim.open) continue;
+    if (sub_axes == SubAxes::kKeep || !dim.open) continue;
     const size_t kept = typed ? std::min(typed->dims[d].axes.size(), dim.axes.size()) : 0;
     auto sub = std::find_if(dim.axes.begin() + static_cast<ptrdiff_t>(kept), dim.axes.end(),
                             [&](AxisPart a) { return !IsWhole(*out.mesh, a); });

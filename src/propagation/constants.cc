@@ -1,7 +1,7 @@
 // Finds the constants of a graph, and copies them for each user.
 #include "propagation/constants.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
 #include "propagation/propagate.h"
 #include "propagation/rewrite.h"
@@ -9,11 +9,11 @@
 namespace tessera::propagation::engine {
 namespace {
 
-class Splitter {
+class ConstantSplitter {
  public:
-  Splitter(FlatGraph& graph, std::vector<EngineResult::ConstantCopy>& copies)
+  ConstantSplitter(FlatGraph& graph, std::vector<EngineResult::ConstantCopy>& copies)
       : graph_(graph), rewrite_(graph), copies_(copies) {
-    maker_.assign(graph.values.size(), kNoOp);
+    defining_op_.assign(graph.values.size(), kNoOp);
     constant_.assign(graph.values.size(), false);
     taken_.assign(graph.values.size(), false);
     for (OpId id : graph.ops.ids()) FindConstant(id);
@@ -24,9 +24,9 @@ class Splitter {
   void Run() {
     for (OpId id : graph_.ops.ids()) {
       Op& op = graph_.ops[id];
-      // The op of a value that splits is made again for each user, with copies of its own operands.
-      bool splits = op.results.size() == 1 && Splits(op.results[0]);
-      if (splits)
+      // The op of a split value is made again for each user, with copies of its own operands.
+      bool split = op.results.size() == 1 && IsSplit(op.results[0]);
+      if (split)
         rewrite_.Remove(id);
       else
         GiveCopies(op, id);
@@ -38,23 +38,22 @@ class Splitter {
 
  private:
   // Whether v has left the graph: a constant that no op uses. Membership of a group is no use.
-  bool IsGone(ValueId v) { return taken_.Has(v) && Splits(v) && !taken_[v]; }
-  Op& MakerOf(ValueId v) { return graph_.ops[maker_[v]]; }
+  bool IsGone(ValueId v) { return taken_.Has(v) && IsSplit(v) && !taken_[v]; }
+  Op& DefiningOp(ValueId v) { return graph_.ops[defining_op_[v]]; }
 
   void FindConstant(OpId id) {
     const Op& op = graph_.ops[id];
-    for (ValueId v : op.results) maker_[v] = id;
+    for (ValueId v : op.results) defining_op_[v] = id;
     if (op.results.size() != 1 || op.kind == Op::kEdge) return;
-    bool all = std::all_of(op.operands.begin(), op.operands.end(),
-                           [&](ValueId v) { return constant_[v]; });
+    bool all = absl::c_all_of(op.operands, [&](ValueId v) { return constant_[v]; });
     constant_[op.results[0]] = op.constant || (op.foldable && !op.operands.empty() && all);
   }
 
   // Whether each user of v gets a copy. Scalars have no dims in which users could differ.
-  bool Splits(ValueId v) {
-    if (maker_[v] == kNoOp || graph_.values[v].shape.empty()) return false;
+  bool IsSplit(ValueId v) {
+    if (defining_op_[v] == kNoOp || graph_.values[v].shape.empty()) return false;
     if (constant_[v]) return true;
-    const Op& op = MakerOf(v);
+    const Op& op = DefiningOp(v);
     return op.expands && op.results.size() == 1 && !op.operands.empty() &&
            graph_.values[op.operands[0]].shape.empty();
   }
@@ -62,7 +61,7 @@ class Splitter {
   void GiveCopies(Op& user, OpId place) {
     for (size_t k = 0; k < user.operands.size(); ++k) {
       ValueId v = user.operands[k];
-      if (!Splits(v)) continue;
+      if (!IsSplit(v)) continue;
       ValueId copy = Copy(v, place);
       copies_.push_back({.original = v,
                          .user = user.origin,
@@ -77,13 +76,13 @@ class Splitter {
   // that it depends on. Works through a list, not by recursion: a constant may depend on any
   // number of ops.
   ValueId Copy(ValueId v, OpId place) {
-    std::vector<OpId> makers = {maker_[v]};
+    std::vector<OpId> makers = {defining_op_[v]};
     absl::flat_hash_map<ValueId, ValueId> copy_of = {{v, kNoValue}};
     for (size_t i = 0; i < makers.size(); ++i)
       for (ValueId operand : graph_.ops[makers[i]].operands)
-        if (Splits(operand) && copy_of.try_emplace(operand, kNoValue).second)
-          makers.push_back(maker_[operand]);
-    std::sort(makers.begin(), makers.end());
+        if (IsSplit(operand) && copy_of.try_emplace(operand, kNoValue).second)
+          makers.push_back(defining_op_[operand]);
+    absl::c_sort(makers);
     for (OpId maker : makers) {
       Op op = graph_.ops[maker];
       ValueId made = NewValue(op.results[0]);
@@ -118,7 +117,7 @@ class Splitter {
   FlatGraph& graph_;
   Rewrite rewrite_;
   std::vector<EngineResult::ConstantCopy>& copies_;
-  IdVector<ValueId, OpId> maker_;
+  IdVector<ValueId, OpId> defining_op_;
   IdVector<ValueId, bool> constant_, taken_;  // of the values of the caller
   absl::flat_hash_map<ValueId, std::vector<GroupId>> groups_of_;
 };
@@ -126,7 +125,7 @@ class Splitter {
 }  // namespace
 
 void SplitConstants(FlatGraph& graph, std::vector<EngineResult::ConstantCopy>& copies) {
-  Splitter(graph, copies).Run();
+  ConstantSplitter(graph, copies).Run();
 }
 
 }  // namespace tessera::propagation::engine

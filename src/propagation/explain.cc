@@ -93,14 +93,14 @@ class Explainer::Impl {
         for (ValueId w : path.values)
           if (!absl::c_linear_search(on_the_way, w)) on_the_way.push_back(w);
       }
-    if (OpId held = HeldBy(v); held != kNoOp && history_.Uses(v) > 1)
+    if (OpId held = HeldBy(v); held != kNoOp && history_.NumUses(v) > 1)
       out += fmt::format(
           "  {} is one of {} uses; because it is closed it fixes the value's own sharding; with "
           "Open(...) it would only be a preference\n",
-          TextOf(held), history_.Uses(v));
+          TextOf(held), history_.NumUses(v));
     std::set<std::string> told;  // axes that lost, with their origins: each is reported once
     for (ValueId w : on_the_way)
-      for (OpId id : history_.Around(w)) AddMissingAxes(id, w, told, out);
+      for (OpId id : history_.OpsAround(w)) AddMissingAxes(id, w, told, out);
     return out;
   }
 
@@ -214,7 +214,7 @@ class Explainer::Impl {
 
   // Says who closed the dim, and whether the axis gets there if that constraint opens it.
   std::string ClosedBy(const MissingAxis& m) {
-    const OpId maker = history_.Maker(m.value);
+    const OpId maker = history_.DefiningOp(m.value);
     const bool made = maker != kNoOp && history_.op(maker).kind == Op::kConstraint;
     const OpId constraint = made ? maker : HeldBy(history_.Owner(m.value));
     if (constraint == kNoOp)
@@ -232,7 +232,7 @@ class Explainer::Impl {
     if (!result_.input || !result_.input->graph.values.Has(v)) return kNoOp;
     const MaybeSharding& now = history_.graph().values[v].sharding;
     if (!now || result_.input->graph.values[v].sharding) return kNoOp;
-    for (OpId id : history_.Constraints(v))
+    for (OpId id : history_.ConstraintsOn(v))
       if (history_.graph().values[history_.op(id).results[0]].sharding == now) return id;
     return kNoOp;
   }

@@ -44,14 +44,12 @@ void ProjectDim(const DimMap& map, const sharding::FactorList& factors,
   }
 }
 
-std::optional<AxisPart> Cut(AxisPart x, int64_t size) { return AxisPart{x.axis, x.pre, size}; }
-
 bool IsMajorPart(AxisPart part, AxisPart whole) {
   return part.axis == whole.axis && part.pre == whole.pre && part.size < whole.size;
 }
 
 // Joins one more tensor's axes on a factor into `axes`.
-void Join(AxisList& axes, const AxisList& other, bool& can_expand) {
+void JoinAxes(AxisList& axes, const AxisList& other, bool& can_expand) {
   AxisList joined;
   size_t i = 0;
   for (; i < axes.size() && i < other.size(); ++i) {
@@ -140,19 +138,18 @@ AxisList CompatibleAxes(const OpState& projection, int32_t f, Direction directio
   AxisList axes;
   if (direction == Direction::kNone) return axes;
   bool can_expand = true;
-  auto group = [&](bool operands) {
-    size_t begin = operands ? 0 : projection.operands,
-           end = operands ? projection.operands : projection.tensors.size();
+  auto join = [&](size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t) {
       const FactorState& s = projection.tensors[t].factors[f];
-      if (s.present) Join(axes, s.axes, can_expand);
+      if (s.present) JoinAxes(axes, s.axes, can_expand);
     }
   };
-  bool operands_first = direction != Direction::kBackward;
-  group(operands_first);
+  const size_t operands = projection.operands, all = projection.tensors.size();
+  const bool operands_first = direction != Direction::kBackward;
+  operands_first ? join(0, operands) : join(operands, all);
   // One way only: the other tensors may shorten the axes, but add none.
   if (direction != Direction::kBoth) can_expand = false;
-  group(!operands_first);
+  operands_first ? join(operands, all) : join(0, operands);
   return axes;
 }
 
@@ -169,7 +166,7 @@ std::optional<AxisPart> FitsFactor(const TensorState& t, int32_t f, int64_t fact
     if (factor_size % before == 0) {
       int64_t common = std::gcd(factor_size / before, part->size);
       if (common == part->size) return part;
-      if (common != 1) return Cut(*part, common);
+      if (common != 1) return AxisPart{part->axis, part->pre, common};
     }
   }
   if (!s.axes.empty() && IsMajorPart(s.axes.back(), *part)) return s.axes.back();

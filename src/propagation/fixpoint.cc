@@ -17,7 +17,7 @@ Direction DirectionOf(const Op& op, const sharding::Factor& factor, bool single_
 
 // Two bits per factor, for the first kMaskFactors. Steps with more factors are not cached.
 constexpr size_t kMaskFactors = 32;
-uint64_t Mask(absl::Span<const Direction> directions) {
+uint64_t MaskOf(absl::Span<const Direction> directions) {
   uint64_t mask = 0;
   for (size_t f = 0; f < directions.size() && f < kMaskFactors; ++f)
     mask |= static_cast<uint64_t>(directions[f]) << (2 * f);
@@ -44,17 +44,17 @@ void FixPoint::Run(absl::Span<const Round> rounds) {
   VisitReturns();
 }
 
-FixPoint::Ids FixPoint::Step(RuleId rule_id, bool elementwise,
-                             absl::Span<const Direction> directions, const Ids& ids) {
-  const Rule& rule = state_.graph().rules[rule_id];
+FixPoint::Ids FixPoint::Step(const Key& key, absl::Span<const Direction> directions) {
+  const Rule& rule = state_.graph().rules[key.rule];
+  const Ids& ids = key.ids;
   absl::InlinedVector<const TensorSharding*, 6> before;
   for (ShardingId i : ids) before.push_back(state_.shardings()[i]);
   const MeshDef* mesh = CommonMesh(before);
   if (!mesh) return ids;
   OpState projection = Project(rule.map, before);
   const OpState old = projection;
-  StepCall call{rule, elementwise, directions};
-  basic_ ? BasicStep(call, projection) : AggressiveStep(call, projection);
+  StepCall call{rule, key.elementwise, directions};
+  strategy_ == Stage::kBasic ? BasicStep(call, projection) : AggressiveStep(call, projection);
   Ids after = ids;
   for (size_t t = 0; t < ids.size(); ++t) {
     bool changed = false;
@@ -72,14 +72,14 @@ FixPoint::Ids FixPoint::Step(RuleId rule_id, bool elementwise,
 const FixPoint::Ids& FixPoint::CachedStep(Key key, absl::Span<const Direction> directions) {
   auto it = steps_.find(key);
   if (it != steps_.end() && directions.size() <= kMaskFactors) return it->second;
-  Ids after = Step(key.rule, key.elementwise, directions, key.ids);
+  Ids after = Step(key, directions);
   return steps_.insert_or_assign(std::move(key), std::move(after)).first->second;
 }
 
 void FixPoint::Visit(OpId id, absl::Span<const Round> rounds) {
   const Op& op = state_.graph().ops[id];
   absl::Span<const ValueId> tensors = state_.Tensors(id);
-  Key key{op.rule, 0, op.elementwise, {}};
+  Key key{.rule = op.rule, .elementwise = op.elementwise};
   bool axes = false;
   for (ValueId v : tensors) {
     key.ids.push_back(state_.Get(v));
@@ -92,7 +92,7 @@ void FixPoint::Visit(OpId id, absl::Span<const Round> rounds) {
   absl::InlinedVector<Direction, 8> directions;
   for (const sharding::Factor& f : state_.graph().rules[op.rule].map.factors)
     directions.push_back(DirectionOf(op, f, state_.single_use(id), rounds));
-  key.directions = Mask(directions);
+  key.directions = MaskOf(directions);
   if (manual) {
     Shardings& all = state_.shardings();
     key.ids.back() = all.Intern(SeenBySources(*manual, all[key.ids.back()]));
@@ -112,8 +112,8 @@ void FixPoint::Visit(OpId id, absl::Span<const Round> rounds) {
 void FixPoint::Write(OpId op, ValueId value, ShardingId id, WorkList& work) {
   auto set = [&](ValueId v) {
     if (state_.recording)
-      state_.changes.push_back({op, v, state_.Get(v), id, state_.round, state_.priority,
-                                basic_ ? Stage::kBasic : Stage::kAggressive});
+      state_.changes.push_back(
+          {op, v, state_.Get(v), id, state_.round, state_.priority, strategy_});
     state_.Set(v, id);
   };
   set(value);
@@ -136,7 +136,7 @@ void FixPoint::VisitReturns() {
     if (!state_.shardings().has_axes(ids[0]) && !state_.shardings().has_axes(ids[1])) continue;
     const DimMap& map = state_.graph().rules[r.rule].map;
     absl::InlinedVector<Direction, 8> both(map.factors.size(), Direction::kBoth);
-    Ids after = Step(r.rule, false, both, ids);
+    Ids after = Step({.rule = r.rule, .ids = ids}, both);
     r.sharding = after[1];
     if (after[0] != ids[0]) Write(state_.return_op(), r.value, after[0], work_);
   }

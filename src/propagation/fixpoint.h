@@ -18,7 +18,8 @@ namespace tessera::propagation::engine {
 
 class FixPoint {
  public:
-  FixPoint(State& state, bool basic) : state_(state), basic_(basic) {}
+  // `strategy` is kBasic or kAggressive.
+  FixPoint(State& state, Stage strategy) : state_(state), strategy_(strategy) {}
 
   // Visits all ops, then those that a change affects, until none is left. `rounds` give
   // the direction in which a factor of an op may carry axes; blocked factors and barriers
@@ -29,9 +30,9 @@ class FixPoint {
   using Ids = absl::InlinedVector<ShardingId, 6>;
   struct Key {
     RuleId rule;
-    uint64_t directions;
-    bool elementwise;
-    Ids ids;
+    uint64_t directions = 0;
+    bool elementwise = false;
+    Ids ids = {};
     friend bool operator==(const Key&, const Key&) = default;
     template <class H>
     friend H AbslHashValue(H h, const Key& k) {
@@ -42,12 +43,12 @@ class FixPoint {
   void Visit(OpId id, absl::Span<const Round> rounds);
   void VisitReturns();
   // Returns the shardings after one step.
-  Ids Step(RuleId rule, bool elementwise, absl::Span<const Direction> directions, const Ids& ids);
+  Ids Step(const Key& key, absl::Span<const Direction> directions);
   const Ids& CachedStep(Key key, absl::Span<const Direction> directions);
   void Write(OpId op, ValueId value, ShardingId id, WorkList& work);
 
   State& state_;
-  bool basic_;
+  Stage strategy_;
   WorkList work_;
   absl::flat_hash_map<Key, Ids> steps_;
 };

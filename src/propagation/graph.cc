@@ -79,7 +79,7 @@ IdVector<ValueId, ValueId> OwnersOf(const FlatGraph& graph) {
   return owners;
 }
 
-IdVector<ValueId, OpId> MakersOf(const FlatGraph& graph) {
+IdVector<ValueId, OpId> DefiningOps(const FlatGraph& graph) {
   IdVector<ValueId, OpId> makers(graph.values.size(), kNoOp);
   for (OpId id : graph.ops.ids())
     for (ValueId v : graph.ops[id].results) makers[v] = id;

@@ -161,7 +161,7 @@ void ForEachUseBackwards(const FlatGraph& graph, const F& f) {
 IdVector<ValueId, ValueId> OwnersOf(const FlatGraph& graph);
 // Returns the op that defines each value; kNoOp for arguments and for targets of edges that are
 // not their owners.
-IdVector<ValueId, OpId> MakersOf(const FlatGraph& graph);
+IdVector<ValueId, OpId> DefiningOps(const FlatGraph& graph);
 
 // Names of values and ops in messages and explanations.
 struct Naming {

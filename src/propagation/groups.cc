@@ -1,6 +1,8 @@
 // Merges groups with a common member, and separates members with different shardings.
 #include "propagation/groups.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +13,7 @@ namespace {
 
 // Merges groups that share a value into the first of them. Members stay in the order in which they
 // are first named.
-void Union(FlatGraph& graph) {
+void MergeGroups(FlatGraph& graph) {
   absl::flat_hash_map<ValueId, GroupId> group_of;
   IdVector<GroupId, GroupId> leader;
   auto find = [&](GroupId g) {
@@ -35,9 +37,9 @@ void Union(FlatGraph& graph) {
     if (!group.empty()) graph.groups.Add(std::move(group));
 }
 
-bool SaysNothing(const TensorSharding& s) {
-  return s.dims_empty() && std::all_of(s.dims.begin(), s.dims.end(),
-                                       [](const sharding::DimAxes& d) { return d.open; });
+bool IsOpenAndEmpty(const TensorSharding& s) {
+  return s.dims_empty() &&
+         absl::c_all_of(s.dims, [](const sharding::DimAxes& d) { return d.open; });
 }
 
 // Separates groups whose members have different shardings: the users of each member see an open
@@ -46,15 +48,17 @@ bool SaysNothing(const TensorSharding& s) {
 class Separator {
  public:
   explicit Separator(FlatGraph& graph)
-      : graph_(graph), rewrite_(graph), uses_(graph.values.size()), maker_(MakersOf(graph)) {
+      : graph_(graph),
+        rewrite_(graph),
+        uses_(graph.values.size()),
+        defining_op_(DefiningOps(graph)) {
     ForEachUseBackwards(graph, [&](ValueId v, OperandUse use) { uses_[v].push_back(use); });
   }
 
   void Separate(std::vector<ValueId>& group, const MeshDef* mesh) {
     for (ValueId& member : group) {
       Shape shape = graph_.values[member].shape;
-      TensorSharding open = sharding::Replicated(mesh, static_cast<int>(shape.size()));
-      for (sharding::DimAxes& d : open.dims) d.open = true;
+      TensorSharding open = sharding::FullyOpen(mesh, static_cast<int>(shape.size()));
       Op added;
       added.kind = Op::kConstraint;
       added.elementwise = true;
@@ -63,8 +67,8 @@ class Separator {
       added.rule = graph_.IdentityRule(shape, 1);
       ValueId result = graph_.AddValue(std::move(shape), std::move(open));
       added.results = {result};
-      HandOn(TakeUses(member, result), graph_.use_order[result]);
-      const OpId maker = maker_[member];
+      PrependReversed(TakeUses(member, result), graph_.use_order[result]);
+      const OpId maker = defining_op_[member];
       if (maker == kNoOp) {
         rewrite_.AtStart(graph_.values[member].region, std::move(added));
       } else {
@@ -91,14 +95,14 @@ class Separator {
   FlatGraph& graph_;
   Rewrite rewrite_;
   IdVector<ValueId, std::vector<OperandUse>> uses_;  // the last use first
-  IdVector<ValueId, OpId> maker_;
+  IdVector<ValueId, OpId> defining_op_;
 };
 
 }  // namespace
 
 void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings) {
   if (graph.groups.empty()) return;
-  Union(graph);
+  MergeGroups(graph);
   const IdVector<ValueId, ValueId> owners = OwnersOf(graph);
   auto given = [&](ValueId v) -> MaybeSharding& { return graph.values[owners[v]].sharding; };
   std::optional<Separator> separator;
@@ -107,7 +111,7 @@ void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings) {
     bool differ = false;
     for (ValueId v : group) {
       const MaybeSharding& s = given(v);
-      if (!s || SaysNothing(*s)) continue;
+      if (!s || IsOpenAndEmpty(*s)) continue;
       if (!common) common = &*s;
       differ |= *common != *s;
     }

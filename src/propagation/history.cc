@@ -1,6 +1,8 @@
 // Looks up the sharding of a value at a time, and the change that gave it an axis.
 #include "propagation/history.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
 #include "propagation/propagate.h"
@@ -8,14 +10,14 @@
 namespace tessera::propagation::engine {
 
 bool Holds(const AxisList& axes, AxisPart a) {
-  return std::any_of(axes.begin(), axes.end(), [&](AxisPart b) { return Contains(b, a); });
+  return absl::c_any_of(axes, [&](AxisPart b) { return Contains(b, a); });
 }
 
 History::History(const EngineResult& result)
     : result_(result),
       graph_(result.graph),
       owner_(OwnersOf(graph_)),
-      maker_(MakersOf(graph_)),
+      defining_op_(DefiningOps(graph_)),
       around_(graph_.values.size()),
       changes_(graph_.values.size()),
       uses_(graph_.values.size()) {
@@ -41,14 +43,14 @@ std::vector<ValueId> History::Tensors(OpId i) const {
   return tensors;
 }
 
-std::vector<OpId> History::Constraints(ValueId v) const {
+std::vector<OpId> History::ConstraintsOn(ValueId v) const {
   std::vector<OpId> constraints;
-  for (OpId i : Around(v))
+  for (OpId i : OpsAround(v))
     if (op(i).kind == Op::kConstraint && op(i).operands[0] == v) constraints.push_back(i);
   return constraints;
 }
 
-const TensorSharding* History::At(ValueId v, size_t time) const {
+const TensorSharding* History::ShardingAt(ValueId v, size_t time) const {
   v = Owner(v);
   const std::vector<size_t>& changes = changes_[v];
   auto next = std::lower_bound(changes.begin(), changes.end(), time);
@@ -57,7 +59,7 @@ const TensorSharding* History::At(ValueId v, size_t time) const {
   return given ? &*given : nullptr;
 }
 
-std::optional<size_t> History::Gained(ValueId v, size_t d, AxisPart a, size_t time) const {
+std::optional<size_t> History::ChangeThatGave(ValueId v, size_t d, AxisPart a, size_t time) const {
   for (size_t e : changes_[Owner(v)]) {
     if (e >= time) break;
     const TensorSharding &after = result_.shardings[change(e).after],

@@ -2,17 +2,19 @@
 // those that enter.
 #include "propagation/manual.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
 namespace tessera::propagation::engine {
 namespace {
 
 bool NamesAxis(const AxisList& axes, AxisPart a) {
-  return std::any_of(axes.begin(), axes.end(), [&](AxisPart b) { return a.axis == b.axis; });
+  return absl::c_any_of(axes, [&](AxisPart b) { return a.axis == b.axis; });
 }
 
 // Returns the sharding whose dims have the manual axes of `outer`, then the axes of `inner`.
-TensorSharding Outside(const Edge& edge, const TensorSharding& inner) {
+TensorSharding WithManualAxes(const Edge& edge, const TensorSharding& inner) {
   const TensorSharding& outer = *edge.outer;
   TensorSharding out = outer;
   for (size_t d = 0; d < out.dims.size(); ++d) {
@@ -25,12 +27,6 @@ TensorSharding Outside(const Edge& edge, const TensorSharding& inner) {
     dim.axes.insert(dim.axes.end(), inner.dims[d].axes.begin(), inner.dims[d].axes.end());
   }
   return out;
-}
-
-TensorSharding Open(const TensorSharding& like) {
-  TensorSharding s = sharding::Replicated(like.mesh, like.rank());
-  for (sharding::DimAxes& d : s.dims) d.open = true;
-  return s;
 }
 
 }  // namespace
@@ -48,12 +44,12 @@ TensorSharding WithoutAxes(TensorSharding s, const AxisList& axes) {
 }
 
 TensorSharding SeenBySources(const Edge& edge, const TensorSharding* target) {
-  TensorSharding s = target ? *target : Open(*edge.outer);
-  return edge.inward ? Outside(edge, s) : WithoutAxes(std::move(s), edge.manual);
+  TensorSharding s = target ? *target : sharding::FullyOpen(edge.outer->mesh, edge.outer->rank());
+  return edge.inward ? WithManualAxes(edge, s) : WithoutAxes(std::move(s), edge.manual);
 }
 
 TensorSharding SeenByTargets(const Edge& edge, const TensorSharding& source) {
-  return edge.inward ? WithoutAxes(source, edge.manual) : Outside(edge, source);
+  return edge.inward ? WithoutAxes(source, edge.manual) : WithManualAxes(edge, source);
 }
 
 }  // namespace tessera::propagation::engine

@@ -2,6 +2,8 @@
 // turn of their priority.
 #include "propagation/priorities.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <map>
 
@@ -31,7 +33,7 @@ std::vector<std::string> DefaultRoundNames() {
 }
 
 void OpPriorities(State& state, absl::Span<const Round> rounds) {
-  FixPoint fix_point(state, /*basic=*/false);
+  FixPoint fix_point(state, Stage::kAggressive);
   for (size_t k = 1; k <= rounds.size(); ++k) {
     state.round = static_cast<int8_t>(k - 1);
     fix_point.Run(rounds.first(k));
@@ -41,29 +43,29 @@ void OpPriorities(State& state, absl::Span<const Round> rounds) {
 namespace {
 
 // A holder of a sharding: a value, or result number `returned` of the function.
-struct Held {
+struct Holder {
   ValueId value = kNoValue;
   int32_t returned = -1;
   TensorSharding original;
 };
 
-class Layers {
+class PriorityLayers {
  public:
-  explicit Layers(State& state) : state_(state) {
+  explicit PriorityLayers(State& state) : state_(state) {
     for (ValueId v : state.graph().values.ids())
-      if (state.Owner(v) == v) Hold({.value = v, .original = {}});
+      if (state.Owner(v) == v) HideLaterDims({.value = v, .original = {}});
     for (size_t r = 0; r < state.returns().size(); ++r)
-      Hold({.returned = static_cast<int32_t>(r), .original = {}});
+      HideLaterDims({.returned = static_cast<int32_t>(r), .original = {}});
   }
 
-  const std::map<int32_t, std::vector<Held>>& later() const { return later_; }
+  const std::map<int32_t, std::vector<Holder>>& later() const { return later_; }
 
   // Gives the dims of priority `p` their axes back.
   void Restore(int32_t p) {
-    for (const Held& held : later_.at(p)) {
-      TensorSharding now = *state_.shardings()[Id(held)];
+    for (const Holder& holder : later_.at(p)) {
+      TensorSharding now = *state_.shardings()[IdOf(holder)];
       for (size_t d = 0; d < now.dims.size(); ++d) {
-        const sharding::DimAxes& original = held.original.dims[d];
+        const sharding::DimAxes& original = holder.original.dims[d];
         if (original.priority != p) continue;
         now.dims[d].axes = original.axes;
         now.dims[d].open = original.open;
@@ -71,29 +73,30 @@ class Layers {
           now.replicated.erase(std::remove(now.replicated.begin(), now.replicated.end(), a),
                                now.replicated.end());
       }
-      ShardingId before = Id(held), after = state_.shardings().Intern(std::move(now));
-      Id(held, after);
-      if (state_.recording && held.value != kNoValue)
+      ShardingId before = IdOf(holder), after = state_.shardings().Intern(std::move(now));
+      SetId(holder, after);
+      if (state_.recording && holder.value != kNoValue)
         state_.changes.push_back(
-            {kNoOp, held.value, before, after, state_.round, p, Stage::kUserPriority});
+            {kNoOp, holder.value, before, after, state_.round, p, Stage::kUserPriority});
     }
   }
 
  private:
-  ShardingId Id(const Held& held) const {
-    return held.returned >= 0 ? state_.returns()[held.returned].sharding : state_.Get(held.value);
+  ShardingId IdOf(const Holder& holder) const {
+    return holder.returned >= 0 ? state_.returns()[holder.returned].sharding
+                                : state_.Get(holder.value);
   }
-  void Id(const Held& held, ShardingId id) {
-    if (held.returned >= 0)
-      state_.returns()[held.returned].sharding = id;
+  void SetId(const Holder& holder, ShardingId id) {
+    if (holder.returned >= 0)
+      state_.returns()[holder.returned].sharding = id;
     else
-      state_.Set(held.value, id);
+      state_.Set(holder.value, id);
   }
 
-  void Hold(Held held) {
-    const TensorSharding* given = state_.shardings()[Id(held)];
+  void HideLaterDims(Holder holder) {
+    const TensorSharding* given = state_.shardings()[IdOf(holder)];
     if (!given) return;
-    held.original = *given;
+    holder.original = *given;
     TensorSharding now = *given;
     bool any = false;
     std::vector<int32_t> seen;
@@ -104,25 +107,25 @@ class Layers {
       now.replicated.insert(now.replicated.end(), d.axes.begin(), d.axes.end());
       d.axes.clear();
       d.open = false;
-      if (!std::count(seen.begin(), seen.end(), p)) seen.push_back(p);
+      if (!absl::c_linear_search(seen, p)) seen.push_back(p);
     }
     if (!any) return;
-    std::sort(now.replicated.begin(), now.replicated.end(), sharding::MeshOrder);
-    Id(held, state_.shardings().Intern(std::move(now)));
-    for (int32_t p : seen) later_[p].push_back(held);
+    absl::c_sort(now.replicated, sharding::MeshOrder);
+    SetId(holder, state_.shardings().Intern(std::move(now)));
+    for (int32_t p : seen) later_[p].push_back(holder);
   }
 
   State& state_;
-  std::map<int32_t, std::vector<Held>> later_;
+  std::map<int32_t, std::vector<Holder>> later_;
 };
 
 }  // namespace
 
 void UserPriorities(State& state, absl::Span<const Round> rounds) {
-  Layers layers(state);
+  PriorityLayers layers(state);
   state.priority = 0;
   OpPriorities(state, rounds);
-  for (const auto& [p, held] : layers.later()) {
+  for (const auto& [p, holder] : layers.later()) {
     state.priority = p;
     layers.Restore(p);
     OpPriorities(state, rounds);

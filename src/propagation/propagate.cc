@@ -34,9 +34,9 @@ void Run(State& state, const EngineOptions& options, absl::Span<const Round> rou
   Round both = [](const Op&, const sharding::Factor&, bool) { return Direction::kBoth; };
   switch (options.stop_after) {
     case Stage::kBasic:
-      return FixPoint(state, /*basic=*/true).Run({&both, 1});
+      return FixPoint(state, Stage::kBasic).Run({&both, 1});
     case Stage::kAggressive:
-      return FixPoint(state, /*basic=*/false).Run({&both, 1});
+      return FixPoint(state, Stage::kAggressive).Run({&both, 1});
     case Stage::kOpPriority:
       return OpPriorities(state, rounds);
     case Stage::kUserPriority:

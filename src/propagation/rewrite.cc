@@ -60,7 +60,7 @@ void OrderUses(FlatGraph& graph) {
   }
 }
 
-void HandOn(std::vector<OperandUse> moved, std::vector<OperandUse>& to) {
+void PrependReversed(std::vector<OperandUse> moved, std::vector<OperandUse>& to) {
   absl::c_reverse(moved);
   to.insert(to.begin(), moved.begin(), moved.end());
 }

@@ -38,6 +38,6 @@ class Rewrite {
 // decides some conflicts.
 void OrderUses(FlatGraph& graph);
 // Puts `moved`, reversed in that way, before the uses that `to` has.
-void HandOn(std::vector<OperandUse> moved, std::vector<OperandUse>& to);
+void PrependReversed(std::vector<OperandUse> moved, std::vector<OperandUse>& to);
 
 }  // namespace tessera::propagation::engine

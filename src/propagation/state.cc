@@ -45,7 +45,7 @@ State::State(FlatGraph& graph, bool record)
       graph_(graph),
       sharding_(graph.values.size(), ShardingId::kNone),
       owner_(OwnersOf(graph)),
-      maker_(MakersOf(graph)),
+      defining_op_(DefiningOps(graph)),
       group_of_(graph.values.size(), GroupId::kNone) {
   for (OpId id : graph.ops.ids()) {
     const Op& op = graph.ops[id];
@@ -132,7 +132,7 @@ void State::NotifyUsers(ValueId v, OpId current, WorkList& work) const {
 
 void State::Notify(ValueId v, OpId current, WorkList& work) const {
   const ValueId owner = Owner(v);
-  const OpId maker = maker_[owner];
+  const OpId maker = defining_op_[owner];
   const Op* made_by = maker == kNoOp ? nullptr : &graph_.ops[maker];
   if (made_by && made_by->kind == Op::kEdge)
     for (ValueId t : graph_.edges[made_by->edge].other_targets) NotifyUsers(t, current, work);

@@ -103,7 +103,7 @@ class State {
   std::vector<Return> returns_;
   OpId return_op_ = kNoOp;
   IdVector<ValueId, ValueId> owner_;
-  IdVector<ValueId, OpId> maker_;
+  IdVector<ValueId, OpId> defining_op_;
   std::vector<OpId> active_;
   IdVector<OpId, bool> single_use_;
   ListPerId<OpId, ValueId> tensors_;

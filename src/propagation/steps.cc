@@ -1,7 +1,7 @@
 // The two steps: all tensors of a factor must agree, or each takes the axes that it can.
 #include "propagation/steps.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
 namespace tessera::propagation::engine {
 
@@ -53,7 +53,7 @@ std::vector<Wish> Wishes(const StepCall& call, const OpState& projection) {
   // The tensors of an elementwise op are equally large: there the factor with more
   // shards goes first.
   auto shards = [&](const Wish& w) { return call.elementwise ? SizeOf(w.axes) : 0; };
-  std::stable_sort(wishes.begin(), wishes.end(), [&](const Wish& a, const Wish& b) {
+  absl::c_stable_sort(wishes, [&](const Wish& a, const Wish& b) {
     if (a.source_size != b.source_size) return a.source_size > b.source_size;
     if (shards(a) != shards(b)) return shards(a) > shards(b);
     return a.source < b.source;
@@ -66,7 +66,8 @@ std::vector<Wish> Wishes(const StepCall& call, const OpState& projection) {
 void AggressiveStep(const StepCall& call, OpState& projection) {
   std::vector<Wish> wishes = Wishes(call, projection);
   if (wishes.empty()) return;
-  auto serve = [&](size_t t, bool operand) {
+  auto serve = [&](size_t t) {
+    const bool operand = t < projection.operands;
     TensorState& tensor = projection.tensors[t];
     for (const Wish& wish : wishes) {
       FactorState& s = tensor.factors[wish.factor];
@@ -87,8 +88,8 @@ void AggressiveStep(const StepCall& call, OpState& projection) {
       if (IsStrictPrefix(s.axes, axes)) s.axes = std::move(axes);
     }
   };
-  for (size_t t = projection.operands; t < projection.tensors.size(); ++t) serve(t, false);
-  for (size_t t = 0; t < projection.operands; ++t) serve(t, true);
+  for (size_t t = projection.operands; t < projection.tensors.size(); ++t) serve(t);
+  for (size_t t = 0; t < projection.operands; ++t) serve(t);
 }
 
 }  // namespace tessera::propagation::engine

@@ -15,6 +15,7 @@ namespace {
 using propagation::ValueId;
 using propagation::engine::AtBorder;
 using propagation::engine::Closed;
+using propagation::engine::SubAxes;
 using sharding::TensorSharding;
 
 // What is expected against what came, case by case.
@@ -93,7 +94,8 @@ class Comparison {
       TensorSharding came = Open(given, v);
       std::string name = fmt::format("return {}", i);
       if (auto o = Differ("open " + name, Open(want ? &*want : nullptr, v), came)) return o;
-      if (auto o = Differ(name, *Parse(closed.at(i)), Closed(AtBorder(came, shape(v), false))))
+      if (auto o =
+              Differ(name, *Parse(closed.at(i)), Closed(AtBorder(came, shape(v), SubAxes::kCut))))
         return o;
     }
     return {};
@@ -107,7 +109,7 @@ class Comparison {
       bool arg = std::find(built_.args.begin(), built_.args.end(), name) != built_.args.end();
       for (ValueId v : Holders(known->second)) {
         TensorSharding came = Open(result_.sharding(v), v);
-        if (arg) came = AtBorder(came, shape(v), false);
+        if (arg) came = AtBorder(came, shape(v), SubAxes::kCut);
         if (auto o = Differ(name, *Parse(text), Closed(came))) return o;
       }
     }

@@ -67,8 +67,9 @@ void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const P
 void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& asked,
                    const base::Shape& shape, const char* option, Call call) {
   using propagation::engine::AtBorder;
-  const sharding::TensorSharding even = AtBorder(asked, shape, /*keep_sub_axes=*/true),
-                                 kept = AtBorder(asked, shape, /*keep_sub_axes=*/false);
+  using propagation::engine::SubAxes;
+  const sharding::TensorSharding even = AtBorder(asked, shape, SubAxes::kKeep),
+                                 kept = AtBorder(asked, shape, SubAxes::kCut);
   for (size_t d = 0; d < shape.size(); ++d) {
     const sharding::AxisList& axes = asked.dims[d].axes;
     if (kept.dims[d].axes == axes) continue;

@@ -1,7 +1,7 @@
 // The public propagate(), and its result.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <mutex>
 
 #include "api/propagation/graph.h"
@@ -47,9 +47,7 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
     base::IdVector<OpId, int> priorities;
   };
   std::vector<Round> rounds = given.empty() ? engine::DefaultRounds() : std::vector<Round>();
-  int last = from.priorities.empty()
-                 ? -1
-                 : *std::max_element(from.priorities.begin(), from.priorities.end());
+  int last = from.priorities.empty() ? -1 : *absl::c_max_element(from.priorities);
   if (given.empty() && last < 0) return rounds;
   auto graph = std::make_shared<const Known>(Known{from.ops, from.priorities});
   for (const OpPriority& predicate : given)
@@ -113,11 +111,12 @@ void NameNewValues(Result::Impl& impl) {
 
 std::string Text(const Result::Impl& impl, const engine::TensorSharding* s,
                  const base::Shape& shape, bool at_border) {
-  engine::TensorSharding open = sharding::Replicated(impl.mesh, static_cast<int>(shape.size()));
-  for (sharding::DimAxes& d : open.dims) d.open = true;
+  const engine::TensorSharding open =
+      sharding::FullyOpen(impl.mesh, static_cast<int>(shape.size()));
   if (!s) s = &open;
   if (!at_border || impl.border == Border::kKeep) return sharding::Text(*s);
-  return sharding::Text(engine::AtBorder(*s, shape, impl.border == Border::kEven));
+  return sharding::Text(engine::AtBorder(
+      *s, shape, impl.border == Border::kEven ? engine::SubAxes::kKeep : engine::SubAxes::kCut));
 }
 
 void CheckValue(const Result::Impl& impl, const char* op, ValueId v, Loc loc) {

@@ -88,8 +88,9 @@ class Placer {
   }
   // Arguments and results divide evenly. Parts of axes that types say stay.
   static const ir::Type* AtBorder(const ir::Type* type, const TensorSharding& open) {
-    return Place(type, propagation::engine::Closed(propagation::engine::AtBorder(
-                           open, type->shape(), false, &type->sharding())));
+    return Place(type,
+                 propagation::engine::Closed(propagation::engine::AtBorder(
+                     open, type->shape(), propagation::engine::SubAxes::kCut, &type->sharding())));
   }
 
   // An argument lies where it does, whole if it is on no mesh; inside it may be cut further.
