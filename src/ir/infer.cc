@@ -1,6 +1,7 @@
 // Result types: what the op says of shapes and dtypes, then the typing rule.
 #include "ir/infer.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -36,6 +37,19 @@ sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands,
 sharding::DimMap DeviceMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
   const DimsCall call = CallOf(op, params, operands, results);
   return OnShards(std::get<DimMapFn>(*op.dims)(call), call.operands, call.results);
+}
+
+bool IsRearrangement(const OpDef& op, const Params* params, Types operands, Types results) {
+  if (!std::holds_alternative<DimMapFn>(*op.dims) || op.opaque || operands.size() != 1)
+    return false;
+  const sharding::DimMap map = DimMapOf(op, params, operands, results);
+  const auto moves_only = [](const sharding::LinearGroup& g) {
+    return g.kinds.sum && g.kinds.max && g.kinds.min;
+  };
+  return absl::c_any_of(map.linear, moves_only) &&
+         absl::c_all_of(map.factors, [](const sharding::Factor& f) {
+           return f.kind == sharding::FactorKind::kPass;
+         });
 }
 
 const std::vector<sharding::LinearGroup>& LinearGroupsOf(const OpDef& op, const ParamsPtr& params,

@@ -36,6 +36,10 @@ absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call);
 sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results);
 // Returns the map by which devices compute it (sharding::OnShards).
 sharding::DimMap DeviceMapOf(const OpDef& op, const Params* params, Types operands, Types results);
+// Whether every element of the op's only result is an element of its operand, found by position
+// alone: reshape, transpose, broadcast_in_dim. The map says which: a dim of the result that shares
+// a factor with the operand follows it, any other repeats it.
+bool IsRearrangement(const OpDef& op, const Params* params, Types operands, Types results);
 // Returns its map's linear groups, none for an op without a map. Remembered: the reference holds
 // until the next call.
 const std::vector<sharding::LinearGroup>& LinearGroupsOf(const OpDef& op, const ParamsPtr& params,

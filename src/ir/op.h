@@ -5,6 +5,7 @@
 #include <absl/types/span.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,7 +14,7 @@
 #include "ir/host_tensor.h"
 #include "ir/params.h"
 #include "ir/type.h"
-#include "sharding/dim_map.h"
+#include "sharding/reshard.h"
 
 namespace tessera::plan {
 struct Kernel;
@@ -161,8 +162,11 @@ struct AsView {};     // the same buffer under another shape
 struct AsExpansion {  // other ops, before lowering
   ExpandFn expand;
 };
-struct AsMove {          // between shardings: reshard and the collectives it becomes
+// A move between shardings: reshard, and the collectives it becomes.
+struct AsMove {
   bool implied = false;  // not asked for by the user (docs/design.md, "Asked for, or implied")
+  // The step of a reshard plan that the op is, in device programs.
+  std::optional<sharding::StepKind> step = {};
 };
 // What a device has, as two places say it: an array of its own (varying) may be seen as one part of
 // a larger one, or as a term of a sum.
@@ -172,6 +176,11 @@ struct ManualViews {
 struct AsManualMove {  // seen as `from`, moved to `to`, and seen as the result
   ManualViews (*views)(const Params*, const Type* operand, const Type* result);
   bool implied = false;  // as of an AsMove
+  // Whether the views are one, so that devices send nothing: pcast, assume_invariant.
+  bool is_local(const Params* params, const Type* operand, const Type* result) const {
+    const ManualViews seen = views(params, operand, result);
+    return seen.from == seen.to;
+  }
 };
 struct AsPermute {};  // each device gets another's array, or zeros: PermuteParams
 struct AsRegions {    // running its regions

@@ -4,7 +4,6 @@
 #include "ops/derivatives.h"
 #include "ops/ops.h"
 #include "ops/reference_values.h"
-#include "sharding/reshard.h"
 
 namespace tessera::ops {
 namespace {
@@ -14,7 +13,7 @@ using sharding::StepKind;
 struct MoverFields {
   std::string_view name;
   std::string_view doc;
-  ir::ParamsKind params = ir::KindOf<ir::MoveParams>();
+  ir::ParamsKind params;
   ir::AsMove move = {};
   ir::Diff diff = kOnDevicesOnly;
 };
@@ -29,6 +28,12 @@ constexpr OpDef Mover(const MoverFields& f) {
           .diff = f.diff,
           .params = f.params,
           .keys = true};
+}
+
+// Returns the record of a step of reshard plans, which has the step's name.
+constexpr OpDef Step(StepKind step, std::string_view doc,
+                     ir::ParamsKind params = ir::KindOf<ir::MoveParams>()) {
+  return Mover({.name = Name(step), .doc = doc, .params = params, .move = {.step = step}});
 }
 
 // A cotangent moves back.
@@ -54,34 +59,26 @@ constexpr OpDef kShardingConstraint =
            .doc = "The same values; propagation starts from the sharding.",
            .params = ir::KindOf<ir::ConstraintParams>(),
            .diff = kMoves});
-constexpr OpDef kPadToShards = Mover({.name = Name(StepKind::kPadToShards),
-                                      .doc = "Pads a dim with zeros until it divides; local."});
-constexpr OpDef kTrim =
-    Mover({.name = Name(StepKind::kTrim), .doc = "What pad_to_shards added is dropped; local."});
-constexpr OpDef kAllSlice =
-    Mover({.name = Name(StepKind::kAllSlice), .doc = "Each device keeps its part; local."});
-constexpr OpDef kAllGather =
-    Mover({.name = Name(StepKind::kAllGather), .doc = "Every device gets the parts along axes."});
-constexpr OpDef kAllToAll =
-    Mover({.name = Name(StepKind::kAllToAll), .doc = "Axes move from one dim to another."});
-constexpr OpDef kCollectivePermute =
-    Mover({.name = Name(StepKind::kCollectivePermute), .doc = "Shards change devices."});
-constexpr OpDef kHaloExchange =
-    Mover({.name = Name(StepKind::kHaloExchange),
-           .doc = "Each device gets the elements that its part of the result reads.",
-           .params = ir::KindOf<ir::HaloParams>()});
+constexpr OpDef kPadToShards =
+    Step(StepKind::kPadToShards, "Pads a dim with zeros until it divides; local.");
+constexpr OpDef kTrim = Step(StepKind::kTrim, "What pad_to_shards added is dropped; local.");
+constexpr OpDef kAllSlice = Step(StepKind::kAllSlice, "Each device keeps its part; local.");
+constexpr OpDef kAllGather = Step(StepKind::kAllGather, "Every device gets the parts along axes.");
+constexpr OpDef kAllToAll = Step(StepKind::kAllToAll, "Axes move from one dim to another.");
+constexpr OpDef kCollectivePermute = Step(StepKind::kCollectivePermute, "Shards change devices.");
+constexpr OpDef kHaloExchange = Step(
+    StepKind::kHaloExchange, "Each device gets the elements that its part of the result reads.",
+    ir::KindOf<ir::HaloParams>());
 constexpr OpDef kAllReduce =
-    Mover({.name = Name(StepKind::kAllReduce), .doc = "Partial values combined, on every device."});
+    Step(StepKind::kAllReduce, "Partial values combined, on every device.");
 constexpr OpDef kReduceScatter =
-    Mover({.name = Name(StepKind::kReduceScatter),
-           .doc = "Partial values combined; each device gets a part."});
+    Step(StepKind::kReduceScatter, "Partial values combined; each device gets a part.");
 constexpr OpDef kReplicatedToUnreduced =
-    Mover({.name = Name(StepKind::kReplicatedToUnreduced),
-           .doc = "One device keeps the value, the others hold zeros (of max and min: all keep "
-                  "it); local."});
+    Step(StepKind::kReplicatedToUnreduced,
+         "One device keeps the value, the others hold zeros (of max and min: all keep "
+         "it); local.");
 constexpr OpDef kShardedToUnreduced =
-    Mover({.name = Name(StepKind::kShardedToUnreduced),
-           .doc = "Each device keeps its part, zeros elsewhere; local."});
+    Step(StepKind::kShardedToUnreduced, "Each device keeps its part, zeros elsewhere; local.");
 // One device's part is `type`'s of both; lowering makes these where an array inside of shard_map is
 // seen as a part of a whole one, and back.
 constexpr OpDef kSeenAs{.name = "seen_as",
@@ -93,8 +90,8 @@ constexpr OpDef kSeenAs{.name = "seen_as",
                         .diff = kOnDevicesOnly,
                         .params = ir::KindOf<ir::MoveParams>(),
                         .keys = true};
-constexpr OpDef kCopyToEach = Mover(
-    {.name = Name(StepKind::kCopyToEach), .doc = "Every device gets a copy of its own; local."});
+constexpr OpDef kCopyToEach =
+    Step(StepKind::kCopyToEach, "Every device gets a copy of its own; local.");
 
 Records MoveOps() {
   static constexpr const OpDef* kOps[] = {&kReshard,

@@ -6,8 +6,10 @@
 #include <regex>
 #include <sstream>
 
+#include "ir/infer.h"
 #include "kernels/fused/fused.h"
 #include "ops/check.h"
+#include "ops/manual.h"
 #include "ops/ops.h"
 #include "unit/kernels/fused_testing.h"
 
@@ -47,6 +49,56 @@ TEST(Records, EveryOpThatParamsDeclaresIsInTheArrayOfItsFile) {
 TEST(Records, NamesDiffer) {
   Install();
   for (const OpDef* op : ir::AllOps()) EXPECT_EQ(ir::FindOp(op->name), op) << op->name;
+}
+
+TEST(Records, EveryStepOfAReshardIsOneOp) {
+  Install();
+  using sharding::StepKind;
+  for (int n = 0; n <= static_cast<int>(StepKind::kHaloExchange); ++n) {
+    const auto step = static_cast<StepKind>(n);
+    std::vector<std::string_view> names;
+    for (const OpDef* op : ir::AllOps())
+      if (const auto* move = std::get_if<ir::AsMove>(&*op->lowering); move && move->step == step)
+        names.push_back(op->name);
+    EXPECT_EQ(names, std::vector<std::string_view>{Name(step)});
+  }
+}
+
+// Whether an op of one operand f32[2,3] with result f32[result] rearranges it.
+bool Rearranges(const OpDef& op, const ir::ParamsPtr& params, base::Shape result) {
+  const ir::Type *operand = ir::Type::Get({2, 3}, f32),
+                 *type = ir::Type::Get(std::move(result), f32);
+  return ir::IsRearrangement(op, params.get(), {&operand, 1}, {&type, 1});
+}
+
+TEST(Records, ThreeOpsRearrange) {
+  EXPECT_TRUE(Rearranges(kReshape, nullptr, {6}));
+  EXPECT_TRUE(Rearranges(kTranspose, ir::MakeParams(TransposeParams{{{1, 0}}}), {3, 2}));
+  EXPECT_TRUE(Rearranges(kBroadcastInDim, ir::MakeParams(BroadcastParams{{{0, 2}}}), {2, 4, 3}));
+  EXPECT_FALSE(Rearranges(Elementwise(ScalarOp::kNeg), nullptr, {2, 3}));
+  EXPECT_FALSE(Rearranges(kBitcastConvertType, nullptr, {2, 3}));
+  EXPECT_FALSE(Rearranges(kOptimizationBarrier, nullptr, {2, 3}));
+  EXPECT_FALSE(Rearranges(kRev, ir::MakeParams(DimsParams{{0}}), {2, 3}));
+  EXPECT_FALSE(Rearranges(kRoll, ir::MakeParams(RollParams{{0}, 1}), {2, 3}));
+  EXPECT_FALSE(Rearranges(kReduceMax, ir::MakeParams(DimsParams{{0}}), {3}));
+  EXPECT_FALSE(Rearranges(kSlice, ir::MakeParams(SliceParams{{0, 0}, {1, 3}, {1, 1}}), {1, 3}));
+  EXPECT_FALSE(Rearranges(kReshard, nullptr, {2, 3}));
+}
+
+TEST(Records, CastsOfManualComputationAreLocal) {
+  const sharding::MeshDef* mesh = sharding::ParseMesh("<[\"x\"=2]>", true, Loc::Unknown());
+  mesh = mesh->WithModes({AxisMode::Manual});
+  sharding::TensorSharding varying = sharding::Replicated(mesh, 1);
+  varying.varying = {sharding::WholeAxis(*mesh, 0)};
+  const ir::Type *alike = ir::Type::Get({4}, f32, mesh), *own = alike->WithSharding(varying);
+  const auto is_local = [&](const OpDef& op, const ManualParams& params) {
+    return std::get<ir::AsManualMove>(*op.lowering)
+        .is_local(ir::MakeParams(params).get(), own, alike);
+  };
+  EXPECT_TRUE(is_local(kPcast, {}));
+  EXPECT_TRUE(is_local(kAssumeInvariant, {{"x"}, {}}));
+  EXPECT_FALSE(is_local(kPsum, {{"x"}, {}}));
+  EXPECT_FALSE(is_local(kGatherShards, {{"x"}, {0}}));
 }
 
 // The dtypes of the operands where that which may differ is `dtype`: the cases of a select, the key
