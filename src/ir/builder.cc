@@ -9,7 +9,7 @@ ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueI
                       EmitOptions options) {
   absl::InlinedVector<const Type*, 4> types;
   absl::InlinedVector<Loc, 4> locs;
-  // A program has parts under its mesh with other modes (auto_axes): operands say which this is.
+  // A part of a program may use its mesh with other modes (auto_axes). The operands tell which.
   const sharding::MeshDef* mesh = nullptr;
   for (ValueId v : operands) {
     types.push_back(program_.type(v));

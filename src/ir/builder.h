@@ -18,10 +18,10 @@ class Builder {
   Program& program() { return program_; }
   const Type* type(ValueId v) const { return program_.type(v); }
 
-  // Returns the only result.
+  // Appends an instruction, infers its type and returns its only result.
   ValueId Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueId> operands,
                EmitOptions options = {});
-  // The same with result types that are known already.
+  // Appends an instruction whose result types are known.
   absl::InlinedVector<ValueId, 1> EmitTyped(const OpDef& op, ParamsPtr params,
                                             absl::Span<const ValueId> operands, Types types,
                                             std::vector<RegionPtr> regions = {});

@@ -1,15 +1,16 @@
-// Parameters of the ops with regions. Operands, and the inputs of every region, begin with the
-// constants: values of the outside that a region uses.
+// Parameters of the ops with regions. The operands, and the inputs of every region, begin with the
+// constants: outside values that a region uses.
 #pragma once
 #include "ir/params.h"
 
 namespace tessera::ir {
 
-// operands: constants, carry. condition(constants, carry) -> bool[]; body(constants, carry) ->
-// carry.
+// operands: constants, carry
+// condition(constants, carry) -> bool[]
+// body(constants, carry) -> carry
 struct WhileParams {
   int64_t constants = 0;
-  bool counted = false;  // the user wrote a fori_loop: messages say so
+  bool counted = false;  // the user wrote a fori_loop, and messages say so
   friend bool operator==(const WhileParams&, const WhileParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -18,11 +19,11 @@ struct WhileParams {
   }
 };
 
-// operands: constants, carry, xs. body(constants, carry, a slice of each of xs) -> carry, a slice
-// of each of ys.
+// operands: constants, carry, xs
+// body(constants, carry, one slice of each of xs) -> carry, one slice of each of ys
 struct ScanParams {
   int64_t constants = 0, carries = 0, length = 0;
-  bool reverse = false;  // begins with the last slice
+  bool reverse = false;  // starts with the last slice
   friend bool operator==(const ScanParams&, const ScanParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {

@@ -1,4 +1,4 @@
-// Collects the edits of a refused op, tries each, and orders those that build by what they send.
+// Collects edits of a refused call, tries each, and orders those that are legal by bytes sent.
 #include "ir/fixes.h"
 
 #include <fmt/format.h>
@@ -58,9 +58,9 @@ class Suggester {
     return sharding::Project(map_, map_.operands[operand], *operands_[operand].sharding, cut).axes;
   }
 
-  // The factors of `lead`, with what the others add without using an axis twice; and the same with
-  // parts of axes where a factor has no room for a whole one. Of what does not divide a dim of a
-  // result, the part that does.
+  // Returns candidates for the axes of each factor: those of operand `lead`, and those of the other
+  // operands that `lead` leaves free. A second candidate splits axes where a factor has no room for
+  // a whole one. A factor that is a dim of a result keeps only axes that divide the dim.
   std::vector<FactorAxes> LedBy(size_t lead) const {
     std::vector<FactorAxes> all{LedBy(lead, AxisCut::kNever), LedBy(lead, AxisCut::kAllowed)};
     if (all[0] == all[1]) all.pop_back();
@@ -122,7 +122,7 @@ class Suggester {
     if (out.kind == Reduction::kSum) TryOut(out);
   }
 
-  // What divides the result.
+  // Returns `s` with only those leading axes of each dim that divide the result.
   TensorSharding Divided(TensorSharding s) const {
     for (size_t d = 0; d < s.dims.size(); ++d)
       s.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, (*shapes_[0])[d]);
@@ -151,7 +151,7 @@ class Suggester {
         targets.push_back(WithSets(s, *operands_[lead].sharding));
         targets.push_back(s);
       }
-    TensorSharding without = own;  // what stands in the way removed, dim by dim
+    TensorSharding without = own;  // `own` without the axes of dims that do not pass through
     for (size_t d = 0; d < dims.size(); ++d) {
       TensorSharding one = own;
       one.dims[d].axes.clear();
@@ -209,8 +209,8 @@ class Suggester {
                                                    const TensorSharding& to) {
     return sharding::PlanReshard(t.shape(), t.dtype().size(), from, to);
   }
-  // Returns what `s` says of the last dims, if it says nothing of those that the user's array lacks
-  // or that are repeated for the op.
+  // Returns `s` for the array as the user wrote it. Returns nothing if `s` shards a dim that the
+  // library added or broadcast.
   static std::optional<TensorSharding> AsWritten(const Shape& shape, TensorSharding s) {
     const size_t more = s.dims.size() - shape.size();
     for (size_t d = 0; d < s.dims.size(); ++d)
@@ -218,8 +218,8 @@ class Suggester {
     s.dims.erase(s.dims.begin(), s.dims.begin() + static_cast<long>(more));
     return s;
   }
-  // Returns how the gradient of the operand comes back once it is `to`: no longer reduced, it is
-  // summed over what shards the result.
+  // Returns the sharding in which the operand's gradient arrives once the operand is `to`. The
+  // gradient becomes a sum over the axes that shard the result and no longer reduce the operand.
   static TensorSharding GradientOf(const Type& written, TensorSharding to,
                                    const std::vector<TensorSharding>& results) {
     AxisList sharded;
@@ -236,15 +236,15 @@ class Suggester {
       if (base::At(mesh_->axes(), a.axis).mode == AxisMode::Manual) manual.push_back(a);
     return manual;
   }
-  // The spec that a user can write: it names no Manual axes.
+  // Returns the spec as a user can write it, without Manual axes.
   PartitionSpec SpecOf(TensorSharding s) const {
     s.unreduced = sharding::Difference(s.unreduced, Manual(s.unreduced));
     s.reduced = sharding::Difference(s.reduced, Manual(s.reduced));
     if (s.unreduced.empty()) s.kind = Reduction::kSum;
     return sharding::ToSpec(s);
   }
-  // Returns the call that makes `to` of an operand; nothing if there is none. Over Manual axes
-  // nothing is laid out: psum adds terms up, and pcast says that all have the same.
+  // Returns the call that turns an operand from `from` to `to`, or "" if no single call does.
+  // Manual axes have no layout: psum adds up terms, and pcast marks a value as reduced.
   std::string EditOf(const std::string& name, const TensorSharding& from,
                      const TensorSharding& to) const {
     const AxisList summed = Manual(sharding::Difference(from.unreduced, to.unreduced));
@@ -259,8 +259,8 @@ class Suggester {
     return fmt::format("pcast({}, {}, Variance::kReduced)", name, sharding::AxesCode(mesh_, cast));
   }
 
-  // Records the edit with the bytes that the op then moves, `before` included, and those that it
-  // adds to each gradient.
+  // Records an edit, unless it is known. Its cost is `before` and the bytes that the op then moves;
+  // every gradient pays for `in_gradient` again.
   void Offer(int operand, PartitionSpec spec, std::string edit,
              const std::vector<TensorSharding>& results,
              const std::vector<sharding::ReshardStep>& before,
@@ -324,7 +324,7 @@ class Suggester {
   sharding::Shapes shapes_;
   struct Offered {
     Fix fix;
-    int64_t in_gradient;  // bytes that a device then sends in each gradient
+    int64_t in_gradient;  // bytes that a device sends in each gradient
   };
   std::vector<Offered> fixes_;
 };

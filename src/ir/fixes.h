@@ -1,11 +1,11 @@
-// Edits that make a refused op build, each tried before it is offered.
+// Edits that make a refused call legal. Each one was tried.
 #pragma once
 #include "ir/infer.h"
 #include "sharding/explicit_rule.h"
 
 namespace tessera::ir {
 
-// Scope: SuggestFixes of this thread returns nothing. An edit that is only tried needs no fixes.
+// Scope: SuggestFixes returns nothing on this thread. An edit that is being tried needs no fixes.
 class WithoutFixesScope {
  public:
   WithoutFixesScope();
@@ -16,7 +16,7 @@ class WithoutFixesScope {
   const bool old_;
 };
 
-// Returns the edits, the cheapest in bytes first.
+// Returns the edits, cheapest first.
 std::vector<Fix> SuggestFixes(const InferCall& call, const sharding::DimMap& map,
                               const std::vector<ShapeAndDType>& results,
                               const sharding::Conflict& conflict);

@@ -1,4 +1,4 @@
-// Functions of the host that a program calls with the values of its devices: callbacks.
+// Callbacks: host functions that a program calls with values from its devices.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -18,31 +18,31 @@ struct Program;
 // A value on its devices, as the host sees it.
 struct HostArgument {
   const Type* place;  // the global type with the complete sharding, on the mesh without modes
-  // Its shards, one for each device by position in the mesh; one alone where it is on no mesh. They
-  // are read while the call lasts.
+  // One shard per device by position in the mesh, or a single one without a mesh. They are valid
+  // during the call.
   std::vector<const std::byte*> shards;
 };
-// Where a function with results puts one: its elements, dense and row-major.
+// The buffer of one result of a host function, dense and row-major.
 struct HostResult {
-  const Type* type;  // on no mesh
+  const Type* type;  // without a mesh
   std::byte* data;
 };
 struct HostArguments {
   std::vector<HostArgument> values;
-  std::vector<int64_t> iterations = {};  // of the loops around the call, from the outermost on
-  // The device whose call it is, inside of what devices run differently: the values are its own
-  // arrays, on no mesh. -1: the call is one for all devices.
+  std::vector<int64_t> iterations = {};  // of the enclosing loops, outermost first
+  // The calling device, inside a region that devices run differently. The values are then its own
+  // arrays, without a mesh. -1: one call for all devices.
   int64_t device = -1;
-  std::vector<HostResult> results = {};  // of a function that has some
+  std::vector<HostResult> results = {};  // empty if the function has none
 };
 
-// Returns "device 5 (x=1, y=2)", of a position in the mesh.
+// Returns "device 5 (x=1, y=2)" for a position in the mesh.
 std::string DeviceText(const sharding::MeshDef& mesh, int64_t position);
 
 class HostFunction {
  public:
   HostFunction();
-  // As text has it: that of a function which is not in this process.
+  // Stands for a function that is known by its number in program text alone.
   explicit HostFunction(int64_t number) : number_(number) {}
   virtual ~HostFunction() = default;
   virtual void Run(const HostArguments& arguments) const = 0;
@@ -52,8 +52,7 @@ class HostFunction {
   const int64_t number_;
 };
 
-// A function as a parameter. In text it is a number; a program that is read from text has a
-// function of that number that cannot be run.
+// A function as a parameter. Program text holds its number; a function read from text cannot run.
 struct HostFunctionRef {
   std::shared_ptr<const HostFunction> function;
   friend bool operator==(const HostFunctionRef& a, const HostFunctionRef& b) {
@@ -75,11 +74,11 @@ struct HostCallParams {
   }
 };
 
-// Of pure_callback. Where a function is mapped, it is called once for each index of `lanes` dims in
-// front of the results; `lanes_of` says which of them each operand has, in front.
+// Parameters of pure_callback. Under vmap the function is called once per index of the `lanes`
+// leading dims of the results. lanes_of[k] lists the lanes that operand k has as its leading dims.
 struct PureCallParams {
   HostFunctionRef function;
-  std::vector<const Type*> results;  // of one call, on no mesh
+  std::vector<const Type*> results;  // of one call, without a mesh
   int64_t vmap_method = 0;           // a VmapMethod
   int64_t lanes = 0;
   std::vector<std::vector<int64_t>> lanes_of = {};
@@ -95,7 +94,7 @@ struct PureCallParams {
 };
 
 bool HasHostFunction(const Params* params);
-// Whether the program, or a region or rule in it, has a function of the host.
+// Whether the program, a region or a rule in it calls a host function.
 bool HasHostFunctions(const Program& program);
 
 }  // namespace tessera::ir

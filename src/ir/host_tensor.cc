@@ -32,9 +32,9 @@ void Store(HostTensor& t, int64_t i, T v) {
 template <class T>
 constexpr bool kSmallFloat = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-// Returns v if it is a float, else that one of its two neighbours whose last bit is set. Rounding
-// this to fewer bits gives what rounding v at once would (Boldo and Melquiond, "Emulation of a FMA
-// and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+// Rounds v to a float. If v is inexact, takes the neighbour whose last bit is set: rounding that to
+// fewer bits equals rounding v directly (Boldo and Melquiond, "Emulation of a FMA and correctly
+// rounded sums: proved algorithms using rounding to odd", 2008).
 float RoundToOdd(long double v) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const float nearest = static_cast<float>(v);

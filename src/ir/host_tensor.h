@@ -1,4 +1,4 @@
-// Whole tensors in host memory, for the reference interpreter and for tests. Slow and plain.
+// Whole tensors in host memory, for the reference interpreter and for tests. Simple and slow.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace tessera::ir {
 
-// Dense and row-major. Floats are read as double and written as long double, which holds every
-// double, int64_t and uint64_t, and rounded once to the dtype; integers and bools as int64_t
-// (wrapped to the dtype; u64 as two's complement).
+// A dense row-major tensor. Floats are read as double and written as long double, which holds every
+// double, int64_t and uint64_t; storing rounds once to the dtype. Integers and bools are int64_t,
+// wrapped to the dtype; a u64 is its two's complement.
 struct HostTensor {
   DType dtype;
   std::vector<int64_t> shape;
@@ -27,7 +27,7 @@ struct HostTensor {
   void SetFrom(int64_t i, const HostTensor& from, int64_t j);
 };
 
-// Returns the row-major index of `coords` in `shape`, and back.
+// Returns the row-major index of `coords` in `shape`, and the inverse.
 int64_t FlatIndex(const std::vector<int64_t>& shape, const std::vector<int64_t>& coords);
 std::vector<int64_t> CoordsOf(const std::vector<int64_t>& shape, int64_t index);
 

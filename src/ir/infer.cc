@@ -1,4 +1,4 @@
-// Result types: what the op says of shapes and dtypes, then the typing rule.
+// Type inference: the op's own checks of shape and dtype, then the typing rule.
 #include "ir/infer.h"
 
 #include <absl/algorithm/container.h>
@@ -87,7 +87,7 @@ ErrorDetail Detail(const InferCall& call, int check, std::string reason) {
           .fixes = {}};
 }
 
-// C20: keys of random numbers move, and nothing else is done with them.
+// C20: random keys can be moved, but not computed with.
 void CheckKeys(const InferCall& call, const std::vector<ShapeAndDType>& results) {
   if (call.op.keys) return;
   bool any = false;
@@ -150,7 +150,7 @@ void CheckMesh(const InferCall& call) {
 
 namespace {
 
-// Program text may declare a result of another rank.
+// Checks the rank of out_sharding: program text may declare a result of another rank.
 void CheckOutRank(const InferCall& call, const Shape& result) {
   if (!call.out_sharding || call.out_sharding->rank() == static_cast<int>(result.size())) return;
   base::ThrowShape(
@@ -189,8 +189,8 @@ absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
 
 }  // namespace
 
-// What decides a result is remembered: wanted shape, dtype and out_sharding as a type, and the
-// mesh with its mapped axes.
+// Caches results under everything that decides them. The wanted shape, dtype and out_sharding enter
+// the key as a type, and the mesh as a scalar type that is reduced over the mapped axes.
 absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call) {
   static thread_local Memo<absl::InlinedVector<const Type*, 1>> memo;
   OpKey key{&call.op, call.shared_params, {call.operands.begin(), call.operands.end()}};

@@ -1,4 +1,4 @@
-// Copies instructions of one program into another, with values renamed.
+// Inlines calls and expansions, and copies a program into another.
 #include "ir/inline.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ bool IsCall(const Instruction& i) {
   return region && region->kind == AsRegions::kCall;
 }
 
-// What is put in the place of instructions: of all that only transforms see, or of calls.
+// kAll: calls, and every op that expands. kCalls: only those with regions.
 enum class Inlined : uint8_t { kAll, kCalls };
 
 bool IsInlined(const Instruction& i, Inlined what) {
@@ -34,7 +34,7 @@ bool Has(const Program& program, Inlined what) {
 std::shared_ptr<const Program> WithInlined(const std::shared_ptr<const Program>& program,
                                            Inlined what);
 
-// Writes a program anew.
+// Copies a program with such instructions inlined.
 class Inliner {
  public:
   Inliner(const Program& from, Inlined what)
@@ -48,7 +48,7 @@ class Inliner {
   Program Take() { return std::move(out_); }
 
  private:
-  // What a value of the program is called now; values of functions that are inlined are new.
+  // Returns the new id of a value. Values of inlined functions have new ids already.
   ValueId Now(ValueId v) const {
     return static_cast<size_t>(v) < now_.size() ? base::At(now_, v) : v;
   }
@@ -104,7 +104,7 @@ std::vector<ValueId> Inline(Builder& builder, const Program& program,
     const auto results = builder.EmitTyped(*i.op, i.params, operands, types, i.regions);
     for (size_t r = 0; r < results.size(); ++r) {
       ValueId& made = base::At(map, i.results[r]);
-      if (made < 0) made = results[r];  // what is given stays
+      if (made < 0) made = results[r];  // a value that was given stays
     }
   }
   builder.set_loc(loc);

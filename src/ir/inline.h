@@ -1,20 +1,20 @@
-// A program's instructions in another program.
+// Inlining: a program's instructions inside another program.
 #pragma once
 #include "ir/builder.h"
 #include "ir/program.h"
 
 namespace tessera::ir {
 
-// Appends the instructions of a program, on these values in the place of its inputs, then its
-// captures. Returns what stands for its outputs. Lines and names come along.
+// Appends the instructions of a program. `given` replaces its inputs, then its captures. Returns
+// the values of its outputs. Lines and names are kept.
 std::vector<ValueId> Inline(Builder& builder, const Program& program,
                             absl::Span<const ValueId> given);
 
-// Returns the program without what only transforms see, in regions too: the function of each call
-// (Region::kCall) is in its place, ops that are expanded are, and a choice between a value and
-// itself is that value. `program` itself if there is no call, and nothing to expand.
+// Returns the program as lowering sees it, regions included: the function in the place of each call
+// (AsRegions::kCall), the ops of each expansion, and a value in the place of a select between it
+// and itself. Returns `program` itself if nothing changes.
 std::shared_ptr<const Program> InlineCalls(const std::shared_ptr<const Program>& program);
-// The same, but for what is expanded and such choices, which stay.
+// Inlines calls alone. Expansions without regions, and such selects, stay.
 std::shared_ptr<const Program> InlineCallsAlone(const std::shared_ptr<const Program>& program);
 
 }  // namespace tessera::ir

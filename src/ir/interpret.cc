@@ -1,4 +1,4 @@
-// The reference interpreter: whole tensors, one instruction after the other.
+// The reference interpreter: whole tensors, one instruction at a time.
 #include "ir/interpret.h"
 
 #include "base/at.h"

@@ -1,4 +1,4 @@
-// Programs computed on whole tensors.
+// Runs programs on whole tensors.
 #pragma once
 #include <vector>
 
@@ -6,8 +6,8 @@
 
 namespace tessera::ir {
 
-// Returns the outputs of the program on whole tensors, computed with the reference functions.
-// `inputs` are those of the program, then its captures.
+// Returns the outputs of the program, computed with the reference functions. `inputs` are the
+// program's inputs, then its captures.
 std::vector<HostTensor> Interpret(const Program& program, std::vector<HostTensor> inputs);
 
 }  // namespace tessera::ir

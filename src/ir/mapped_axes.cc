@@ -1,4 +1,4 @@
-// The axes of all vmaps around what this thread traces.
+// The mesh axes of the vmaps around the function that this thread traces.
 #include "ir/mapped_axes.h"
 
 #include <algorithm>

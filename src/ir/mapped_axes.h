@@ -1,4 +1,5 @@
-// The axes over which the lanes of a vmap lie, while a function of one lane is traced.
+// The mesh axes that shard the batch of an enclosing vmap, while a function of one batch element
+// is traced.
 #pragma once
 #include <string>
 
@@ -6,9 +7,9 @@
 
 namespace tessera::ir {
 
-// Scope: a function of one lane is traced, of lanes that lie over these axes of the mesh. A
-// shard_map inside of it that names no axes leaves them out. What is reduced over them is the same
-// in all lanes.
+// Scope: traces a function of one batch element; the batch is sharded over these axes of the mesh.
+// A shard_map inside that names no axes leaves them out. A value that is reduced over them is the
+// same for all batch elements.
 class MappedAxesScope {
  public:
   MappedAxesScope(const sharding::MeshDef* mesh, const sharding::AxisList& axes);
@@ -19,7 +20,7 @@ class MappedAxesScope {
   const size_t old_;
 };
 bool IsMappedAxis(const std::string& name);
-// Returns those of the axes of a mesh.
+// Returns those of the axes that are in the mesh.
 sharding::AxisList MappedAxesOf(const sharding::MeshDef* mesh);
 
 }  // namespace tessera::ir

@@ -1,4 +1,4 @@
-// Remembers what depends only on an op, its params and types: programs repeat themselves.
+// A cache of results that depend on an op, its params and types alone: programs repeat themselves.
 #pragma once
 #include <absl/container/node_hash_map.h>
 #include <absl/hash/hash.h>
@@ -13,7 +13,7 @@ namespace tessera::ir {
 struct OpKey {
   const OpDef* op;
   ParamsPtr params;
-  absl::InlinedVector<const Type*, 6> types;  // operands, then whatever else decides
+  absl::InlinedVector<const Type*, 6> types;  // operands, then all else that decides
   friend bool operator==(const OpKey& a, const OpKey& b) {
     return a.op == b.op && a.types == b.types &&
            (a.params == b.params || (a.params && b.params && a.params->Equals(*b.params)));
@@ -24,8 +24,8 @@ struct OpKey {
   }
 };
 
-// Bounded: cleared when it has grown large, as types and ops live forever and a program's do not.
-// Functions of the user's are not kept.
+// Bounded: cleared when it is full, since types and ops live forever but programs do not. Results
+// of host functions are not kept.
 template <class V>
 class Memo {
  public:
@@ -43,7 +43,7 @@ class Memo {
  private:
   static constexpr size_t kMost = 1 << 14;
   absl::node_hash_map<OpKey, V> values_;
-  std::optional<V> unkept_;  // the last one of an instruction with a function of the user's
+  std::optional<V> unkept_;  // the last result of a host function
 };
 
 }  // namespace tessera::ir

@@ -5,7 +5,7 @@
 namespace tessera::ir {
 
 struct MoveParams {
-  const Type *from, *to;  // places before and after
+  const Type *from, *to;  // the place before and after
   friend bool operator==(const MoveParams&, const MoveParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -14,17 +14,18 @@ struct MoveParams {
   }
 };
 
-// Of halo_exchange: the places, whose dims are the same in order, and which elements are read.
+// Parameters of halo_exchange: the places, whose dims are in one order, and the elements that
+// are read.
 struct HaloParams {
   std::vector<const Type*> from;
   const Type* to;
-  // [operand, dim, offset, stride, dilation]: along the dim, index o of the result reads index
-  // (o * stride + offset) / dilation of the operand where that is whole and inside it. Along a dim
-  // of an operand without an entry index o reads index o.
+  // [operand, dim, offset, stride, dilation]: along the dim, index o of the result reads index (o *
+  // stride + offset) / dilation of the operand, if that is whole and in range. Along a dim without
+  // an entry, index o reads index o.
   std::vector<std::vector<int64_t>> reads;
-  int64_t fill = -1;  // the operand, a scalar, that stands where nothing is read; -1: all is read
-  // [dim, begin, end]: of a device's part of the result only these positions, one range behind the
-  // other; dims without an entry are whole.
+  int64_t fill = -1;  // the scalar operand that fills unread elements; -1: all are read
+  // [dim, begin, end]: of a device's part of the result, only these positions are kept, one range
+  // after the other. Dims without an entry are whole.
   std::vector<std::vector<int64_t>> keep = {};
   friend bool operator==(const HaloParams&, const HaloParams&) = default;
   template <class S, class F>
@@ -37,7 +38,7 @@ struct HaloParams {
   }
 };
 
-// Of mask_padding: the dims, and the reduction whose identity goes behind their end.
+// Parameters of mask_padding: the dims, and the reduction whose identity overwrites their padding.
 struct MaskParams {
   OperandDims<0> dims;
   Reduction reduction = Reduction::kSum;
@@ -49,8 +50,8 @@ struct MaskParams {
   }
 };
 
-// Of sharding_constraint: what the user asks for, over Auto axes, on the mesh
-// without modes.
+// Parameters of sharding_constraint: the sharding that the user asks for over Auto axes, on the
+// mesh without modes.
 struct ConstraintParams {
   sharding::TensorSharding sharding;
   friend bool operator==(const ConstraintParams&, const ConstraintParams&) = default;

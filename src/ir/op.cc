@@ -14,7 +14,7 @@ absl::flat_hash_map<std::string_view, const OpDef*>& ByName() {
   static auto* map = new absl::flat_hash_map<std::string_view, const OpDef*>;
   return *map;
 }
-// Users' ops may come from any thread.
+// Users may add ops from any thread.
 std::mutex& Mutex() {
   static auto& mutex = base::NewForkMutex();
   return mutex;

@@ -1,5 +1,5 @@
-// OpDef: everything semantic about one op, in one record. What can be derived from the dimension
-// map (typing, local shapes, collectives, cost) is not here.
+// OpDef: everything semantic about one op, in one record. Facts that follow from the dimension map
+// (typing, local shapes, collectives, cost) are not here.
 #pragma once
 #include <absl/container/inlined_vector.h>
 #include <absl/types/span.h>
@@ -26,27 +26,27 @@ namespace tessera::ir {
 struct OpDef;
 struct Program;
 class Builder;
-// A function inside an instruction: closed, it uses nothing but its inputs.
+// A function inside an instruction. It is closed: it uses nothing but its inputs.
 using RegionPtr = std::shared_ptr<const Program>;
 using Regions = absl::Span<const RegionPtr>;
 using ValueId = int32_t;
 using Types = absl::Span<const Type* const>;
 
-// Result of type inference: the sharding is added by the typing rule.
+// A result before the typing rule has added its sharding.
 struct ShapeAndDType {
   Shape shape;
   DType dtype;
 };
 
-// A refusal by an op's type function; the caller adds op, operands and lines.
+// A refusal by an op's type function. The caller adds the op, the operands and the lines.
 struct TypeProblem {
   enum Kind { kShape, kDType } kind;
   int check;  // C<check>, from 11 on: 1 to 10 are common to all ops
   std::string reason;
 };
 
-// What a type function sees. `wanted`, if given, has the result's shape (reshape, broadcast, iota)
-// and dtype.
+// The arguments of a type function. `wanted`, if given, has the shape (reshape, broadcast, iota)
+// and dtype that the user asks for.
 struct TypeCall {
   const OpDef& op;
   Types operands;
@@ -66,23 +66,23 @@ struct DimsCall {
   const OpDef& op;
   sharding::Shapes operands, results;
   const Params* params;
-  bool to_float = true;  // the first result is floating
+  bool to_float = true;  // whether the first result is floating
 };
 using DimMapFn = sharding::DimMap (*)(const DimsCall&);
 // Where a value enters or leaves an op with regions.
 struct FlowEnd {
   enum Kind : uint8_t { kOperand, kRegionInput, kRegionOutput, kResult } kind;
-  int32_t region = 0;  // kRegionInput, kRegionOutput
+  int32_t region = 0;  // for kRegionInput and kRegionOutput
   int32_t index = 0;
   friend bool operator==(const FlowEnd&, const FlowEnd&) = default;
 };
-// Ends that are of one type: what comes from any of the sources (operands, region outputs) goes to
-// all targets (region inputs, results). The owner is the target that stands for all of them.
+// Ends of one type. A value from any of the sources (operands, region outputs) flows to all targets
+// (region inputs, results). The owner is the target that represents the edge.
 struct FlowEdge {
   FlowEnd owner;
   std::vector<FlowEnd> sources;
-  std::vector<FlowEnd> targets;  // but for the owner
-  // Operands and results have one more dim in front, unsharded, over which the regions step.
+  std::vector<FlowEnd> targets;  // without the owner
+  // Operands and results have a leading unsharded dim that the regions step over.
   bool stacked = false;
 };
 struct FlowCall {
@@ -90,13 +90,14 @@ struct FlowCall {
   size_t operands;
   Regions regions;
 };
-// Of an op with regions: how values flow through it. Every region input and result is a target of
+// How values flow through an op with regions. Every region input and every result is a target of
 // one edge. Typing, lowering and propagation read the edges.
 struct DataFlowEdges {
   std::vector<FlowEdge> (*edges)(const FlowCall&);
 };
-// What a value that enters or leaves a region goes with: it, or its tangent, is of the type of an
-// operand, a result or a residual (what one region leaves to another), or it is a cotangent of one.
+// The counterpart of a region's input or output: an operand, a result or a residual (a value that
+// one region passes to another). It has the type of that or of its tangent, or if `cotangent` of
+// its cotangent.
 struct RegionRole {
   enum Kind : uint8_t { kOperand, kResult, kResidual } kind;
   int32_t index = 0;
@@ -105,16 +106,16 @@ struct RegionRole {
 struct RegionRoles {
   std::vector<RegionRole> inputs, outputs;
 };
-// Of an op whose regions are rules of a user's function: their roles, per region.
+// Returns the roles per region, for an op whose regions are rules of a user's function.
 using RolesFn = std::vector<RegionRoles> (*)(const FlowCall&, Types operands, Types results);
-// No dimension map, with the reason a user would read.
+// The op has no dimension map, for this reason, which users may read.
 struct NoRule {
   const char* why;
 };
 using DimsRule = std::variant<DimMapFn, DataFlowEdges, NoRule>;
 
-// One instruction as one device sees it. Shapes of `operands` and `results` are local; the global
-// shape and the sharding of each say where the shard lies.
+// An operand or result as one device sees it: `shape` is local, and `global` and `sharding` locate
+// the shard.
 struct LocalTensor {
   DType dtype;
   Shape shape, global;
@@ -127,39 +128,40 @@ struct LocalCall {
   const sharding::MeshDef* mesh;  // null: one device
 };
 
-// What an op is lowered as.
+// The ways to lower an op.
 using ExpandFn = std::vector<ValueId> (*)(Builder&, const Params*,
                                           absl::Span<const ValueId> operands, const Type* result);
 struct AsKernel {  // a kernel of its own
   void (*make)(const LocalCall&, plan::Kernel*);
-  // What to do instead where a reduce factor is sharded, if its partial results do not combine.
+  // Replaces the op where a reduce factor is sharded and partial results do not combine.
   ExpandFn sharded = nullptr;
-  // The same where operand 0 is one number everywhere: from that scalar, as a part of any result.
+  // Replaces the op where operand 0 is one number everywhere. It gets that number as a scalar, and
+  // makes any part of the result.
   ExpandFn of_scalar = nullptr;
 };
-struct AsElementwise {  // element by element: may join a fused group
+struct AsElementwise {  // element by element; may join a fused group
   plan::ScalarOp op;
 };
-struct AsReduction {  // over the reduce factors of its map: may join a fused group
+struct AsReduction {  // over the reduce factors of its map; may join a fused group
   Reduction reduction;
-  void (*make)(const LocalCall&, plan::Kernel*);  // on its own
+  void (*make)(const LocalCall&, plan::Kernel*);  // if it is not fused
 };
-struct AsBroadcast {  // elements are repeated along new dims: may join a fused group
+struct AsBroadcast {  // repeats elements along new dims; may join a fused group
   void (*make)(const LocalCall&, plan::Kernel*);
 };
-struct AsConstant {  // a literal: made where it is used
+struct AsConstant {  // a literal, made where it is used
   uint64_t (*bits)(const Params*);
 };
-// Numbers that are linear in the position in a tensor: a step per dim, and per device where they
-// begin (empty: at 0).
+// A number for each position of a tensor: the sum of stride times index over the dims, plus the
+// offset of the device (no offsets: 0).
 struct AffineIndex {
   std::vector<int64_t> strides, offsets;
 };
-struct AsIota {  // an index: made where it is used, as a literal is
+struct AsIota {  // an index, made where it is used
   AffineIndex (*index)(const Params*, const LocalTensor& result);
 };
-struct AsView {};     // the same buffer under another shape
-struct AsExpansion {  // other ops, before lowering
+struct AsView {};     // the same buffer with another shape
+struct AsExpansion {  // other ops, substituted before lowering
   ExpandFn expand;
 };
 // A move between shardings: reshard, and the collectives it becomes.
@@ -168,37 +170,38 @@ struct AsMove {
   // The step of a reshard plan that the op is, in device programs.
   std::optional<sharding::StepKind> step = {};
 };
-// What a device has, as two places say it: an array of its own (varying) may be seen as one part of
-// a larger one, or as a term of a sum.
+// The places between which a manual op moves. A device's own array (varying) is seen as one part of
+// a larger array, or as a term of a sum.
 struct ManualViews {
   const Type *from, *to;
 };
-struct AsManualMove {  // seen as `from`, moved to `to`, and seen as the result
+// Views the operand as `from`, moves that to `to`, and views it as the result.
+struct AsManualMove {
   ManualViews (*views)(const Params*, const Type* operand, const Type* result);
-  bool implied = false;  // as of an AsMove
+  bool implied = false;  // as in AsMove
   // Whether the views are one, so that devices send nothing: pcast, assume_invariant.
   bool is_local(const Params* params, const Type* operand, const Type* result) const {
     const ManualViews seen = views(params, operand, result);
     return seen.from == seen.to;
   }
 };
-struct AsPermute {};  // each device gets another's array, or zeros: PermuteParams
-struct AsRegions {    // running its regions
+struct AsPermute {};  // each device gets the array of another, or zeros: PermuteParams
+struct AsRegions {    // runs its regions
   enum Kind : uint8_t {
     kWhile,   // condition, body: WhileParams
     kScan,    // body: ScanParams
-    kSwitch,  // branches: operand 0 is the index; a bool takes the first branch where it is true
-    kCall,    // region 0, once; the others are rules. Replaced by it before anything is lowered
+    kSwitch,  // branches; operand 0 is the index, or a bool: true takes the first branch
+    kCall,    // region 0, once; the others are rules. Inlined before lowering
   } kind;
 };
-// A call of a function of the host, once, which sees the operands as they lie (ir/host_call.h).
+// Calls a host function once, with the operands as they are laid out (ir/host_call.h).
 struct AsHostCall {};
 using Lowering =
     std::variant<AsKernel, AsElementwise, AsReduction, AsBroadcast, AsConstant, AsIota, AsView,
                  AsExpansion, AsMove, AsManualMove, AsPermute, AsRegions, AsHostCall>;
 
-// What an op does beside making its results. Passes neither drop nor merge nor repeat what has an
-// effect, and keep the order of what is ordered.
+// The effects of an op besides its results. Passes never drop, merge or repeat an instruction with
+// an effect, and keep ordered ones in order.
 enum class Effect : uint8_t { kNone, kUnordered, kOrdered };
 
 struct ReferenceCall {
@@ -208,11 +211,11 @@ struct ReferenceCall {
   std::vector<HostTensor*> results;  // allocated, with shape and dtype
   Regions regions = {};
 };
-// The obvious computation on whole tensors: the oracle of the tests.
+// The obvious computation on whole tensors, with which tests compare.
 using ReferenceFn = void (*)(const ReferenceCall&);
 
-// An instruction, while its derivative is built. Values are of the program that is being built; in
-// a transpose the operands that depend on the tangents are -1, and there are no results.
+// An instruction whose derivative is being built. Values are of the program under construction. In
+// a transpose, operands that depend on the tangents are -1, and there are no results.
 struct DiffCall {
   Builder& builder;
   const OpDef& op;
@@ -221,63 +224,63 @@ struct DiffCall {
   Types operand_types, result_types;
   Regions regions = {};
 };
-// Returns the result's tangent for one of an operand; linear in it.
+// Returns the result's tangent, given that of one operand; linear in it.
 using TangentFn = ValueId (*)(const DiffCall&, ValueId tangent);
-// Returns the results' tangents for those of the operands; -1 is zero everywhere. `results`: the
-// values, which the rule may compute in another way.
+// Returns the results' tangents, given those of the operands; -1 is zero everywhere. The rule may
+// replace `results` by values that it computes differently.
 using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId> tangents,
                                        std::vector<ValueId>& results);
-// Returns the cotangent of operand k, in which the op is linear, for that of the only result.
+// Returns the cotangent of operand k, in which the op is linear, given that of the only result.
 using TransposeFn = ValueId (*)(const DiffCall&, ValueId cotangent, size_t k);
-// Returns the cotangents of the operands, -1 where there is none, for those of the results; -1 is
-// zero everywhere.
+// Returns the cotangents of the operands (-1: none), given those of the results (-1: zero
+// everywhere).
 using TransposesFn = std::vector<ValueId> (*)(const DiffCall&,
                                               absl::Span<const ValueId> cotangents);
 
-// In which operands an op is linear its dimension map says (DimMap::linear). The tangent of those
-// is the op itself, of the tangents.
+// The derivative of an op with one result, operand by operand. DimMap::linear lists the operands in
+// which the op is linear: their tangent is the op itself, applied to the tangents.
 struct Derivative {
-  // The others, by operand. Null: the derivative is zero almost everywhere. Of an operand in which
-  // the op is linear: how its tangent travels where the others of its group have none; null: beside
-  // zeros.
+  // The tangent rule of an operand. If the op is not linear in it, null means a derivative of zero
+  // almost everywhere. If it is linear in it, the rule applies when no other operand of the linear
+  // group has a tangent; null then means the op itself, with zeros for the others.
   std::array<TangentFn, 3> of = {};
-  TransposeFn transpose = nullptr;  // of ops that are linear in an operand
-  // Those in which it has none, though it has one in others: why, as a user reads it.
+  TransposeFn transpose = nullptr;  // for ops that are linear in an operand
+  // Why the op has no derivative in an operand, as users read it; null if it has one.
   std::array<const char*, 3> none = {};
 };
-// An op with several results, or one whose tangent is no sum over operands.
+// The derivative of an op with several results, or whose tangent is not a sum over operands.
 struct Structural {
   JvpFn jvp;
-  TransposesFn transposes = nullptr;  // of ops that linear programs have
+  TransposesFn transposes = nullptr;  // for ops that occur in linear programs
 };
-// Of an op with regions: what its regions say.
+// The derivative of an op with regions follows from its regions.
 struct ByRegions {};
 struct NotDifferentiable {
-  const char* why;  // what a user reads
+  const char* why;  // as users read it
 };
 using Diff = std::variant<Derivative, Structural, ByRegions, NotDifferentiable>;
 
-// One more dim in front of arrays, along which a function is mapped.
+// The leading dim that vmap adds to arrays: the batch dim.
 struct MappedDim {
   int64_t size = 0;
   const sharding::MeshDef* mesh = nullptr;
-  sharding::AxisList axes = {};                         // Explicit ones over which it lies
-  sharding::DimAxes lies = {.axes = {}, .open = true};  // over Auto ones, as constraints inside say
+  sharding::AxisList axes = {};                         // the Explicit axes that shard it
+  sharding::DimAxes lies = {.axes = {}, .open = true};  // its axes in constraints over Auto axes
 };
-// An instruction of which some operands get the dim; all results do.
+// An instruction some of whose operands get the batch dim. All its results get it.
 struct BatchCall {
   Builder& builder;
   const OpDef& op;
   const ParamsPtr& params;
-  absl::Span<const ValueId> operands;  // with the dim where they are mapped
+  absl::Span<const ValueId> operands;  // mapped ones have the batch dim
   const std::vector<bool>& mapped;
-  Types operand_types, result_types;  // without it
+  Types operand_types, result_types;  // without the batch dim
   const MappedDim& dim;
 };
-// Returns the results with the dim.
+// Returns the results with the batch dim.
 using BatchFn = std::vector<ValueId> (*)(const BatchCall&);
 
-// A field that cannot be left out: no default constructor.
+// A field without default: leaving it out is a compile error.
 template <class T>
 class Required {
  public:
@@ -291,17 +294,17 @@ class Required {
   T value_;
 };
 
-// When propagation over Auto axes visits an op, before it visits all.
+// When propagation over Auto axes first visits an op.
 enum class Travel : uint8_t {
-  kLate,          // with all others; elementwise ops travel early whatever is said here
-  kElementwise,   // as an elementwise op where operand and result have one shape
-  kEarly,         // it only passes shardings on
-  kEarlyForward,  // the same, from operands to results only
-  kAsOne,         // operand and result are one value, as at the ends of a data-flow edge
+  kLate,          // with all others; elementwise ops are always early
+  kElementwise,   // like an elementwise op, where operand and result have one shape
+  kEarly,         // early: it only passes shardings on
+  kEarlyForward,  // early, from operands to results only
+  kAsOne,         // operand and result are one value, like the ends of a data-flow edge
 };
 
 struct OpDef {
-  std::string_view name;  // as program text has it
+  std::string_view name;  // in program text
   std::string_view doc;   // one sentence
   Required<TypeFn> type;
   Required<DimsRule> dims;
@@ -309,31 +312,31 @@ struct OpDef {
   Required<ReferenceFn> reference;
   Required<Diff> diff;
   ParamsKind params = {};
-  // Of an op that one more dim of certain operands makes another op. All else is derived: the dim
-  // is a pass factor in front, and the dim numbers of params shift (ir/params.h).
+  // For an op that becomes another op when certain operands get the batch dim. All else is derived:
+  // the dim is a leading pass factor, and the dim numbers in params shift (ir/params.h).
   BatchFn batch = nullptr;
-  RolesFn roles = nullptr;     // of calls with rules
+  RolesFn roles = nullptr;     // for calls with rules
   double flops_per_point = 0;  // per point of the iteration space
-  bool out_sharding = false;   // takes one
-  bool keys = false;           // operands and results may be keys of random numbers
-  // It stays where it is written: a user's kernel, or a barrier. Not computed anew elsewhere.
+  bool out_sharding = false;   // accepts one
+  bool keys = false;           // operands and results may be random keys
+  // Passes neither move nor recompute it: a user's kernel, or a barrier.
   bool opaque = false;
-  // Of the op itself; what its regions do is derived (EffectOf in ir/uses.h).
+  // Of the op itself. EffectOf (ir/uses.h) adds the effects of regions.
   Effect effect = Effect::kNone;
   Travel travel = Travel::kLate;
-  // Of constants it makes a constant, which propagation copies for every user; elementwise ops and
-  // broadcasts do whatever is said here.
+  // Applied to constants it makes a constant, which propagation copies for every user. Elementwise
+  // ops and broadcasts always do.
   bool foldable = false;
-  // StableHLO has the last two operands the other way round; their order settles ties.
+  // StableHLO has the last two operands in the opposite order, and their order breaks ties.
   bool swaps_last = false;
   std::array<std::string_view, 4> operand_names = {"operand", "", ""};  // in messages
 };
 
-// The list of all ops, in src/ops. Installed once, before the first program.
+// Installs the list of all ops (src/ops), once, before the first program.
 void InstallOps(absl::Span<const OpDef* const> ops);
-// Adds a user's op to those that FindOp knows; it must stay alive, and its name be new.
+// Adds a user's op to those that FindOp knows. It must stay alive and have a new name.
 void AddOp(const OpDef* op);
-// Returns the op of that name, null if there is none.
+// Returns the op of that name, or null.
 const OpDef* FindOp(std::string_view name);
 absl::Span<const OpDef* const> AllOps();
 

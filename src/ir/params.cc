@@ -1,4 +1,4 @@
-// Text and parsing of the fields of params.
+// Text, parsing and hashes of the fields of params.
 #include "ir/params.h"
 
 #include <absl/hash/hash.h>
@@ -50,7 +50,7 @@ std::string FieldText(const std::vector<const Type*>& v) {
 }
 std::string FieldText(const PairedDims& v) { return FieldText(v.lhs) + "x" + FieldText(v.rhs); }
 
-// `f32 2.5`: the shortest text that reads back to the same bits; a NaN shows its bits.
+// Returns `f32 2.5`, the shortest text that reads back to the same bits. A NaN shows its bits.
 std::string FieldText(const Literal& v) {
   HostTensor t(v.dtype, {1});
   std::memcpy(t.data.data(), &v.bits, t.data.size());

@@ -1,5 +1,5 @@
-// Parameters of ops: a plain struct per op, with one list of its fields, from which hash, text and
-// parsing come.
+// Parameters of ops: a plain struct per op, with one list of its fields. Hash, text and parsing use
+// the list.
 //
 //   struct CumParams {
 //     OperandDims<0> dim;
@@ -28,10 +28,10 @@ namespace tessera::ir {
 
 class Type;
 
-// What a field's numbers are about is in its type: what changes them when operands and results get
-// one more dim in front (vmap) is decided here, once.
+// A field's type says whose dims its numbers are. From that follows, once for all ops, how the
+// numbers change when operands and results get a leading batch dim (vmap).
 
-// Dim numbers of operand k, of the result, and pairs of the first two operands' dims.
+// Dim numbers of operand k, dim numbers of the result, and pairs of dims of the first two operands.
 template <int k>
 struct OperandDims : std::vector<int64_t> {
   using std::vector<int64_t>::vector;
@@ -45,8 +45,8 @@ struct PairedDims {
   std::vector<int64_t> lhs, rhs;
   friend bool operator==(const PairedDims&, const PairedDims&) = default;
 };
-// Pairs that go together in the result too. A new dim of both operands is such a pair; of one
-// alone, if that may be, it is one more dim like the others.
+// Pairs of dims that are dims of the result too. A batch dim of both operands is one more pair; a
+// batch dim of one operand alone, if `alone` allows it, is one more unpaired dim.
 enum class Alone { kEither, kLhs };
 template <Alone alone>
 struct BatchDims : PairedDims {
@@ -56,8 +56,8 @@ struct BatchDims : PairedDims {
       : PairedDims{std::move(l), std::move(r)} {}
   friend bool operator==(const BatchDims&, const BatchDims&) = default;
 };
-// For each dim of one side its dim number on the other; for each dim a number of another kind,
-// which is `neutral` for a dim of which nothing is asked (kWholeDim: its size).
+// DimOfEach: for each dim of one side, its dim number on the other. PerDim: a number for each dim,
+// where `neutral` leaves the dim as it is (kWholeDim: the dim's size).
 template <class Dims>
 struct DimOfEach : Dims {
   using Dims::Dims;
@@ -68,27 +68,27 @@ struct PerDim : std::vector<int64_t> {
   using std::vector<int64_t>::vector;
   PerDim(std::vector<int64_t> v) : std::vector<int64_t>(std::move(v)) {}
 };
-// Of the dims of `Dims`, those that lie along the operand's; a new dim of the operand that the
-// indices lack is one.
+// Those of the dims in `Dims` that run along dims of the operand. A batch dim that the operand has
+// and the indices lack is one of them.
 template <class Dims>
 struct WindowDims : Dims {
   using Dims::Dims;
 };
-// One number with its bits, as an element of the result's dtype.
+// One number, as the bits of an element of the result's dtype.
 struct Literal {
   DType dtype;
   uint64_t bits = 0;
   friend bool operator==(const Literal&, const Literal&) = default;
 };
 
-// Operands that get one more dim in front, along which a function is mapped, and results with them.
+// Operands that get a leading batch dim. Their results get it too.
 struct Mapping {
-  std::vector<bool> operands;  // those that get it
+  std::vector<bool> operands;  // whether each operand gets it
   int64_t size = 0;
-  sharding::DimAxes lies = {.axes = {}, .open = true};  // how the dim does, in shardings
+  sharding::DimAxes lies = {.axes = {}, .open = true};  // its axes in shardings that params hold
 };
 
-// Changes a field as the mapping wants.
+// Adapts a field to the batch dim.
 template <class Scalar>
 requires(std::is_scalar_v<Scalar> || std::is_same_v<Scalar, DType> ||
          std::is_same_v<Scalar, Literal>) inline void MapField(const Mapping&, Scalar&) {}
@@ -122,16 +122,16 @@ void MapField(const Mapping& m, WindowDims<Dims>& dims) {
   if (m.operands[0] && !m.operands[1]) PushFront(dims, 0);
 }
 void MapField(const Mapping& m, sharding::TensorSharding& sharding);
-// Of device programs, which are made when functions are mapped already.
+// Lists in device programs, which are made after functions were mapped.
 template <class T>
 void MapField(const Mapping&, std::vector<T>&) requires(!std::is_same_v<T, int64_t>) {}
 
 class Params {
  public:
   virtual ~Params() = default;
-  // Returns the same params of operands and results with one more dim.
+  // Returns the params for operands and results with the batch dim.
   virtual std::shared_ptr<const Params> Mapped(const Mapping& mapping) const = 0;
-  // Whether operand 0, operand 1 may have such a dim alone.
+  // Whether operand 0, and operand 1, may get the batch dim alone.
   virtual std::array<bool, 2> alone() const = 0;
   virtual bool Equals(const Params& other) const = 0;
   virtual size_t Hash() const = 0;
@@ -145,7 +145,7 @@ std::array<bool, 2> AloneIn(const BatchDims<alone>&) {
   return {true, alone == Alone::kEither};
 }
 
-// Text and reading of one field.
+// Text and parsing of one field.
 std::string FieldText(int64_t v);
 std::string FieldText(bool v);
 std::string FieldText(DType v);
@@ -165,7 +165,8 @@ void ReadField(base::Reader& in, std::vector<int64_t>& v);
 void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v);
 void ReadField(base::Reader& in, PairedDims& v);
 void ReadField(base::Reader& in, Literal& v);
-// Places and shardings on the program's mesh: its modes are not theirs, and dims need not divide.
+// Reads places and shardings on the program's mesh. Its modes do not apply, and dims need
+// not divide.
 void ReadField(base::Reader& in, const sharding::MeshDef* mesh, const Type*& v);
 void ReadField(base::Reader& in, const sharding::MeshDef* mesh, std::vector<const Type*>& v);
 void ReadField(base::Reader& in, const sharding::MeshDef* mesh, sharding::TensorSharding& v);
@@ -228,9 +229,9 @@ class ParamsOf final : public Params {
   const T value;
 };
 
-// What an OpDef says of its params: how to read them from text.
+// How an op's params are read from text.
 struct ParamsKind {
-  // From after '{' to before '}', in the text of a program on `mesh`.
+  // Reads the text between '{' and '}' of an instruction in a program on `mesh`.
   ParamsPtr (*read)(base::Reader& in, const sharding::MeshDef* mesh) = nullptr;
 };
 
@@ -239,7 +240,7 @@ ParamsPtr MakeParams(T value) {
   return std::make_shared<const ParamsOf<T>>(std::move(value));
 }
 
-// Whether a text that leaves the field out says too little: numbers have defaults, types have none.
+// Whether text left out a field that has no default: a type or a sharding.
 inline bool IsMissing(const Type* v) { return !v; }
 inline bool IsMissing(const sharding::TensorSharding& v) { return !v.mesh; }
 template <class E>
@@ -275,7 +276,7 @@ constexpr ParamsKind KindOf() {
   return {ReadParams<T>};
 }
 
-// Returns the struct of an instruction whose op has params of type T.
+// Returns the params of an instruction whose op has params of type T.
 template <class T>
 const T& As(const Params* params) {
   return static_cast<const ParamsOf<T>*>(params)->value;

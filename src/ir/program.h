@@ -1,6 +1,5 @@
-// Programs: SSA code over typed values; control flow is in the regions of an instruction. The same
-// structure serves every stage; a device program has local shapes and the collectives that join the
-// devices.
+// Programs: SSA code over typed values, with control flow in the regions of instructions. All
+// stages share this structure; a device program has local shapes, and collectives between devices.
 #pragma once
 #include <absl/container/inlined_vector.h>
 #include <absl/types/span.h>
@@ -19,59 +18,58 @@ namespace tessera::ir {
 
 struct Value {
   const Type* type;
-  // Where it was made: the caller's line of the instruction, or of the argument.
+  // The user's line of the instruction or argument that defines the value.
   Loc loc;
-  // The global type with the complete sharding. Over Auto axes, on the mesh without modes: of
-  // arguments that have one, and after propagation of every value. In a device program of every
-  // value, whose `type` is one device's part. Null: not known, or `type` says it all.
+  // The global type with the complete sharding, on the mesh without modes. Set for arguments that
+  // have a layout over Auto axes, for every value after propagation, and for every value of a
+  // device program, whose `type` is one device's part. Null: not known, or `type` says it all.
   const Type* place = nullptr;
 };
 
-// What an instruction of a device program costs one device each time.
+// The cost of one run of an instruction of a device program, on one device.
 struct Cost {
   double flops = 0;
-  double whole_flops = 0;        // of one device that does all of it
-  int64_t bytes = 0;             // of a move: payload that leaves the device
+  double whole_flops = 0;        // if one device did all the work
+  int64_t bytes = 0;             // of a move: payload bytes that leave the device
   sharding::AxisList axes = {};  // of a move
-  bool implied = true;           // a move that the user did not ask for
+  bool implied = true;           // of a move: the user did not ask for it
 };
 using CostPtr = std::shared_ptr<const Cost>;
 
 struct Instruction {
   const OpDef* op;
-  ParamsPtr params;  // null without fields
+  ParamsPtr params;  // null if the op has none
   absl::InlinedVector<ValueId, 3> operands;
   absl::InlinedVector<ValueId, 1> results;
   Loc loc;
-  // Programs with values of their own and without captures: what they use of the outside is an
+  // Programs with their own values and without captures. Each outside value that they use is an
   // operand of the instruction and an input of the region.
   std::vector<RegionPtr> regions = {};
-  CostPtr cost = nullptr;  // of every instruction of a lowered program
+  CostPtr cost = nullptr;  // of all instructions of lowered programs
 };
 
-// An array of the outside that a program uses: its value is an extra parameter, fed at each run.
+// An outside array that a program uses. Its value is an extra parameter, bound at each run.
 struct Capture {
   ValueId value;
-  std::shared_ptr<const void> array;  // owned by whoever traced; null in parsed text
+  std::shared_ptr<const void> array;  // owned by the tracer; null in parsed text
 };
 
-// How deep functions may be traced inside of one another, and regions be nested: tracing, parsing
-// and the passes recurse.
+// How deep traced functions, and regions, may be nested. Tracing, parsing and passes recurse.
 inline constexpr int kMostNested = 64;
 
 struct Program {
   const sharding::MeshDef* mesh = nullptr;
   std::vector<Value> values;
   std::vector<ValueId> inputs, outputs;
-  std::vector<std::pair<std::string, ValueId>> names;  // that the user gave, with named()
+  std::vector<std::pair<std::string, ValueId>> names;  // given by the user, with named()
   std::vector<Capture> captures;
-  std::vector<Instruction> instructions;  // in an order that defines before use
+  std::vector<Instruction> instructions;  // definitions come before uses
   bool per_device = false;                // shapes are local
 
   const Type* type(ValueId v) const { return base::At(values, v).type; }
   const Type* place(ValueId v) const { return base::At(values, v).place; }
   void SetPlace(ValueId v, const Type* place) { base::At(values, v).place = place; }
-  // Makes room for so many more instructions of one result.
+  // Reserves room for that many more instructions of one result each.
   void Reserve(size_t more) {
     if (instructions.size() + more > instructions.capacity())
       instructions.reserve(std::max(instructions.size() + more, 2 * instructions.capacity()));
@@ -84,7 +82,7 @@ struct Program {
   }
 };
 
-// Returns the program as one that nobody changes any more: a region, or what is called.
+// Freezes a program: a region, or the function of a call.
 inline RegionPtr Shared(Program program) {
   return std::make_shared<const Program>(std::move(program));
 }

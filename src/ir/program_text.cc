@@ -1,4 +1,4 @@
-// Program text: printing and parsing. One form for every stage.
+// Prints and parses program text, which has one form for every stage.
 #include "ir/program_text.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -20,7 +20,7 @@ const char* ModeName(AxisMode mode) {
   return mode == AxisMode::Explicit ? "explicit" : mode == AxisMode::Auto ? "auto" : "manual";
 }
 
-// The modes in which a value's mesh differs from the program's.
+// Returns the modes in which a value's mesh differs from the program's.
 std::string OtherModes(const sharding::MeshDef* mesh, const sharding::MeshDef* program) {
   std::string out;
   if (!mesh || !program || mesh == program || mesh->rank() != program->rank()) return out;
@@ -45,7 +45,7 @@ std::string MeshLine(const sharding::MeshDef& mesh) {
   return out + "\n";
 }
 
-// Takes `explicit={...} auto={...}`; axes that are not named keep their mode.
+// Reads `explicit={...} auto={...}`. Axes that are not named keep their mode.
 const sharding::MeshDef* ReadModes(base::Reader& in, const sharding::MeshDef* mesh) {
   std::vector<AxisMode> modes;
   for (const MeshAxis& a : mesh->axes()) modes.push_back(a.mode);
@@ -62,14 +62,14 @@ const sharding::MeshDef* ReadModes(base::Reader& in, const sharding::MeshDef* me
   return mesh->WithModes(modes);
 }
 
-// A name or a line in a comment: a word, or in quotes.
+// Returns a name or a line for a comment, in quotes unless it is one word.
 std::string NameText(std::string_view name) {
   bool word = !name.empty() && name[0] != '"' && name[0] != '%' &&
               name.find_first_of(" \t\r\n") == name.npos;
   if (word) return std::string(name);
   return base::Quote(name);
 }
-// Takes the next of these from the front of a comment.
+// Takes the next name or line off the front of a comment.
 std::string TakeName(std::string_view& comment) {
   std::string name;
   bool quoted = comment[0] == '"', escaped = false;
@@ -85,7 +85,7 @@ std::string TakeName(std::string_view& comment) {
   comment.remove_prefix(std::min(comment.find_first_not_of(' '), comment.size()));
   return name;
 }
-// Returns the line that "model.cc:12" names.
+// Returns the location that "model.cc:12" names.
 std::optional<Loc> LineNamed(std::string_view text) {
   size_t colon = text.rfind(':');
   if (colon == 0 || colon == text.npos) return std::nullopt;
@@ -113,7 +113,7 @@ class Printer {
     program_ = &program;
     names_.assign(program.values.size(), -1);
   }
-  // From the parameters to the closing brace.
+  // Prints from the parameters to the closing brace.
   void Function() {
     const Program& program = *program_;
     out_ += "(";
@@ -141,7 +141,7 @@ class Printer {
   std::string TypeAndPlace(ValueId v) const {
     const Type* type = program_->type(v);
     std::string text = type->text() + OtherModes(type->mesh(), program_->mesh);
-    if (program_->per_device) return text;  // the moves say how values lie over the devices
+    if (program_->per_device) return text;  // the moves say how values are laid out
     if (const Type* place = program_->place(v)) text += " " + sharding::Text(place->sharding());
     return text;
   }
@@ -184,14 +184,14 @@ class Printer {
   }
 
   const Program* program_;
-  std::vector<int> names_;  // of the program's values; numbers are unique in the whole text
+  std::vector<int> names_;  // numbers of the program's values, unique in the whole text
   int next_ = 0;
   std::string indent_, out_;
 };
 
 class Parser {
  public:
-  // Which lines instructions are said to be from: those of the text, or those in its comments.
+  // Where instructions come from: the lines of the text, or the lines in its comments.
   enum Lines { kOfText, kOfComments };
   Parser(std::string_view text, Loc loc, Lines lines) : in_(text, "program", loc), lines_(lines) {}
 
@@ -207,7 +207,7 @@ class Parser {
   }
 
  private:
-  // From the parameters to the closing brace.
+  // Parses from the parameters to the closing brace.
   void Function() {
     in_.List("(", ")", [&] { program_.inputs.push_back(Definition()); });
     if (depth_ == 0 && in_.Accept("captures"))
@@ -215,7 +215,7 @@ class Parser {
                [&] { program_.captures.push_back({.value = Definition(), .array = nullptr}); });
     in_.Expect("->");
     struct Output {
-      const Type *type, *place;  // place is null where the text has none
+      const Type *type, *place;  // `place` is null if the text has none
     };
     std::vector<Output> outputs;
     auto type = [&] {
@@ -245,7 +245,7 @@ class Parser {
     }
   }
 
-  // A region knows no names of the outside.
+  // Parses a region, which sees no names from outside.
   RegionPtr Region() {
     if (++depth_ > kMostNested)
       in_.Fail(fmt::format("regions are nested more than {} levels deep", kMostNested));
@@ -282,7 +282,7 @@ class Parser {
     in_.Expect("%");
     return in_.Word();
   }
-  // A type, and the modes in which its mesh differs from the program's.
+  // Reads a type, and the modes in which its mesh differs from the program's.
   const Type* TypeAndModes() { return ReadType(in_, program_.mesh, ReadModes); }
   ValueId Definition() {
     std::string name = Name();
@@ -293,7 +293,7 @@ class Parser {
     if (!names_.emplace(name, v).second) in_.Fail("%" + name + " is defined twice");
     return v;
   }
-  // Takes a sharding: where a value of this type lies.
+  // Reads the sharding that lays out a value of this type.
   const Type* Place(const Type* type) {
     size_t begin = in_.position();
     sharding::TensorSharding s;
@@ -344,8 +344,8 @@ class Parser {
     program_.instructions.push_back(std::move(instruction));
   }
 
-  // The comment behind an instruction, as printed: the line it is from, then names of its values.
-  // Other comments say nothing.
+  // Reads the comment after an instruction, as printed: its line, then names of its results.
+  // Ignores other comments.
   void ReadComment(Instruction& instruction) {
     std::string_view comment = in_.Comment();
     if (comment.empty()) return;
@@ -372,7 +372,7 @@ class Parser {
 
   base::Reader in_;
   const Lines lines_;
-  Program program_;  // the region's, inside of one
+  Program program_;  // the region's, while inside one
   absl::flat_hash_map<std::string, ValueId> names_;
   int depth_ = 0;
 };
@@ -382,7 +382,7 @@ class Parser {
 std::string Text(const Program& program) { return Printer(program).Run(); }
 
 Program ParseProgram(std::string_view text, Loc loc) {
-  // What is wrong with the text is said of its lines, what is found later of those it came from.
+  // Errors in the text name the text's lines; later errors name the lines in its comments.
   Verify(Parser(text, loc, Parser::kOfText).Run());
   return Parser(text, loc, Parser::kOfComments).Run();
 }

@@ -1,4 +1,4 @@
-// Programs as text.
+// The text form of programs.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,12 +7,13 @@
 
 namespace tessera::ir {
 
-// Text: deterministic, and parsed back to an equal program. Values are numbered in order of
-// definition. Instructions end in `// file:line` and the names of their values, which are read
-// back.
+// Returns the text of a program. It is deterministic, and parses back to an equal program. Values
+// are numbered in order of definition. Instructions end in `// file:line` and the names of their
+// results, which are parsed back.
 std::string Text(const Program& program);
-// Throws RuntimeError with the place; `loc` may be a file (line 0), whose lines are then those of
-// the instructions that name none. Types that the ops do not give are refused (Verify).
+// Parses a program. Throws RuntimeError with the position, also for types that the ops do not give
+// (Verify). `loc` may be a file (line 0): its lines are then those of instructions whose comments
+// name none.
 Program ParseProgram(std::string_view text, Loc loc);
 
 }  // namespace tessera::ir

@@ -1,5 +1,5 @@
-// Liveness through regions: one walk from the outputs backward, over values and data-flow edges of
-// all nested programs, then each instruction keeps the edges that were reached.
+// Liveness through regions. One backward walk from the outputs marks values and data-flow edges of
+// all nested programs; then each instruction keeps the edges that were marked.
 #include "ir/prune.h"
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace {
 
 size_t Index(ValueId v) { return base::Size(v); }
 
-// An instruction through which values flow along edges.
+// Whether values flow through the instruction along edges.
 bool HasFlow(const Instruction& i) {
   return !i.regions.empty() && !i.op->roles && std::holds_alternative<DataFlowEdges>(*i.op->dims);
 }
@@ -24,7 +24,7 @@ struct RegionFlow;
 struct Scope {
   Scope(const Program& p, RegionFlow* in);
   const Program& program;
-  RegionFlow* const flow;                          // it is a region of, or null
+  RegionFlow* const flow;                          // the instruction whose region it is, or null
   std::vector<bool> live;                          // per value
   std::vector<int32_t> made_by;                    // per value: the instruction, or -1
   std::vector<int32_t> input;                      // per value: which input it is, or -1
@@ -40,7 +40,7 @@ struct RegionFlow {
   std::vector<bool> live;  // per edge
   bool runs = false;
   std::vector<std::unique_ptr<Scope>> regions;
-  // The edge that an end is of; -1 where it is of none.
+  // Returns the edge of an end, or -1.
   int32_t EdgeOf(const FlowEnd& end) const { return OfEnd(end.kind, end.region)[Index(end.index)]; }
 
  private:
@@ -89,7 +89,7 @@ RegionFlow::RegionFlow(const Instruction& i, Scope& in)
   }
 }
 
-// The walk.
+// Marks the values and edges that are needed.
 class Needed {
  public:
   explicit Needed(Scope& whole) {
@@ -109,7 +109,7 @@ class Needed {
     work_.emplace_back(&scope, v);
   }
 
-  // What has effects is there for what it does.
+  // Instructions with effects are needed for their effects.
   void NeedWhatActs(Scope& scope) {
     for (size_t i = 0; i < scope.flows.size(); ++i) {
       if (scope.flows[i])
@@ -144,7 +144,7 @@ class Needed {
     return r;
   }
 
-  // What decides which region runs, and how often, is on no edge.
+  // Marks the values that decide which region runs, and how often. They are on no edge.
   void Run(RegionFlow& flow) {
     if (flow.runs) return;
     flow.runs = true;
@@ -175,7 +175,7 @@ class Needed {
   std::vector<std::pair<Scope*, ValueId>> work_;
 };
 
-// Keeps those of the ends of one kind, in one region, whose edge is needed.
+// Keeps the ends of one kind, in one region, whose edge is needed. Returns whether it kept all.
 template <class List>
 bool Keep(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
   size_t kept = 0;
@@ -188,7 +188,7 @@ bool Keep(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends)
   return all;
 }
 
-// How many edges lead from operands into regions, each to a result too or none of them.
+// Counts needed edges from operands into regions: those that end in a result, or those that do not.
 size_t CountOf(const RegionFlow& flow, bool with_result) {
   size_t n = 0;
   for (size_t e = 0; e < flow.edges.size(); ++e) {
@@ -199,7 +199,7 @@ size_t CountOf(const RegionFlow& flow, bool with_result) {
   return n;
 }
 
-// Rewrites the instructions through which values flow; returns whether any is another now.
+// Rewrites the instructions whose edges were marked. Returns whether any changed.
 bool Rewrite(Program& program, const Scope& scope) {
   bool any = false;
   for (size_t i = 0; i < scope.flows.size(); ++i) {
@@ -231,7 +231,7 @@ void PruneRegions(Program& program) {
   if (std::none_of(program.instructions.begin(), program.instructions.end(), HasFlow)) return;
   Scope scope(program, nullptr);
   Needed walk(scope);
-  // The walk is over the program as it was.
+  // The scopes refer to the unchanged program.
   Program pruned = program;
   if (Rewrite(pruned, scope)) program = std::move(pruned);
 }

@@ -1,13 +1,12 @@
-// What loops and branches need not compute.
+// Pruning of loops and branches.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::ir {
 
-// Removes from instructions with regions the operands, region inputs, region outputs and results
-// that no output of the program needs: what comes along a data-flow edge that none of them is read
-// from. Instructions that nothing needs any more stay where they are, but for those of regions that
-// changed. Calls of users' rules stay as they are.
+// Removes operands, region inputs, region outputs and results of instructions with regions, if no
+// output of the program needs their data-flow edge. Instructions that become unneeded stay, except
+// in regions that changed. Calls with users' rules are left alone.
 void PruneRegions(Program& program);
 
 }  // namespace tessera::ir

@@ -1,4 +1,4 @@
-// Types at the ends of data-flow edges, and what does not agree.
+// Types at the ends of data-flow edges, and mismatches between them.
 #include "ir/regions.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ bool Outside(const FlowEnd& end) {
   return end.kind == FlowEnd::kOperand || end.kind == FlowEnd::kResult;
 }
 
-// Returns the type of an end as a region sees it; null for results, which have none yet.
+// Returns the type of an end as a region sees it, or null for a result, which has none yet.
 const Type* InnerType(const RegionCall& call, const FlowEdge& edge, const FlowEnd& end) {
   auto index = end.index;
   if (end.kind == FlowEnd::kResult) return nullptr;
@@ -47,7 +47,7 @@ ErrorDetail Detail(const RegionCall& call, int check, std::string reason) {
   return base::Refusal(std::string(call.op.name), check, base::Where(call.loc), std::move(reason));
 }
 
-// A result is weak where everything that flows into it is.
+// A result is weak if all sources of its edge are.
 const Type* ResultType(const RegionCall& call, const FlowEdge& edge) {
   const Type* type = nullptr;
   bool weak = true;

@@ -6,7 +6,7 @@
 
 namespace tessera::ir {
 
-// An op with regions, applied.
+// An application of an op with regions.
 struct RegionCall {
   const OpDef& op;
   const Params* params;
@@ -15,10 +15,10 @@ struct RegionCall {
   Loc loc;
 };
 
-// Returns the op's own checks' refusal, if there is one: numbers of things, predicates.
+// Returns the refusal of the op's own checks (numbers of operands, predicates), if there is one.
 std::optional<TypeProblem> CheckRegions(const RegionCall& call);
 
-// Two ends of one edge whose types differ; both as inside of the regions.
+// Two ends of one edge whose types differ, as the regions see them.
 struct FlowMismatch {
   FlowEdge edge;
   FlowEnd from, to;
@@ -27,14 +27,15 @@ struct FlowMismatch {
 // Returns the first mismatch among operands, region inputs and region outputs.
 std::optional<FlowMismatch> FindMismatch(const RegionCall& call);
 
-// Returns the result types. Throws ShapeError, DTypeError or TraceError for what CheckRegions and
-// FindMismatch find.
+// Returns the result types. Throws ShapeError, DTypeError or TraceError for problems that
+// CheckRegions and FindMismatch find.
 std::vector<const Type*> InferRegionTypes(const RegionCall& call);
 
-// Returns the parameters of the instruction with so many constants and carries.
+// Returns the instruction's parameters with these numbers of constants and carries.
 ParamsPtr WithCounts(const Instruction& instruction, size_t constants, size_t carries);
 
-// Returns the type with a new unsharded dim of this size in front; the type without its first dim.
+// Returns the type with a new unsharded leading dim of this size, and the type without its
+// first dim.
 const Type* Stacked(const Type* slice, int64_t size);
 const Type* SliceOf(const Type* stacked);
 

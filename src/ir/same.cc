@@ -1,4 +1,4 @@
-// Compares programs, instruction by instruction.
+// Compares programs instruction by instruction.
 #include "ir/same.h"
 
 #include <absl/hash/hash.h>

@@ -1,14 +1,14 @@
-// Whether two programs compute the same.
+// Equality of programs.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::ir {
 
-// Whether the programs are equal, but for lines, names, and which arrays they capture.
+// Whether the programs are equal, except for lines, names and the arrays that they capture.
 bool SameProgram(const Program& a, const Program& b);
-// Whether programs that are the same come from the same lines.
+// Whether equal programs come from the same lines.
 bool SameLines(const Program& a, const Program& b);
-// Returns a hash that is equal for programs that are the same.
+// Returns a hash that is equal for equal programs.
 size_t HashOf(const Program& program);
 
 }  // namespace tessera::ir

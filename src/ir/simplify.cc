@@ -1,4 +1,4 @@
-// Instructions that repeat an earlier one are replaced by it; what nothing uses goes.
+// Merges repeated instructions, and removes unused ones.
 #include "ir/simplify.h"
 
 #include <absl/container/flat_hash_set.h>
@@ -10,7 +10,8 @@
 namespace tessera::ir {
 namespace {
 
-// Instructions that give the same: op, fields, operands, regions, types and places.
+// Hash and equality of instructions that compute the same values: op, params, operands, regions,
+// types and places.
 struct Hash {
   const Program& p;
   size_t operator()(const Instruction* i) const {
@@ -65,7 +66,7 @@ void Simplify(Program& p) {
   absl::flat_hash_set<Instruction*, Hash, Equal> seen(p.instructions.size(), {p}, {p});
   for (Instruction& instruction : p.instructions) {
     for (ValueId& v : instruction.operands) v = base::At(same, v);
-    // What is done twice behind a barrier is meant so, and so is what acts on the outside.
+    // Opaque ops and effects are repeated on purpose.
     if (instruction.results.empty() || instruction.op->opaque ||
         EffectOf(instruction) != Effect::kNone)
       continue;
@@ -78,7 +79,7 @@ void Simplify(Program& p) {
     Instruction& earlier = **it;
     for (size_t r = 0; r < instruction.results.size(); ++r)
       base::At(same, instruction.results[r]) = earlier.results[r];
-    // A move that the user wrote stays one in the report.
+    // The report shows a move as written if the user wrote either of the two.
     if (instruction.cost && !instruction.cost->implied && earlier.cost->implied)
       earlier.cost = instruction.cost;
   }

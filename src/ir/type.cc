@@ -1,4 +1,4 @@
-// The registry of types, and how they are read.
+// The registry of types, and their parser.
 #include "ir/type.h"
 
 #include <absl/container/flat_hash_set.h>
@@ -47,8 +47,7 @@ struct EqualKey {
 };
 using Set = absl::flat_hash_set<const Type*, HashKey, EqualKey>;
 
-// Types are never freed, so each thread keeps what it has seen and takes the lock only for new
-// ones.
+// Types are never freed, so each thread caches those it has seen, and locks only for new ones.
 struct Registry {
   Registry() { base::HoldOverFork(mutex); }
   std::mutex mutex;
@@ -144,7 +143,7 @@ sharding::AxisList ReadAxes(base::Reader& in, const sharding::MeshDef* mesh) {
   return axes;
 }
 
-// `kinds`: of partial values that may be.
+// Reads varying, reduced and unreduced axes. `kinds`: the reductions that partial values may have.
 void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, absl::Span<const Reduction> kinds,
               sharding::TensorSharding& s) {
   do {

@@ -14,10 +14,10 @@ using base::Shape;
 
 class Type {
  public:
-  // Returns the one type of these parts. `sharding` has one dim per dim of `shape`.
+  // Returns the unique type of these parts. `sharding` has one entry per dim of `shape`.
   static const Type* Get(Shape shape, DType dtype, sharding::TensorSharding sharding,
                          bool weak = false);
-  // The same, unsharded on `mesh` (null: the empty mesh).
+  // Returns the unsharded type on `mesh` (null: the empty mesh).
   static const Type* Get(Shape shape, DType dtype, const sharding::MeshDef* mesh = nullptr,
                          bool weak = false);
 
@@ -43,17 +43,16 @@ class Type {
   bool weak_ = false;
 };
 
-// Returns whether values of the two types may stand for each other: equal but for weakness, and
-// for the mesh where one of them has none and nothing is sharded.
+// Whether values of the two types are interchangeable: equal except for weakness. A type without a
+// mesh matches one on a mesh if nothing is sharded.
 bool SameType(const Type* a, const Type* b);
 
 // Returns the product of the sizes, or -1 for a shape with a SizeProblem.
 int64_t CheckedElements(const Shape& shape);
-// Returns "a negative size" or "more than 2^59 elements" if the shape has that; else nothing.
+// Returns "a negative size" or "more than 2^59 elements" for such a shape, else "".
 std::string SizeProblem(const Shape& shape);
 
-// Returns the type a text names on `mesh`; throws RuntimeError with the place, ShardingError for
-// sizes that do not divide.
+// Returns the type that a text names on `mesh`. Throws RuntimeError with the position.
 const Type* ParseType(std::string_view text, const sharding::MeshDef* mesh, Loc loc);
 
 }  // namespace tessera::ir
@@ -62,11 +61,10 @@ namespace tessera::base {
 class Reader;
 }
 namespace tessera::ir {
-// `modes` reads, behind the type, the modes in which its mesh differs from `mesh`.
+// Reads a type. `modes` reads the modes after the type in which its mesh differs from `mesh`.
 const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh,
                      const sharding::MeshDef* (*modes)(base::Reader&,
                                                        const sharding::MeshDef*) = nullptr);
-// The same of how a value lies over the devices: the modes of `mesh` do not matter, and dims need
-// not divide.
+// Reads a place: the modes of `mesh` do not apply, and dims need not divide.
 const Type* ReadPlace(base::Reader& in, const sharding::MeshDef* mesh);
 }  // namespace tessera::ir

@@ -1,4 +1,4 @@
-// Walks over the instructions of a program, backwards where uses decide.
+// Walks over the instructions of a program, backwards where uses matter.
 #include "ir/uses.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ bool HasEffects(const Program& program) {
 Effect EffectOf(const Instruction& instruction) {
   Effect effect = instruction.op->effect;
   const auto* region = std::get_if<AsRegions>(&*instruction.op->lowering);
-  // Of a call the first region runs, and rules do not.
+  // A call runs its first region; the others are rules.
   const size_t run = !region                            ? 0
                      : region->kind == AsRegions::kCall ? 1
                                                         : instruction.regions.size();

@@ -1,4 +1,4 @@
-// What a program uses of what it makes.
+// The values and instructions that a program uses.
 #pragma once
 #include "ir/program.h"
 
@@ -8,28 +8,28 @@ namespace tessera::ir {
 // are true in `without` do not count.
 std::vector<bool> UsedValues(const Program& program, const std::vector<bool>& without = {});
 
-// Returns, per instruction, whether its results or what is made of them are among `values`. What
-// is an input of the program needs no instruction.
+// Returns, per instruction, whether any of `values` depends on its results. Inputs of the program
+// need no instruction.
 std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> values);
 
-// Returns, per value, whether it is made of the values that are true in `seeds`, or is one.
+// Returns, per value, whether it is true in `seeds` or depends on such a value.
 std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds);
 
-// Returns what an instruction does beside making its results: its op, or what its regions hold.
+// Returns the effect of an instruction: that of its op, or the strongest in its regions.
 Effect EffectOf(const Instruction& instruction);
 bool HasEffects(const Program& program);
 
-// Removes instructions without effects that no output needs, in regions too, what such regions
-// take and give, and names of what is gone. Values keep their ids.
+// Removes instructions without effects that no output needs, also in regions; the region inputs and
+// outputs that become unneeded; and the names of removed values. Values keep their ids.
 void RemoveDead(Program& program);
-// The same of whole instructions of the program itself only.
+// Removes such instructions of the program itself, and leaves regions alone.
 void RemoveInstructions(Program& program);
 
-// Removes the instructions that are false in `kept`, and names of what they made.
+// Removes the instructions that are false in `kept`, and the names of their results.
 void KeepInstructions(Program& program, const std::vector<bool>& kept);
 
-// Removes what has effects and no results, also from regions: of a program that computes a second
-// time what another one has computed.
+// Removes instructions with effects and without results, also from regions. For a program that
+// repeats the computation of another.
 void RemoveEffects(Program& program);
 
 }  // namespace tessera::ir

@@ -1,4 +1,4 @@
-// Checks that a program defines before it uses, and declares the types that its ops give.
+// Checks that definitions come before uses, and that declared types are those that the ops give.
 #include "ir/verify.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,8 @@ void CheckResults(const Program& program, const Instruction& instruction, Types 
   }
 }
 
-// The op's own checks give shape and dtype of the results; their types state the sharding.
+// Checks shape and dtype of the results by the op's type function; the declared types state
+// the sharding.
 void VerifyStated(const Instruction& instruction, const std::vector<const Type*>& operands,
                   const Program& program) {
   std::vector<ShapeAndDType> made;
@@ -78,7 +79,7 @@ void VerifyStated(const Instruction& instruction, const std::vector<const Type*>
   CheckResults(program, instruction, types);
 }
 
-// What devices have is seen as another array only where it is as large.
+// Checks that both views have one global shape, and the local shapes of operand and result.
 void VerifyManual(const Instruction& instruction, const std::vector<const Type*>& operands,
                   const Program& program) {
   VerifyStated(instruction, operands, program);
@@ -93,8 +94,8 @@ void VerifyManual(const Instruction& instruction, const std::vector<const Type*>
     Fail(instruction, fmt::format("it cannot turn {} into {}", operand->text(), result->text()));
 }
 
-// Checks the result types of one instruction against what its op gives. The declared sharding
-// stands for the out_sharding that the program text does not repeat.
+// Checks the declared result types of one instruction. The declared sharding takes the place of the
+// out_sharding, which program text does not repeat.
 void VerifyInstruction(const Program& program, const Instruction& instruction) {
   const OpDef& op = *instruction.op;
   std::vector<const Type*> operands;

@@ -1,12 +1,11 @@
-// What every program keeps to.
+// The invariants of every program.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::ir {
 
-// Throws InternalError (parsed text: RuntimeError) if a value is used before it is defined, or an
-// instruction's result types are not those its op gives. Device programs: only that values are
-// defined before use.
+// Throws an error if a value is used before it is defined, or if an instruction's result types are
+// not those that its op gives. In a device program only the order is checked.
 void Verify(const Program& program);
 
 }  // namespace tessera::ir
