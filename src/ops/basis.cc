@@ -1,4 +1,4 @@
-// Unit arrays, made where they are needed: no device holds more than its part.
+// Unit arrays, made where they are needed, so that no device holds more than its part.
 #include "ops/basis.h"
 
 #include <numeric>

@@ -11,7 +11,7 @@
 namespace tessera::ops {
 namespace {
 
-using namespace reference;  // what the records' references are written with
+using namespace reference;  // for the references in the records
 
 std::vector<ShapeAndDType> SelectType(const TypeCall& c) {
   CheckCount(c, 3);
@@ -48,7 +48,7 @@ std::vector<ShapeAndDType> ClampType(const TypeCall& c) {
   return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
 }
 
-// C14: a key and a counter.
+// C14: the operands are a key and a counter.
 template <DType::Code made>
 std::vector<ShapeAndDType> RandomType(const TypeCall& c) {
   CheckCount(c, 2);
@@ -61,7 +61,7 @@ std::vector<ShapeAndDType> RandomType(const TypeCall& c) {
 
 // ---- References --------------------------------------------------------------------------------
 
-// Steps in the element's own dtype: by one in its bits, which are in the order of magnitudes.
+// Steps by one in the bits, which are ordered like the magnitudes, in the element's own dtype.
 void Nextafter(const ElementCall& e) {
   const double from = e.Float(0), to = e.Float(1);
   const uint64_t sign = uint64_t{1} << (e.dtype().size() * 8 - 1);
@@ -72,9 +72,9 @@ void Nextafter(const ElementCall& e) {
   e.SetBits(outwards ? e.Bits(0) + 1 : e.Bits(0) - 1);
 }
 
-// The sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: Abramowitz and Stegun, "Handbook of
-// Mathematical Functions", 23.1.30 (Euler-Maclaurin), after terms up to where eight of its are
-// enough for 1e-18, or where they no longer count.
+// Returns the sum of (q + k)^-s over k >= 0, for q > 0 and s > 1, by Euler-Maclaurin summation
+// (Abramowitz and Stegun, "Handbook of Mathematical Functions", 23.1.30). Adds terms one by one
+// until eight correction terms suffice for 1e-18, or until terms no longer count.
 long double ZetaSeries(long double s, long double q) {
   if (std::isinf(q)) return std::pow(q, -s);
   long double sum = 0;
@@ -95,7 +95,8 @@ long double ZetaSeries(long double s, long double q) {
   return sum;
 }
 
-// Terms of negative bases are those of positive ones but for the sign, which only whole s has.
+// A term of a negative base differs in sign alone from that of the positive one. The sign is
+// defined for whole s only.
 double Zeta(double s, double q) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -136,7 +137,7 @@ int64_t Remainder(Int x, Int y) {
   return y.value == -1 ? 0 : x.value % y.value;
 }
 
-// A negative exponent, which has no integer power, counts by its low six bits, as JAX has it.
+// A negative exponent has no integer power. Its low six bits count, as in JAX.
 int64_t Power(Int x, Int y) {
   uint64_t result = 1, square = x.wrapped();
   bool negative = y.dtype.is_signed() && y.value < 0;
@@ -147,7 +148,7 @@ int64_t Power(Int x, Int y) {
   return Wrap(result);
 }
 
-// A negative amount is one above the width, as are all bits that are too large.
+// Amounts count as unsigned: a negative one is above the width, and shifts every bit out.
 int64_t ShiftLeft(Int x, Int amount) {
   if (amount.bits() >= static_cast<uint64_t>(x.width())) return 0;
   return Wrap(x.wrapped() << amount.bits());
@@ -158,7 +159,7 @@ int64_t ShiftRightLogical(Int x, Int amount) {
   return Wrap(x.bits() >> amount.bits());
 }
 
-// The highest bit is copied, that of an unsigned integer too.
+// Copies the highest bit, also for unsigned integers.
 int64_t ShiftRightArithmetic(Int x, Int amount) {
   const int above = 64 - x.width();
   const int64_t extended = Wrap(x.bits() << above) >> above;
@@ -178,8 +179,9 @@ void Compares(const ir::ReferenceCall& call) {
   });
 }
 
-// Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-// 2011): both words of a counter made random by the two of a key, the first word above the other.
+// Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1,
+// 2, 3", 2011): encrypts the two words of a counter with the two words of a key. The
+// first word is the high one.
 uint64_t Threefry(uint64_t key, uint64_t counter) {
   const auto high = [](uint64_t v) { return static_cast<uint32_t>(v >> 32); };
   const auto low = [](uint64_t v) { return static_cast<uint32_t>(v); };
@@ -202,10 +204,10 @@ void RandomBits32(const ElementCall& e) {
   e.SetBits(both >> 32 ^ (both & 0xffffffff));
 }
 
-// The second case where the selector is true.
+// Takes the second case where the selector is true.
 void Select(const ElementCall& e) { e.SetFrom(e.IntOf(0).value != 0 ? 2 : 1); }
 
-// NaN in any operand is the result; the upper bound wins over a lower one above it.
+// NaN in any operand gives NaN. The upper bound wins over a lower bound above it.
 void Clamp(const ElementCall& e) {
   if (e.dtype().is_floating())
     return e.SetFloat(Smaller(Larger(e.Float(1), e.Float(0)), e.Float(2)));
@@ -235,12 +237,12 @@ ir::ValueId SelectTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t
 X Truncated(X x) { return Sign(x) * Floor(Abs(x)); }
 X OneAtZero(X x) { return Where(Equal(x, x.Number(0)), x.Number(1), x); }
 
-// As in JAX NaN in base 0 at exponent 0; in the exponent finite at base 0.
+// As in JAX: in the base, NaN for 0^0; in the exponent, finite at base 0.
 constexpr auto PowOfBase = [](X g, X a, X b, X) { return g * (b * Pow(a, b - 1)); };
 constexpr auto PowOfExponent = [](X g, X a, X, X y) { return g * (Log(OneAtZero(a)) * y); };
 
-// Of maximum and minimum: all of it to the operand that is the result, half of it to each of two
-// that are equal.
+// For maximum and minimum: the operand that is the result gets the whole tangent, and two
+// equal operands get half each.
 template <int k>
 constexpr auto ExtremeOf = [](X g, X a, X b, X y) {
   const X mine = k == 0 ? a : b, other = k == 0 ? b : a, one = y.Number(1);

@@ -1,4 +1,4 @@
-// Calls: functions of the user's as regions, with what their derivatives keep, or are.
+// Calls of users' functions as regions: checkpoints, and functions with derivative rules.
 #include "ops/calls.h"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ TypeList InputTypes(const ir::Program& region) {
   for (ValueId v : region.inputs) types.push_back(region.type(v));
   return types;
 }
-// C13, C14: what a region takes, and what it gives.
+// C13, C14: the types of a region's inputs and outputs.
 void CheckTypes(const TypeCall& c, int check, size_t region, const char* does, const TypeList& got,
                 const TypeList& wanted) {
   if (got.size() != wanted.size())
@@ -93,7 +93,8 @@ FlowEnd End(FlowEnd::Kind kind, size_t region, size_t i) {
   return {kind, static_cast<int32_t>(region), static_cast<int32_t>(i)};
 }
 
-// The first `regions` of them run on the operands, and begin with the results.
+// Returns the edges of a call whose first `regions` regions run on the operands, and whose
+// outputs begin with the results.
 std::vector<FlowEdge> EdgesThrough(const ir::FlowCall& c, size_t regions) {
   std::vector<FlowEdge> edges;
   for (size_t i = 0; i < c.operands; ++i) {
@@ -178,7 +179,7 @@ std::vector<ir::RegionRoles> CustomLinearRoles(const ir::FlowCall& c, ir::Types 
   return roles;
 }
 
-// ---- types of rules: what the roles say ---------------------------------------------------------
+// ---- types of rules, from their roles -----------------------------------------------------------
 
 void CheckRoles(const TypeCall& c, ir::RolesFn roles_of, const TypeList& results) {
   const TypeList operands = OperandTypes(c);
@@ -218,7 +219,8 @@ std::vector<ShapeAndDType> CustomVjpType(const TypeCall& c) {
   return {};
 }
 
-// Gives what the results are, as there is no data flow: the region is from results to operands.
+// Returns the results' shapes and dtypes, as there is no data flow to derive them from. The region
+// runs from results to operands.
 std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
   CheckRegionCount(c, 1);
   const size_t known = CheckedCount(c, ir::As<CustomLinearParams>(c.params).known,
@@ -234,7 +236,7 @@ std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
 
 // ---- derivatives --------------------------------------------------------------------------------
 
-// C22: a rule is about arguments, not about what the function uses of the outside.
+// C22: a rule covers arguments, not the outside values that the function uses.
 void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_t constants) {
   for (size_t k = 0; k < constants; ++k) {
     if (tangents[k] < 0) continue;
@@ -331,7 +333,7 @@ std::vector<ValueId> FloatingTangents(const DiffCall& call, absl::Span<const Val
 
 std::vector<ValueId> TangentsByTranspose(const DiffCall& call, const Values& known,
                                          const Values& tangents, const ir::RegionPtr& transpose) {
-  // What the transpose does not read need not be kept for it.
+  // Known values that the transpose does not read are not kept for it.
   const std::vector<bool> used = ir::UsedValues(*transpose);
   ir::Program region = *transpose;
   region.inputs.clear();

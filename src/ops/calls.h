@@ -1,4 +1,5 @@
-// Parameters of calls: ops that run a function of the user's, and say something about it.
+// Parameters of calls: ops that run a user's function, with a derivative
+// rule or a policy for saving.
 #pragma once
 #include "ir/program.h"
 #include "ops/params.h"
@@ -6,7 +7,7 @@
 
 namespace tessera {
 
-// Text, reading and hash of a policy, as of every field of params.
+// Text, parsing and hash of a policy, as of every field of params.
 std::string FieldText(Remat save);
 void ReadField(base::Reader& in, Remat& save);
 inline size_t FieldHash(size_t h, Remat save) {
@@ -17,7 +18,7 @@ inline size_t FieldHash(size_t h, Remat save) {
 
 namespace tessera::ops {
 
-// operands: what the region takes.
+// operands: the inputs of the region.
 struct CheckpointParams {
   Remat save = Remat::kNothing;
   NameList names;
@@ -29,8 +30,8 @@ struct CheckpointParams {
   }
 };
 
-// operands: constants, arguments; all regions begin with the constants. "Floating" are those that
-// have tangents.
+// operands: constants, arguments. All regions begin with the constants.
+// Floating values have tangents.
 //   custom_jvp: f(constants, arguments) -> results
 //               rule(constants, arguments, tangents of the floating ones)
 //                 -> results, tangents of the floating ones
@@ -47,8 +48,8 @@ struct CallParams {
   }
 };
 
-// A linear map that is known by its transpose only. operands: known ones, tangents.
-// transpose(known ones, cotangents of the results) -> cotangents of the tangents.
+// A linear map that is known by its transpose alone. operands: known ones, tangents
+// transpose(known ones, cotangents of the results) -> cotangents of the tangents
 struct CustomLinearParams {
   int64_t known = 0;
   friend bool operator==(const CustomLinearParams&, const CustomLinearParams&) = default;
@@ -60,15 +61,14 @@ struct CustomLinearParams {
 
 std::vector<const ir::Type*> OutputTypes(const ir::Program& program);
 
-// Returns, per value of the region of a checkpoint, whether its derivative keeps it.
+// Returns, per value of a checkpoint's region, whether the derivative keeps it.
 std::vector<bool> KeptBy(const CheckpointParams& params, const ir::Program& region);
 
-// Returns the tangents of the operands from `first` on that are floating; those that there are not
-// are zeros.
+// Returns the tangents of the floating operands from `first` on, with zeros for missing ones.
 std::vector<ir::ValueId> FloatingTangents(const ir::DiffCall& call,
                                           absl::Span<const ir::ValueId> tangents, size_t first);
-// Returns the results' tangents, -1 where a result has none, by a linear map that is known by its
-// transpose: see CustomLinearParams.
+// Returns the results' tangents (-1: none) by a linear map that is known by its
+// transpose (CustomLinearParams).
 std::vector<ir::ValueId> TangentsByTranspose(const ir::DiffCall& call,
                                              const std::vector<ir::ValueId>& known,
                                              const std::vector<ir::ValueId>& tangents,

@@ -24,7 +24,7 @@ inline void CheckCount(const TypeCall& c, size_t n) {
     c.FailShape(11, fmt::format("it takes {} operands, not {}", n, c.operands.size()));
 }
 
-// The type of an op of one operand whose result is of the same shape and dtype.
+// Returns the type of an op of one operand whose result has the operand's shape and dtype.
 inline std::vector<ShapeAndDType> TypeOfOperand(const TypeCall& c) {
   CheckCount(c, 1);
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
@@ -55,13 +55,13 @@ inline void CheckInteger(const TypeCall& c, size_t i) {
     c.FailDType(15, fmt::format("indices must be integers, not {}", c.operands[i]->dtype().name()));
 }
 
-// C12: the number of regions, of ops that have some.
+// C12: the number of regions.
 inline void CheckRegionCount(const TypeCall& c, size_t n) {
   if (c.regions.size() != n)
     c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
 }
 
-// C15: a number of leading operands, of ops with regions: of what is at most `most` of them.
+// C15: the declared number of leading operands, at most `most`, of an op with regions.
 inline size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
   if (n < 0 || base::Size(n) > most)
     c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,

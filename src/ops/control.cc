@@ -33,7 +33,7 @@ FlowEnd Output(size_t region, size_t i) {
 
 // ---- checks -------------------------------------------------------------------------------------
 
-// C13, C14: what a region takes and gives.
+// C13, C14: the numbers of a region's inputs and outputs.
 void CheckArity(const TypeCall& c, size_t region, size_t inputs, size_t outputs) {
   const ir::Program& r = *c.regions[region];
   if (r.inputs.size() != inputs || !r.captures.empty())
@@ -87,7 +87,7 @@ std::vector<ShapeAndDType> ScanType(const TypeCall& c) {
   return {};
 }
 
-// The index is operand 0; every branch takes the others.
+// Operand 0 is the index; every branch takes the others.
 void CheckBranches(const TypeCall& c) {
   if (c.operands.empty()) c.FailShape(11, "it needs at least one operand");
   size_t results = c.regions[0]->outputs.size();

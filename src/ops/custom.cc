@@ -1,4 +1,5 @@
-// Records of the ops that users register, and the random check of a kernel against its rule.
+// Records of the ops that users register, and the check of a kernel
+// against its rule on random data.
 #include "ops/custom.h"
 
 #include <cmath>
@@ -33,7 +34,7 @@ std::vector<ShapedType> ResultTypes(const OpDefinition& d, const std::vector<Sha
   return results;
 }
 
-// C17: the shapes do not fit the rule.
+// C17: the operands fit the rule.
 std::vector<ShapeAndDType> CustomType(const TypeCall& c) {
   std::vector<ShapedType> operands;
   for (const ir::Type* t : c.operands) operands.push_back({t->shape(), t->dtype()});
@@ -51,7 +52,7 @@ DimMap CustomDims(const ir::DimsCall& c) {
   return sharding::ParseEinsumRule(Of(c.op).rule, c.operands, c.results, Loc::Unknown());
 }
 
-// On all threads alike a kernel runs outside of the scopes of whoever calls.
+// Runs the kernel outside of the caller's scopes, so that it sees the same on every thread.
 void CallKernel(const OpDefinition& definition, const KernelCall& call) {
   DefaultDtypes dtypes(i32, f32);
   base::CallUsers(definition.name, "the kernel", "", [&] { definition.kernel(call); });
@@ -82,7 +83,7 @@ void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
     for (const ShapedType& t : *tensors)
       kernel->bytes += static_cast<double>(base::Elements(t.shape) * t.dtype.size());
   kernel->fn = RunOnShards;
-  // A user's kernel is taken for expensive: it is worth a second worker.
+  // A user's kernel counts as expensive: it is worth a second worker.
   kernel->flops = 64 * kernel->bytes;
   kernel->config = std::move(config);
 }
@@ -100,7 +101,7 @@ void CustomReference(const ir::ReferenceCall& c) {
   RunOnTensors(Of(c.op), {c.operands.begin(), c.operands.end()}, c.results);
 }
 
-// The kernel sees one more dim, where the rule says that it may.
+// Gives the kernel one more dim, if the rule allows it.
 std::vector<ir::ValueId> CustomBatch(const ir::BatchCall& c) {
   const OpDefinition& d = Of(c.op);
   const std::vector<bool> takes_more = sharding::EinsumTakesMore(d.rule, Loc::Unknown());
@@ -124,7 +125,7 @@ std::vector<ir::ValueId> CustomBatch(const ir::BatchCall& c) {
 
 // ---- checking a rule ----
 
-// One half of a factor: where the elements of a tensor's shard are in the tensor.
+// One half of a factor: maps elements of a tensor's shard to elements of the tensor.
 class Half {
  public:
   Half(const DimMap& map, int32_t factor, int half) : map_(map), factor_(factor), half_(half) {}
@@ -136,7 +137,7 @@ class Half {
     return local;
   }
 
-  // Calls f(index in the whole, index in the shard), both row-major.
+  // Calls f(index in the tensor, index in the shard), both row-major.
   template <class F>
   void ForEach(const DimFactors& dims, const Shape& shape, const F& f) const {
     Shape local = LocalShape(dims, shape);
@@ -151,7 +152,8 @@ class Half {
   }
 
  private:
-  // The index along a dim: its factors are digits, and one of them has half of its values here.
+  // Returns the index along the whole dim. The dim's factors are the digits of an index; the shard
+  // has half of the values of one digit.
   int64_t InWhole(const sharding::FactorList& dim, int64_t index) const {
     if (!Has(dim, factor_)) return index;
     int64_t below = 1;
@@ -203,14 +205,14 @@ double Combine(DType t, Reduction r, double a, double b) {
       kernels::Combine<int64_t>(r, static_cast<int64_t>(a), static_cast<int64_t>(b)));
 }
 
-// Computes both halves of a factor and puts them together; compares with the whole.
+// Computes both halves of a factor, joins them, and compares with the whole result.
 class Trial {
  public:
   Trial(const OpDefinition& d, const DimMap& map, const std::vector<ir::HostTensor>& in,
         const std::vector<ir::HostTensor>& whole)
       : d_(d), map_(map), in_(in), whole_(whole) {}
 
-  // Returns the first difference, empty if there is none.
+  // Returns the first difference, or "".
   std::string Run(int32_t factor) const {
     std::vector<std::vector<double>> sum(whole_.size());
     std::vector<std::vector<bool>> seen(whole_.size());
@@ -312,7 +314,7 @@ std::string CheckRule(CustomDef& def, Loc loc) {
     sharding::Shapes operands, results;
     for (const ir::HostTensor& t : in) operands.push_back(&t.shape);
     for (const ir::HostTensor& t : empty) results.push_back(&t.shape);
-    // The text is read before the kernel runs.
+    // Errors in the rule come before the kernel runs.
     DimMap map = sharding::ParseEinsumRule(d.rule, operands, results, loc);
     std::vector<ir::HostTensor> whole = RunKernel(d, in);
     Trial trial(d, map, in, whole);

@@ -8,21 +8,21 @@
 
 namespace tessera::ops {
 
-// The record of a user's op; its functions find the definition through the record.
+// The record of a user's op. The record's functions find the definition through it.
 struct CustomDef : ir::OpDef {
   OpDefinition definition;
   std::string report;
 };
 
-// Returns the record, not yet checked. `definition.name` must be unknown to FindOp.
+// Returns the record, not yet checked. FindOp must not know `definition.name`.
 std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition);
 
-// Returns operands of the rule's sample shapes, of some numbers; what the kernel makes of operands.
+// Returns fixed operands of the rule's sample shapes, and the kernel's results for operands.
 std::vector<ir::HostTensor> SampleOperands(const OpDefinition& definition, DType dtype, Loc loc);
 std::vector<ir::HostTensor> RunKernel(const OpDefinition& definition,
                                       const std::vector<ir::HostTensor>& operands);
 
-// Returns how the sharded kernel differs from the whole one, empty if it does not; fills `report`.
+// Returns how the sharded kernel differs from the whole one, or ""; fills `report`.
 std::string CheckRule(CustomDef& def, Loc loc);
 
 }  // namespace tessera::ops

@@ -1,4 +1,4 @@
-// What transposes of ops that cut and pad have in common.
+// Shared parts of the transposes of ops that cut and pad.
 #include "ops/derivatives.h"
 
 #include "base/at.h"

@@ -1,4 +1,4 @@
-// Derivative rules: formulas, which stand beside the records that hold them.
+// Derivative rules as formulas. The formulas are written next to the records that hold them.
 #pragma once
 #include <type_traits>
 
@@ -8,8 +8,8 @@
 
 namespace tessera::ops {
 
-// The tangent of the result by a formula: f(g, x, y) of the operand's tangent g, the operand x and
-// the result y; of more operands f(g, a, b, y) and f(g, a, b, c, y).
+// Computes the result's tangent by a formula: f(g, x, y) of the operand's tangent g, the operand x
+// and the result y. For more operands the formula is f(g, a, b, y) or f(g, a, b, c, y).
 template <auto f>
 ir::ValueId ByFormula(const ir::DiffCall& c, ir::ValueId tangent) {
   const X g(c.builder, tangent), y(c.builder, c.results[0]);
@@ -30,7 +30,7 @@ constexpr ir::TangentFn FormulaOf() {
     return ByFormula<f>;
 }
 
-// Returns the rule with a formula per operand; nullptr: see ir::Derivative.
+// Returns the rule with one formula per operand. For nullptr see ir::Derivative.
 template <auto... f>
 constexpr ir::Derivative By(ir::TransposeFn transpose = nullptr) {
   return {.of = {FormulaOf<f>()...}, .transpose = transpose};
@@ -40,12 +40,12 @@ inline constexpr ir::Derivative kZeroAlmostEverywhere{};
 inline constexpr ir::NotDifferentiable kOnDevicesOnly{
     "it occurs only in device programs, which are built after differentiation"};
 
-// Returns the type of the cotangent of operand k: what its transpose ends with.
+// Returns the type of operand k's cotangent, which its transpose returns.
 inline const ir::Type* CotangentTypeOf(const ir::DiffCall& c, size_t k) {
   return CotangentType(c.operand_types[k]);
 }
-// Returns the op's only result, which is of the type of operand k's cotangent. For ops that take an
-// out_sharding.
+// Emits an op whose only result has the type of operand k's cotangent, and returns that. For ops
+// that take an out_sharding.
 inline ir::ValueId AsCotangent(const ir::DiffCall& c, size_t k, const OpDef& op,
                                ir::ParamsPtr params, std::initializer_list<ir::ValueId> operands) {
   const ir::Type* type = CotangentTypeOf(c, k);
@@ -53,19 +53,19 @@ inline ir::ValueId AsCotangent(const ir::DiffCall& c, size_t k, const OpDef& op,
                              {&type, 1})[0];
 }
 
-// The tangent of what is linear in its one operand: it travels as its value does.
+// The tangent of an op that is linear in its one operand: the op itself, applied to the tangent.
 inline ir::ValueId AlongWithValue(const ir::DiffCall& c, ir::ValueId tangent) {
   const ir::Type* type = c.result_types[0]->WithWeak(false);
   return c.builder.EmitTyped(c.op, c.params, {tangent}, {&type, 1})[0];
 }
 
-// Returns the result of an op that changes sizes but keeps axes where the new size divides, of
-// operands of which the first is the cotangent: laid out before so that the result is as near to
-// operand k's cotangent as the sizes allow.
+// Applies an op that changes sizes, and keeps axes where the new size divides, to operands of which
+// the first is the cotangent. Lays that out first, so that the result is as close to operand k's
+// cotangent type as the sizes allow.
 ir::ValueId OfOtherSize(const ir::DiffCall& c, size_t k, const OpDef& op, ir::ParamsPtr params,
                         std::vector<ir::ValueId> operands);
 
-// The cotangent of what the op gives as it is.
+// Passes the cotangent on.
 inline ir::ValueId Same(const ir::DiffCall&, ir::ValueId cotangent, size_t) { return cotangent; }
 
 }  // namespace tessera::ops

@@ -30,7 +30,7 @@ std::vector<int64_t> FreeDims(const std::vector<int64_t>& contract,
   return free;
 }
 
-// C17: as many dims on both sides, distinct. C18: their sizes agree. C14: numbers.
+// C17: both sides name the same number of dims. C18: their sizes agree.
 void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   if (pairs.lhs.size() != pairs.rhs.size())
@@ -46,7 +46,7 @@ void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
 
 std::vector<ShapeAndDType> DotType(const TypeCall& c) {
   CheckCount(c, 2);
-  // Operands may differ where the result's dtype is given.
+  // Dtypes may differ if the result's dtype is given.
   if (!c.wanted || c.wanted->dtype.is_default()) CheckSameDType(c);
   const auto& p = ir::As<DotParams>(c.params);
   for (auto [contract, batch, i] :
@@ -71,7 +71,7 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
   return {{shape, out}};
 }
 
-// Factors in the order batch, left free, right free, contracted, as Shardy numbers them.
+// Numbers the factors as Shardy does: batch, free of lhs, free of rhs, contracted.
 DimMap DotDims(const ir::DimsCall& c) {
   const auto& p = ir::As<DotParams>(c.params);
   const Shape &a = *c.operands[0], &b = *c.operands[1];
@@ -117,10 +117,10 @@ void MakeDot(const ir::LocalCall& c, plan::Kernel* out) {
                               .rhs_batch = p.batch.rhs});
 }
 
-// Which dims of an operand are batch, contracting and free ones.
+// The batch, contracting and free dims of an operand.
 struct DotSide {
   Coords batch, contract, free;
-  // Returns the index of the element at these coordinates of the three.
+  // Returns the index of the element at these coordinates along the three kinds of dims.
   int64_t Index(const base::Shape& shape, const Coords& b, const Coords& c, const Coords& f) const {
     Coords at(shape.size());
     for (size_t k = 0; k < b.size(); ++k) at[batch[k]] = b[k];
@@ -134,7 +134,7 @@ DotSide SideOf(const HostTensor& x, const Coords& batch, const Coords& contract)
   return {batch, contract, FreeDims(contract, batch, x.shape.size())};
 }
 
-// Element j of the product, at coordinates [batch..., lhs free..., rhs free...].
+// Computes element j of the product, at coordinates [batch..., lhs free..., rhs free...].
 void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, const DotSide& rhs,
                 HostTensor& out, int64_t j) {
   const Coords at = ir::CoordsOf(out.shape, j);
@@ -169,7 +169,7 @@ void DotGeneralReference(const ir::ReferenceCall& call) {
   for (int64_t j = 0; j < out.size(); ++j) DotElement(x, y, lhs, rhs, out, j);
 }
 
-// C14: f32 or f64. C17: the diagonals have one shape [..., n]. C18: b is [..., n, k].
+// C14: f32 or f64. C17: the diagonals have one shape [..., n]. C18: b has shape [..., n, k].
 std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
   CheckCount(c, 4);
   CheckSameDType(c);
@@ -188,7 +188,7 @@ std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
   return {{b, t}};
 }
 
-// Each row depends on all others: the dim that is solved must be whole.
+// Each row of the solution depends on all rows, so the solved dim must be whole.
 DimMap TridiagonalDims(const ir::DimsCall& c) {
   DimMap map = sharding::Pointwise({c.operands[3]}, *c.results[0]);
   const size_t solved = c.operands[1]->size() - 1;
@@ -206,7 +206,7 @@ void MakeTridiagonal(const ir::LocalCall& c, plan::Kernel* out) {
 
 using Row = std::vector<long double>;
 
-// The rows of the whole matrix, b's behind them, of the system whose diagonals begin at `first`.
+// Returns the rows of the augmented matrix [A | b] of the system whose diagonals begin at `first`.
 std::vector<Row> SystemAt(const ir::ReferenceCall& call, int64_t first) {
   const HostTensor &dl = *call.operands[0], &d = *call.operands[1], &du = *call.operands[2];
   const HostTensor& b = *call.operands[3];
@@ -223,7 +223,7 @@ std::vector<Row> SystemAt(const ir::ReferenceCall& call, int64_t first) {
   return rows;
 }
 
-// Gauss-Jordan elimination with the largest pivot of each column.
+// Gauss-Jordan elimination with partial pivoting.
 void Diagonalize(std::vector<Row>& rows) {
   for (size_t p = 0; p < rows.size(); ++p) {
     auto smaller = [&](const Row& a, const Row& b) { return std::fabs(a[p]) < std::fabs(b[p]); };
@@ -315,7 +315,7 @@ ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k)
   return AsCotangent(c, k, kTranspose, ir::MakeParams(std::move(order)), {product});
 }
 
-// A diagonal as a matrix of one column.
+// Returns a diagonal as a matrix of one column.
 X Column(X diagonal) {
   ir::ShapeAndDType wanted{diagonal.type()->shape(), diagonal.type()->dtype()};
   wanted.shape.push_back(1);
@@ -323,7 +323,8 @@ X Column(X diagonal) {
           diagonal.builder().Emit(kReshape, nullptr, {diagonal.id()}, {.wanted = &wanted})};
 }
 
-// d(A^-1 b) = -A^-1 dA A^-1 b: dA has one diagonal, beside the middle one by `side`.
+// d(A^-1 b) = -A^-1 dA A^-1 b, where dA has one diagonal: the lower (-1),
+// main (0) or upper (1) one.
 template <int side>
 ir::ValueId TridiagonalTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   X x(c.builder, c.results[0]);
@@ -332,7 +333,7 @@ ir::ValueId TridiagonalTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   return c.builder.Emit(c.op, c.params, {c.operands[0], c.operands[1], c.operands[2], moved.id()});
 }
 
-// The transposed matrix has the outer diagonals exchanged, each moved to its new rows.
+// The transposed matrix has the outer diagonals exchanged, each shifted to its new rows.
 ir::ValueId TridiagonalTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const int64_t dim = c.operand_types[0]->rank() - 1;
   const X dl(c.builder, c.operands[0]), du(c.builder, c.operands[2]);

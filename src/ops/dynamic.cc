@@ -1,4 +1,4 @@
-// Pieces whose place is known only when they run.
+// Slices and updates at positions that are known only at run time.
 #include <algorithm>
 #include <numeric>
 
@@ -22,7 +22,7 @@ using reference::HostTensor;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-// C17: one integer scalar start per dim, of one dtype. C18: sizes fit.
+// C17: one integer scalar start per dim, all of one dtype.
 void CheckStarts(const TypeCall& c, size_t first) {
   size_t rank = c.operands[0]->shape().size();
   if (c.operands.size() != first + rank)
@@ -58,8 +58,8 @@ std::vector<int32_t> OperandsFrom(const ir::DimsCall& c, int32_t first) {
   return list;
 }
 
-// Where a piece, an operand or the result, begins along the dims that it has a part of, is known at
-// run time.
+// Marks the dims in which an operand or result is a piece: where the piece begins
+// is known only at run time.
 void AddPlaces(DimMap& map, int32_t operand) {
   for (size_t f = 0; f < map.factors.size(); ++f)
     if (map.factors[f].kind != FactorKind::kPass)
@@ -67,7 +67,7 @@ void AddPlaces(DimMap& map, int32_t operand) {
           {.operand = operand, .factor = static_cast<int32_t>(f), .at_run_time = true});
 }
 
-// What shards the dim says nothing of the piece.
+// Axes of a cut dim say nothing about the slice, so nothing propagates through it.
 DimMap DynamicSliceDims(const ir::DimsCall& c) {
   DimMap map = CutDims(c);
   for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
@@ -76,7 +76,7 @@ DimMap DynamicSliceDims(const ir::DimsCall& c) {
   return map;
 }
 
-// Returns where pieces of an array may begin, and where each device's part of it does.
+// Describes where a piece of an array may begin, and where the devices' parts of the array begin.
 kernels::WindowDesc Window(const ir::LocalTensor& whole, const ir::LocalTensor& piece,
                            DType index) {
   kernels::WindowDesc window{.itemsize = whole.dtype.size(),
@@ -87,7 +87,7 @@ kernels::WindowDesc Window(const ir::LocalTensor& whole, const ir::LocalTensor& 
                              .begins = {}};
   for (size_t d = 0; d < whole.shape.size(); ++d) {
     window.last.push_back(whole.global[d] - piece.global[d]);
-    // A dim of which the piece has all lies as the piece does.
+    // A dim that the piece covers is laid out as in the piece.
     window.begins.push_back(window.last[d] == 0 ? std::vector<int64_t>() : ShardBegins(whole, d));
   }
   return window;
@@ -98,7 +98,8 @@ void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::DynamicSlice(Window(c.operands[0], c.results[0], index));
 }
 
-// Returns the start of a slice of `sizes` in x, from the scalars operands[first...].
+// Returns the clamped start of a slice of `sizes` in operand 0, from the
+// scalars operands[first...].
 Coords Starts(const ir::ReferenceCall& call, size_t first, const base::Shape& sizes) {
   const HostTensor& x = *call.operands[0];
   Coords starts;
@@ -109,7 +110,7 @@ Coords Starts(const ir::ReferenceCall& call, size_t first, const base::Shape& si
   return starts;
 }
 
-// Operands x and one scalar start per dim.
+// Operands: x, then one scalar start per dim.
 void DynamicSliceReference(const ir::ReferenceCall& call) {
   const HostTensor& x = *call.operands[0];
   HostTensor& out = *call.results[0];
@@ -131,7 +132,7 @@ std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
-// A dim that is updated in part may be written by any device.
+// Any device may write to a dim that is updated in part.
 DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
   const Shape& piece = *c.operands[1];
   DimMap map = PieceDims(
@@ -146,7 +147,7 @@ void MakeDynamicUpdateSlice(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::DynamicUpdateSlice(Window(c.operands[0], c.operands[1], index));
 }
 
-// Operands x, update and one scalar start per dim.
+// Operands: x, the update, then one scalar start per dim.
 void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
   const HostTensor& update = *call.operands[1];
   HostTensor& out = *call.results[0];
@@ -159,15 +160,16 @@ void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
   }
 }
 
-// ---- Mapped along a dim ------------------------------------------------------------------------
+// ---- Batching -----------------------------------------------------------------------------------
 
-// Of starts that differ by lane: the lookup whose windows are whole pieces.
+// The lookup that replaces a slice whose start differs by batch element. Its
+// windows are whole pieces.
 struct AsLookup {
-  std::vector<int64_t> along;  // dims of which only a part is read or written
-  ir::ValueId vectors;         // [lanes, along]
+  std::vector<int64_t> along;  // dims in which the piece is smaller than the array
+  ir::ValueId vectors;         // [batch, along]
 };
 
-// `first`: the operand with the first start. `part`: the shape of a piece.
+// `first`: the operand with the first start. `part`: the shape of the piece.
 AsLookup LookupOf(const ir::BatchCall& c, size_t first, const Shape& part) {
   AsLookup out;
   const Shape& whole = c.operand_types[0]->shape();
@@ -199,7 +201,7 @@ bool StartsDiffer(const ir::BatchCall& c, size_t first) {
          c.mapped.end();
 }
 
-// The same op with all of the new dim, where starts do not differ.
+// Applies the same op along a whole batch dim, for starts that all batch elements share.
 std::vector<ir::ValueId> WithWholeDim(const ir::BatchCall& c, size_t first) {
   std::vector<ir::ValueId> operands;
   for (size_t k = 0; k < first; ++k) operands.push_back(WithDim(c, k));
@@ -244,7 +246,7 @@ std::vector<ir::ValueId> DynamicUpdateSliceBatch(const ir::BatchCall& c) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
-// Returns the operands, and behind them the starts: scalars from operand `first` on.
+// Returns the operands, followed by the starts: the scalars from operand `first` on.
 std::vector<ir::ValueId> WithStarts(const ir::DiffCall& c, size_t first,
                                     std::vector<ir::ValueId> operands) {
   operands.insert(operands.end(), c.operands.begin() + static_cast<long>(first), c.operands.end());

@@ -1,5 +1,5 @@
-// The families of ops that work element by element: type functions, dimension maps and records.
-// Operands have one shape; scalars and dims of size 1 broadcast.
+// The families of elementwise ops: type functions, dimension maps and records. Operands have one
+// shape; scalars and dims of size 1 broadcast.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -51,7 +51,7 @@ inline void CheckClass(const TypeCall& c, Class k, size_t operand = 0) {
   if (!Fits(k, t)) c.FailDType(14, fmt::format("it takes {}, not {}", Wanted(k), t.name()));
 }
 
-// C16: shapes are equal, but for scalars and dims of size 1.
+// C16: shapes are equal, except for scalars and dims of size 1.
 inline Shape Joined(const TypeCall& c) {
   Shape shape;
   for (const ir::Type* t : c.operands) {
@@ -98,7 +98,7 @@ constexpr ir::TypeFn ElementTypeOf(Class takes) {
   return nullptr;
 }
 
-// In what an op is linear: in no operand; in the first; in both together; in each alone.
+// The operands in which an op is linear: none, the first, both together, or each alone.
 enum class Linear { kNone, kFirst, kBoth, kEach };
 
 template <Linear linear>
@@ -124,7 +124,7 @@ constexpr ir::DimMapFn DimsOf(Linear linear) {
   return nullptr;
 }
 
-// What one op of a family says of itself; the family gives the rest of the record.
+// The fields of one op of a family. The family adds the rest of the record.
 struct ElementFields {
   std::string_view name;
   std::string_view doc;
@@ -168,7 +168,7 @@ consteval void CheckOneRecord() {
   });
   static_assert(kFound == 1, "this array has no record, or two, of this ScalarOp");
 }
-// Every scalar op of `least` to `most` operands has one record in the array.
+// Checks that every scalar op of `least` to `most` operands has one record in the array.
 template <const auto& records, int least, int most>
 consteval bool Complete() {
   [&]<int... i>(std::integer_sequence<int, i...>) {
@@ -183,7 +183,7 @@ consteval bool Complete() {
   return true;
 }
 
-// ---- References: what an op means, in double and in 64-bit integers -----------------------------
+// ---- References: in double and in 64-bit integers -----------------------------------------------
 
 namespace reference {
 

@@ -1,4 +1,4 @@
-// Formulas over values: each operator is an op.
+// Formulas over values: each operator emits an op.
 #include "ops/expression.h"
 
 #include "base/at.h"
@@ -44,12 +44,12 @@ X Shifted(X x, int64_t dim, int64_t by, double fill) {
 }
 
 X Where(X condition, X yes, X no) {
-  // The op does not broadcast: all become like the largest.
+  // select_n does not broadcast: all operands get the largest shape.
   const ir::Type* like = condition.type();
   for (const X& x : {yes, no})
     if (IsBroadcastOf(like->shape(), x.type()->shape())) like = x.type();
-  // The cases are alike unreduced, or reduced: as one of them is, else as the condition. What
-  // varies in one of them the op joins by itself.
+  // Both cases are unreduced or reduced over the same axes: those of one case, else those of the
+  // condition. The op itself joins varying axes.
   const auto whole = [&](X x, X sets) {
     sharding::TensorSharding sharding = like->sharding();
     sharding.unreduced = sets.type()->sharding().unreduced;

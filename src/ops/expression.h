@@ -1,18 +1,20 @@
-// Values of a program under construction, with the operators of C++: derivative rules are formulas.
+// Values of a program under construction, with the operators of C++, so that
+// derivative rules are formulas.
 #pragma once
 #include "ir/builder.h"
 #include "plan/scalar_op.h"
 
 namespace tessera::ops {
 
-// Operands broadcast as those of elementwise ops do; numbers are scalars of the other's dtype.
+// Operands broadcast like those of elementwise ops. Numbers are scalars of
+// the other operand's dtype.
 class X {
  public:
   X(ir::Builder& builder, ir::ValueId id) : builder_(&builder), id_(id) {}
   ir::ValueId id() const { return id_; }
   ir::Builder& builder() const { return *builder_; }
   const ir::Type* type() const { return builder_->type(id_); }
-  // Returns a number that may stand beside this value, partial or not.
+  // Returns a scalar that can be combined with this value, whether or not that is partial.
   X Number(double value) const;
 
  private:
@@ -36,7 +38,7 @@ inline X operator-(double a, X b) { return b.Number(a) - b; }
 inline X operator*(double a, X b) { return b.Number(a) * b; }
 inline X operator/(double a, X b) { return b.Number(a) / b; }
 
-// Functions of elements that several formulas use, by the names of their ops. Of others a formula
+// Elementwise functions that several formulas use, by the names of their ops. For others a formula
 // writes Apply(ScalarOp::kBesselI1e, {x}).
 #define TESSERA_FORMULA(Name, op) \
   inline X Name(X x) { return Apply(plan::ScalarOp::op, {x}); }
@@ -58,8 +60,8 @@ inline X Equal(X x, X y) { return Apply(plan::ScalarOp::kEq, {x, y}); }
 inline X Less(X x, X y) { return Apply(plan::ScalarOp::kLt, {x, y}); }
 inline X And(X x, X y) { return Apply(plan::ScalarOp::kAnd, {x, y}); }
 
-// Returns x with its elements `by` places on along the dim (back if negative), and `fill` where no
-// element comes.
+// Returns x shifted by `by` positions along the dim (back if negative), with `fill` in the
+// positions that become free.
 X Shifted(X x, int64_t dim, int64_t by, double fill);
 
 // Returns `yes` where the condition, a bool, is true, and `no` elsewhere.

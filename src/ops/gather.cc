@@ -1,4 +1,4 @@
-// Gather: slices of an array, at places that indices name.
+// Gather: slices of an array, at positions that indices give.
 #include "kernels/index/gather.h"
 
 #include "base/at.h"
@@ -16,8 +16,8 @@ using sharding::DimMap;
 
 const GatherParams& ParamsOf(const ir::Params* params) { return ir::As<GatherParams>(params); }
 
-// C13: the filling has the operand's dtype. C19: the result's shape is given, and what it looks up
-// is there.
+// C13: the fill has the operand's dtype. C19: the result's shape is given, and
+// no looked-up dim is empty.
 std::vector<ShapeAndDType> GatherType(const TypeCall& c) {
   CheckCount(c, 2);
   CheckInteger(c, 1);
@@ -44,7 +44,7 @@ DimMap GatherDims(const ir::DimsCall& c) {
   return map;
 }
 
-// Slices outside are filled once: on one of the devices whose results are summed.
+// Slices out of range are filled once: on one of the devices whose results are summed.
 void MakeGather(const ir::LocalCall& c, plan::Kernel* out) {
   const GatherParams& p = ParamsOf(c.params);
   const ir::LocalTensor &operand = c.operands[0], &indices = c.operands[1], &slices = c.results[0];
@@ -77,7 +77,7 @@ void GatherReference(const ir::ReferenceCall& c) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
-// What slices outside are filled with is a constant.
+// The fill is constant: its tangent is 0.
 ir::ValueId GatherTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   GatherParams p = ParamsOf(c.params.get());
   p.fill.bits = 0;
@@ -88,7 +88,8 @@ ir::ValueId GatherTangent(const ir::DiffCall& c, ir::ValueId tangent) {
 ir::ValueId GatherTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const ir::Type* to = CotangentTypeOf(c, 0);
   const GatherParams& p = ParamsOf(c.params.get());
-  // A batch dim that the indices shard over what `to` is unreduced over.
+  // Where the indices shard a batch dim over axes that `to` is unreduced over, the sums start from
+  // zeros that are sharded likewise.
   sharding::TensorSharding start = to->sharding();
   for (size_t i = 0; i < p.batch.lhs.size(); ++i) {
     const auto& dims = c.builder.type(c.operands[1])->sharding().dims;

@@ -1,4 +1,4 @@
-// Calls of functions of the host: they have effects and no results.
+// Calls of host functions. They have effects and no results.
 #include "ops/host_call.h"
 
 #include "base/at.h"
@@ -23,8 +23,8 @@ void CallReference(const ir::ReferenceCall& c) {
   FunctionOf(c.params).function->Run(arguments);
 }
 
-// Returns one lane of a value with the lanes in front, as each device would hold it by itself: a
-// device that has other lanes sees the shard of one that has this.
+// Returns one batch element of a value, as each device would hold it by itself. A device that has
+// other batch elements sees the shard of a device that has this one.
 ir::HostArgument LaneOf(const ir::HostArgument& all, int64_t lane) {
   const ir::Type& type = *all.place;
   sharding::TensorSharding s = type.sharding();
@@ -43,7 +43,7 @@ ir::HostArgument LaneOf(const ir::HostArgument& all, int64_t lane) {
   return one;
 }
 
-// Calls a function once for each lane.
+// Calls a function once per batch element.
 class PerLane final : public ir::HostFunction {
  public:
   PerLane(ir::HostFunctionRef one, std::vector<bool> mapped, int64_t lanes)

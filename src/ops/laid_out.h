@@ -1,5 +1,5 @@
-// Ops on values that are all laid out as one type, for expansions: types are given, not inferred,
-// as the typing rule refuses sizes that do not divide.
+// Ops on values that share one layout, for expansions. Types are given, not inferred: the typing
+// rule refuses sizes that do not divide.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -33,13 +33,13 @@ class LaidOut {
     const ir::Type* type = ir::Type::Get(shape_, dtype, layout_);
     return b_.EmitTyped(op, std::move(params), operands, {&type, 1})[0];
   }
-  // A scalar, which elementwise ops repeat.
+  // Returns a scalar, which elementwise ops broadcast.
   ir::ValueId Number(ir::ParamsPtr literal, DType dtype) {
     const ir::Type* type = ir::Type::Get({}, dtype);
     return b_.EmitTyped(kConstant, std::move(literal), {}, {&type, 1})[0];
   }
   ir::ValueId Integer(int64_t n) { return Number(LiteralOf(n), i64); }
-  // The index along a dim.
+  // Returns the index along a dim.
   ir::ValueId Index(int64_t dim) {
     return Apply(kIota, {}, i64, ir::MakeParams(IotaParams{{dim}}));
   }

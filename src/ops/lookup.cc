@@ -1,4 +1,4 @@
-// The dims of gather and scatter: which belong together, and what they are to a sharding.
+// The dims of gather and scatter: how they correspond, their dimension map, and their local shapes.
 #include "ops/lookup.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::array<const char*, 3> kModes = {"fill", "clip", "promise"};
 }
 
-// The order of their names.
+// kModes is in the order of the enum.
 static_assert(LookupMode::kFill == LookupMode{0} && LookupMode::kClip == LookupMode{1} &&
               LookupMode::kPromise == LookupMode{2});
 
@@ -129,7 +129,7 @@ struct LookupRule {
   RuleBuilder builder;
   bool scatters;
 
-  // The places of a dim of the operand: a scatter's result has it too.
+  // Returns the places of a dim of the operand: it is also a dim of a scatter's result.
   RuleBuilder::Places Operand(size_t d) const {
     if (scatters) return {{0, d}, {3, d}};
     return {{0, d}};
@@ -141,8 +141,8 @@ struct LookupRule {
   }
 };
 
-// A dim along which slices lie. Only devices that hold what is looked up give it, so a gather sums
-// what they give, and a scatter has nothing to send.
+// Adds a dim along which slices extend. Only devices that hold the looked-up part produce it, so a
+// gather sums their results, and a scatter sends nothing.
 void AddWindow(LookupRule& rule, size_t d, size_t slice, bool placed) {
   int64_t whole = rule.builder.size(0, d), part = rule.builder.size(2, slice);
   Factor piece{.size = part, .kind = FactorKind::kReplicate};
@@ -155,7 +155,7 @@ void AddWindow(LookupRule& rule, size_t d, size_t slice, bool placed) {
     rule.builder.Add({.size = whole, .kind = FactorKind::kReduce}, rule.Operand(d));
     rule.builder.Add(piece, {{2, slice}});
   } else {
-    // Longer slices may lie across shards: the operand must be whole.
+    // Longer slices may cross shards: the operand must be whole.
     piece.size = whole;
     piece.blocked = true;
     if (!placed) piece = {.size = whole, .kind = FactorKind::kPermute, .blocked = true};
@@ -232,7 +232,7 @@ DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters
 
 namespace {
 
-// Per device, whether it is the first of those along the axes; empty if all are.
+// Returns, per device, whether it is the first along the axes. Empty if all are.
 std::vector<bool> FirstAlong(const sharding::MeshDef* mesh, const sharding::AxisList& axes) {
   std::vector<bool> first;
   if (axes.empty()) return first;
@@ -268,7 +268,7 @@ kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor&
                                 const ir::LocalTensor& indices, const ir::LocalTensor& slices,
                                 LookupMode mode, const sharding::MeshDef* mesh,
                                 const sharding::AxisList& partial) {
-  // What came from outside of all meshes may lie on none.
+  // A value from outside all meshes may have no mesh.
   if (operand.sharding->mesh) mesh = operand.sharding->mesh;
   kernels::LookupDesc desc{.dtype = operand.dtype,
                            .index = indices.dtype,

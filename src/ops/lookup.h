@@ -1,4 +1,4 @@
-// What gather and scatter have in common: slices of an operand, at places that indices name.
+// Shared parts of gather and scatter: slices of an operand, at positions that indices give.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -24,32 +24,32 @@ struct LookupRoles {
 };
 LookupRoles RolesOf(const LookupNumbers& n, const LookupShapes& s);
 
-// C12: dims are there, and named once. C17: they are all accounted for. C18: sizes fit. `slices`:
-// what these are called.
+// C12: dims exist and are named once. C17: all dims are accounted for. C18: sizes fit.
+// `slices`: their name in messages.
 void CheckLookup(const ir::TypeCall& c, const LookupNumbers& n, const LookupShapes& s,
                  const char* slices);
 
-// Operands are operand, indices and, of a scatter, the updates. `query`: what a dim of indices and
-// slices alone is.
+// Returns the dimension map. Operands are the operand, the indices and, for a scatter, the updates.
+// `query`: the factor of dims that only indices and slices have.
 sharding::DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters,
                             sharding::Factor query);
 
-// The scatter that puts back what a gather looks up, and the gather that looks up what a scatter
-// wrote, with zeros where that is outside.
+// Returns the scatter that puts back the slices of a gather, and the gather that reads the slices
+// of a scatter, with zeros out of range.
 ScatterParams AsScatter(const GatherParams& p);
 GatherParams AsGather(const ScatterParams& p, DType dtype);
-// The gather of the elements that indices [..., 1] name along one dim, the others going together.
+// Returns the gather of elements along one dim at indices [..., 1]. All other dims are batch dims.
 GatherParams AlongDim(int64_t rank, int64_t dim, DType dtype);
 
-// Where slices lie in local buffers. `partial`: axes of the mesh over which the devices' results
-// are combined.
+// Describes a lookup in local buffers. `partial`: mesh axes over which
+// devices' results are combined.
 kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor& operand,
                                 const ir::LocalTensor& indices, const ir::LocalTensor& slices,
                                 LookupMode mode, const sharding::MeshDef* mesh,
                                 const sharding::AxisList& partial);
 
-// Calls f(element of the slices, element of the operand) for each element of each slice, in
-// order; the latter is -1 where the slice is outside.
+// Calls f(element of the slices, element of the operand) for each element of each slice, in order.
+// The latter is -1 where the slice is out of range.
 void ForEachLookup(const LookupNumbers& n, const LookupShapes& s, const ir::HostTensor& indices,
                    LookupMode mode, const std::function<void(int64_t, int64_t)>& f);
 

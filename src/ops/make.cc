@@ -25,7 +25,7 @@ void ConstantReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) reference::SetBits(out, i, value.bits);
 }
 
-// C17: shape and dtype are given. C18: the dtype counts.
+// C17: the shape is given. C18: the dtype is not bool.
 std::vector<ShapeAndDType> IotaType(const TypeCall& c) {
   CheckCount(c, 0);
   if (!c.wanted) c.FailShape(17, "the shape is not given");
@@ -35,7 +35,7 @@ std::vector<ShapeAndDType> IotaType(const TypeCall& c) {
   return {*c.wanted};
 }
 
-// The row-major index over the counted dims of the whole tensor.
+// Returns the row-major index over the counted dims of the whole tensor.
 ir::AffineIndex IotaIndex(const ir::Params* params, const ir::LocalTensor& result) {
   ir::AffineIndex index{.strides = std::vector<int64_t>(result.shape.size(), 0), .offsets = {}};
   const auto& dims = ir::As<IotaParams>(params).dim;

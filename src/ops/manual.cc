@@ -1,5 +1,5 @@
-// Ops of manual computation. Every collective is a move between two places: what devices have is
-// seen as one, moved to the other, and seen as the result. Transposes follow from that.
+// Ops of manual computation. Every collective is a move between two places: the devices' arrays are
+// viewed as one place, moved to the other, and viewed as the result. Transposes follow from that.
 #include "ops/manual.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ bool IsManual(const sharding::MeshDef* mesh, sharding::AxisPart a) {
   return base::At(mesh->axes(), a.axis).mode == AxisMode::Manual;
 }
 
-// In front of what a dim has: the axes are major to it.
+// Puts axes in front of a dim's own: they are major.
 void PutInFront(AxisList& dim, const AxisList& axes) {
   AxisList joined = axes;
   for (sharding::AxisPart a : dim) sharding::AppendMerged(joined, a);
@@ -45,7 +45,7 @@ struct PlacedOperand {
         dtype(type->dtype()) {}
   AxisList& dim(size_t i) { return base::At(sharding.dims, params.dims[i]).axes; }
   const ir::Type* type() const { return ir::Type::Get(shape, dtype, sharding); }
-  // Terms of a reduction over the axes, if they are not that already.
+  // Makes the arrays terms of a reduction over the axes, if they are not yet.
   void AsTerms(Reduction kind) {
     sharding.varying = sharding::Difference(sharding.varying, axes);
     sharding::AddTo(sharding.unreduced, axes);
@@ -55,7 +55,7 @@ struct PlacedOperand {
     sharding.unreduced = sharding::Difference(sharding.unreduced, axes);
     if (sharding.unreduced.empty()) sharding.kind = Reduction::kSum;
   }
-  // Parts along a dim.
+  // Makes the arrays parts along a dim.
   void AsParts(size_t i) {
     sharding.varying = sharding::Difference(sharding.varying, axes);
     base::At(shape, params.dims[i]) *= sharding::SizeOf(axes);
@@ -133,7 +133,7 @@ void CheckAxes(const TypeCall& c, const NameList& names) {
       c.FailShape(23, fmt::format("axis {} is named twice", name));
   if (const auto problem = sharding::Verify(s)) c.FailShape(23, problem->reason);
 }
-// C11, C12: one operand, and so many dims that it has, each once. C23: axes of its mesh.
+// C11, C12: one operand, and `dims` distinct dims of it. C23: axes of its mesh.
 void CheckManual(const TypeCall& c, size_t dims) {
   CheckCount(c, 1);
   const auto& params = ir::As<ManualParams>(c.params);
@@ -155,12 +155,12 @@ int64_t DevicesAlong(const TypeCall& c, const NameList& names) {
   return sharding::SizeOf(AxesOf(c.operands[0]->mesh(), names));
 }
 
-// C23: the dims of these ops lie over axes.
+// C23: the op needs an axis.
 void CheckSomeAxis(const TypeCall& c) {
   if (ir::As<ManualParams>(c.params).axes.empty()) c.FailShape(23, "no axis is named");
 }
 
-// C21: a dim that is cut divides.
+// C21: a dim that is cut divides evenly.
 void Cut(const TypeCall& c, base::Shape& shape, int64_t dim, int64_t parts) {
   int64_t& size = base::At(shape, dim);
   if (size % parts != 0)
@@ -239,7 +239,7 @@ std::vector<ShapeAndDType> IndexType(const TypeCall& c) {
 
 // ---- derivatives ----
 
-// Casts and sums, backward: what is missing of the state.
+// Transposes casts and sums: brings the cotangent to the operand's states.
 ir::ValueId StateBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return ToManualStates(c.builder, cotangent, CotangentTypeOf(c, 0));
 }
@@ -249,15 +249,16 @@ ir::ValueId LeaveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 ir::ValueId EnterBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return AsCotangent(c, 0, kShardToFull, c.params, {cotangent});
 }
-// What all devices have alike is their mean: each has an equal part in it.
+// The operand counts as the mean over the devices, so each device gets an
+// equal part of the cotangent.
 ir::ValueId MeanBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   const auto& params = ir::As<ManualParams>(c.params.get());
   const X g(c.builder, cotangent);
   const int64_t devices = sharding::SizeOf(AxesOf(c.operand_types[0]->mesh(), params.axes));
   return StateBack(c, (g / g.Number(static_cast<double>(devices))).id(), k);
 }
-// What a device's part adds up to of all cotangents. An invarying result has one for all devices:
-// each takes its part.
+// Each device gets the sum of all cotangents of its part. An invarying result has one cotangent for
+// all devices, and each takes its part.
 ir::ValueId GatherBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& params = ir::As<ManualParams>(c.params.get());
   const AxisList axes = AxesOf(c.operand_types[0]->mesh(), params.axes);
@@ -266,8 +267,7 @@ ir::ValueId GatherBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
                          !sharding::OverlapsAny(result.reduced, axes[0]);
   return AsCotangent(c, 0, invarying ? kSliceShard : kPsumScatter, c.params, {cotangent});
 }
-// The parts of all devices: the operand is varying, invarying (a slice is taken of it) or
-// unreduced.
+// Joins the parts of all devices. The operand is varying, unreduced, or invarying and sliced.
 ir::ValueId GatheredBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return AsCotangent(c, 0, kGatherShards, c.params, {cotangent});
 }
@@ -276,7 +276,7 @@ ir::ValueId ExchangeBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   std::swap(back.dims[0], back.dims[1]);
   return AsCotangent(c, 0, kExchangeShards, ir::MakeParams(std::move(back)), {cotangent});
 }
-// What one device gave to all comes back as the sum of what all have of it.
+// Transposes a send from one device to all: that device gets the sum of all cotangents.
 ir::ValueId BroadcastBack(const ir::DiffCall& c, ir::ValueId cotangent) {
   const auto& params = ir::As<PermuteParams>(c.params.get());
   const sharding::MeshDef* mesh = c.operand_types[0]->mesh();
@@ -293,7 +293,8 @@ ir::ValueId BroadcastBack(const ir::DiffCall& c, ir::ValueId cotangent) {
   const X zero(c.builder, Zeros(c.builder, CotangentTypeOf(c, 0)));
   return Where(is_source, sum, zero).id();
 }
-// What a device gave to one other comes back from it; to several, their sum.
+// A device that sent to one other gets the cotangent back. A device that
+// sent to several gets a sum.
 ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& params = ir::As<PermuteParams>(c.params.get());
   const int64_t devices = sharding::SizeOf(AxesOf(c.operand_types[0]->mesh(), params.axes));
@@ -301,7 +302,7 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
                       std::all_of(params.pairs.begin(), params.pairs.end(),
                                   [&](const auto& pair) { return pair[0] == params.pairs[0][0]; });
   if (to_all) return BroadcastBack(c, cotangent);
-  std::vector<std::vector<std::vector<int64_t>>> rounds;  // of each a source takes part once
+  std::vector<std::vector<std::vector<int64_t>>> rounds;  // a source occurs once in each
   std::vector<size_t> sends(base::Size(devices));
   for (const std::vector<int64_t>& pair : params.pairs) {
     const size_t round = base::At(sends, pair[0])++;
@@ -316,9 +317,9 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
                         ir::MakeParams(PermuteParams{params.axes, std::move(pairs)}), {cotangent}));
   return sum >= 0 ? sum : Zeros(c.builder, CotangentTypeOf(c, 0));
 }
-// The tangents of those that have the extreme, in equal parts.
+// Shares the tangent equally among the devices that have the extreme.
 ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
-  // C34.
+  // C34: the terms of an extreme have no derivative.
   if (!c.operand_types[0]->sharding().unreduced.empty())
     base::ThrowTrace(base::Refusal(
         std::string(c.op.name), 34, base::Where(c.builder.loc()),
@@ -337,7 +338,7 @@ ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
 
 // ---- records ----
 
-// C22: an array of every device's own is no array of a whole program.
+// C22: inside shard_map each device has its own array, so no whole tensor is a reference.
 void NoReference(const ir::ReferenceCall& call) {
   ErrorDetail detail;
   detail.op = std::string(call.op.name);
@@ -365,7 +366,7 @@ constexpr OpDef Of(const Fields& f) {
           .keys = true};
 }
 
-// The position along the axes, as one number.
+// Returns the position along the axes, as one number.
 ir::AffineIndex PositionIndex(const ir::Params* params, const ir::LocalTensor& result) {
   ir::AffineIndex index;
   const sharding::MeshDef* mesh = result.sharding->mesh;
@@ -440,7 +441,7 @@ ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* 
   if (!mesh || !mesh->has_mode(AxisMode::Manual)) return v;
   TensorSharding want = to->sharding();
   want.mesh = mesh;
-  // What is to be one value on all devices is summed.
+  // A value that becomes the same on all devices is summed.
   const auto sum = [&](const AxisList& terms) {
     AxisList axes;
     for (sharding::AxisPart a :
@@ -457,7 +458,7 @@ ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* 
   sum(AxisList(builder.type(v)->sharding().varying));
   sum(AxisList(builder.type(v)->sharding().unreduced));
   const ir::Type* type = builder.type(v);
-  if (!type->mesh()) {  // made on no mesh: the same on all devices
+  if (!type->mesh()) {  // made without a mesh: the same on all devices
     TensorSharding s = sharding::Replicated(want.mesh, type->rank());
     type = type->WithSharding(std::move(s));
   }

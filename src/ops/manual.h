@@ -1,18 +1,19 @@
-// Ops of manual computation: what a device has is seen as a part of an array, as an array of its
-// own, or as a term of a sum; collectives name the axes.
+// Ops of manual computation. A device's value is seen as a part of an array, as an array of its
+// own, or as a term of a sum. Collectives name the axes.
 #pragma once
 #include "ir/builder.h"
 #include "ops/params.h"
 
 namespace tessera::ops {
 
-// Axes in params: "x", or "x:(2)4" for a part of one.
+// Returns axes as params hold them, "x" or "x:(2)4" for a part of one, and the inverse.
 NameList NamesOf(const sharding::MeshDef* mesh, const sharding::AxisList& axes);
 sharding::AxisList AxesOf(const sharding::MeshDef* mesh, const NameList& names);
 
-// full_to_shard, shard_to_full: axis axes[i] cuts dim dims[i] of the whole array; of one dim, major
-// to minor. Collectives: the axes, major to minor, and the dims that change: of gather_shards,
-// psum_scatter and slice_shard one, of exchange_shards the one that is cut and the one that grows.
+// full_to_shard, shard_to_full: axis axes[i] shards dim dims[i] of the whole array; axes of one
+// dim are listed major to minor. Collectives: the axes, major to minor, and the dims that change:
+// one dim for gather_shards, psum_scatter and slice_shard, and for exchange_shards the dim that
+// is cut and the dim that grows.
 struct ManualParams {
   NameList axes;
   OperandDims<0> dims;
@@ -23,7 +24,7 @@ struct ManualParams {
     f("dims", s.dims);
   }
 };
-// pairs: [from, to], positions along the axes. A device to which none leads gets zeros.
+// pairs: [from, to], positions along the axes. A device that receives nothing gets zeros.
 struct PermuteParams {
   NameList axes;
   std::vector<std::vector<int64_t>> pairs;
@@ -35,14 +36,14 @@ struct PermuteParams {
   }
 };
 
-// Returns the type of the whole array of which a value is the part that a device has: the border of
-// shard_map, as seen from inside. Of a place, its place.
+// Returns the type of the whole array, given that of a device's part: the border of shard_map, seen
+// from inside. Given a place, returns the place.
 const ir::Type* WholeOf(const ir::Type* part, const ManualParams& params);
 
-// Returns `type` with the states (varying, unreduced, reduced) of `states` over Manual axes.
+// Returns `type` with the states (varying, unreduced, reduced) that `states` has over Manual axes.
 const ir::Type* WithManualStates(const ir::Type* type, const sharding::TensorSharding& states);
-// Returns `v` with the states of `to` over Manual axes: summed where it is to be invarying or
-// reduced, cast where nothing moves.
+// Returns `v` with the states that `to` has over Manual axes. It is summed where it becomes
+// invarying or reduced, and cast where nothing moves.
 ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* to);
 
 }  // namespace tessera::ops

@@ -1,4 +1,4 @@
-// Types and values with one more dim in front.
+// Types and values with a batch dim.
 #include "ops/mapped.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
   shape.insert(shape.begin() + static_cast<long>(at), dim.size);
   if (!sharding.mesh) sharding.mesh = dim.mesh;
   sharding::DimAxes mapped;
-  for (const sharding::AxisPart& a : dim.axes)  // parts of a program have other modes (auto_axes)
+  for (const sharding::AxisPart& a : dim.axes)  // a part of a program may have other
+                                                // modes (auto_axes)
     if (base::At(sharding.mesh->axes(), a.axis).mode == AxisMode::Explicit)
       mapped.axes.push_back(a);
   sharding.dims.insert(sharding.dims.begin() + static_cast<long>(at), std::move(mapped));
@@ -32,7 +33,7 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
 
 namespace {
 
-// A value of each lane cannot lie over the axes over which the lanes lie.
+// C25, C26: values inside vmap are not sharded over axes that shard the batch.
 void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
                const sharding::AxisList& axes, const OpDef& op, Loc loc) {
   absl::InlinedVector<const sharding::AxisList*, 6> lists{&s.unreduced, &s.reduced};
@@ -59,7 +60,7 @@ void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, 
   CheckAxes(type->sharding(), type->text(), dim.axes, op, loc);
 }
 
-// The same of what a constraint inside asks for over Auto axes, where the lanes lie by constraint.
+// C25 for a constraint over Auto axes, where constraints shard the batch too.
 void CheckConstraint(const ir::BatchCall& c) {
   const auto* own = dynamic_cast<const ir::ParamsOf<ir::ConstraintParams>*>(c.params.get());
   if (!own) return;
@@ -70,7 +71,7 @@ void CheckConstraint(const ir::BatchCall& c) {
 }  // namespace
 
 ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& dim) {
-  // What is reduced over the axes of the dim is the same in all lanes.
+  // A value that is reduced over the batch axes is the same for all batch elements.
   sharding::TensorSharding lane = builder.type(v)->sharding();
   lane.reduced = sharding::Difference(lane.reduced, dim.axes);
   const ir::Type* type = builder.type(v)->WithSharding(std::move(lane));
@@ -138,7 +139,8 @@ namespace {
 
 std::vector<ir::ValueId> ByElements(const ir::BatchCall& c) {
   const ir::Type* type = WithDim(c.result_types[0], c.dim);
-  // Binary ops take a scalar beside anything, the others beside what is an array in each lane.
+  // Binary ops take a scalar with any array, other ops only with one that is an
+  // array in each batch element.
   const bool takes_scalars = c.operands.size() <= 2 || c.result_types[0]->rank() > 0;
   std::vector<ir::ValueId> operands;
   for (size_t k = 0; k < c.operands.size(); ++k) {
@@ -151,7 +153,8 @@ std::vector<ir::ValueId> ByElements(const ir::BatchCall& c) {
   return {c.builder.EmitTyped(c.op, c.params, operands, {&type, 1})[0]};
 }
 
-// Returns where results have the dim: where the factor of a mapped operand's first dim went.
+// Returns the position of the batch dim in results: that of the factor of a
+// mapped operand's first dim.
 size_t PlaceOf(const ir::BatchCall& c, const ir::Params* params,
                const std::vector<ir::ValueId>& operands, size_t mapped) {
   absl::InlinedVector<const ir::Type*, 3> types;
@@ -174,7 +177,7 @@ std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
   const std::array<bool, 2> alone = c.params ? c.params->alone() : std::array<bool, 2>{};
   ir::Mapping mapping{c.mapped, c.dim.size, c.dim.lies};
   const bool pairs = alone[0] || alone[1];
-  // A scalar beside arrays is one number for all lanes.
+  // A scalar next to arrays is one number for all batch elements.
   const auto lacks = [&](size_t k) {
     if (!pairs) return c.operand_types[k]->rank() == 0;
     return k < 2 && mapping.operands[1 - k] && alone[1 - k];

@@ -1,5 +1,5 @@
-// What lies behind the end of a dim that does not divide, on the last devices, must reach no
-// result.
+// mask_padding: the padding of a dim that does not divide, on the last
+// devices, must reach no result.
 #include "base/at.h"
 #include "base/dtype.h"
 #include "ir/move_params.h"
@@ -18,7 +18,7 @@ std::vector<ShapeAndDType> MaskType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
-// What a reduction takes no notice of.
+// Returns the identity of a reduction.
 ir::ParamsPtr Identity(DType t, Reduction r) {
   ir::HostTensor one(t, {1});
   base::VisitDType(t, [&](auto zero) {

@@ -36,7 +36,7 @@ constexpr OpDef Step(StepKind step, std::string_view doc,
   return Mover({.name = Name(step), .doc = doc, .params = params, .move = {.step = step}});
 }
 
-// A cotangent moves back.
+// Moves the cotangent back.
 ir::ValueId MoveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return AsCotangent(c, 0, c.op, c.params, {cotangent});
 }
@@ -79,8 +79,8 @@ constexpr OpDef kReplicatedToUnreduced =
          "it); local.");
 constexpr OpDef kShardedToUnreduced =
     Step(StepKind::kShardedToUnreduced, "Each device keeps its part, zeros elsewhere; local.");
-// One device's part is `type`'s of both; lowering makes these where an array inside of shard_map is
-// seen as a part of a whole one, and back.
+// Both types have the same part on each device. Lowering emits this where an array inside shard_map
+// is seen as a part of a whole one, and back.
 constexpr OpDef kSeenAs{.name = "seen_as",
                         .doc = "The same parts, as those of another array.",
                         .type = ir::TypeFn{TypeOfOperand},

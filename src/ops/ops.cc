@@ -1,4 +1,4 @@
-// All ops: the arrays of records, joined.
+// The list of all ops: the arrays of records, joined.
 #include "ops/ops.h"
 
 #include <array>

@@ -1,5 +1,5 @@
-// The list of all ops. Everything semantic about an op is in its record, its reference function
-// included; a file of this folder exports one array of its records, and ops.cc joins them.
+// The list of all ops. Everything semantic about an op is in its record, including its reference
+// function. Each file of this folder exports one array of records, and ops.cc joins them.
 #pragma once
 #include "ops/params.h"
 #include "plan/scalar_op.h"
@@ -8,7 +8,7 @@ namespace tessera::ops {
 
 using plan::ScalarOp;
 
-// The arrays.
+// The arrays of records.
 absl::Span<const OpDef> UnaryOps();
 absl::Span<const OpDef> BinaryOps();
 using Records = absl::Span<const OpDef* const>;
@@ -32,7 +32,7 @@ Records MaskOps();
 // Returns the record of an elementwise op.
 const OpDef& Elementwise(ScalarOp op);
 
-// Installs the list; every entry to the library calls it.
+// Installs the list. Every entry point of the library calls it.
 void Install();
 
 }  // namespace tessera::ops

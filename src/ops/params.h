@@ -1,5 +1,5 @@
-// What one needs to apply an op that is not elementwise: its name, and its params if it has any.
-// A params struct's list of fields is all that hash, text and parsing know.
+// Names and params of the ops that are not elementwise. Hash, text and parsing use
+// the params' list of fields.
 #pragma once
 #include "ir/op.h"
 #include "ir/params.h"
@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// Text, reading and hash of a mode, as of every field of params.
+// Text, parsing and hash of a mode, as of every field of params.
 std::string FieldText(LookupMode mode);
 void ReadField(base::Reader& in, LookupMode& mode);
 inline size_t FieldHash(size_t h, LookupMode mode) {
@@ -45,7 +45,7 @@ struct ConstantParams {  // one element; the result is a scalar
     f("value", s.value);
   }
 };
-struct IotaParams {  // the index along `dim` of the result, row-major if there are several
+struct IotaParams {  // the index along `dim` of the result; row-major over several dims
   ResultDims dim;
   friend bool operator==(const IotaParams&, const IotaParams&) = default;
   template <class S, class F>
@@ -99,7 +99,7 @@ struct DimParams {  // concatenate: the joined dim; argmax, argmin: the reduced 
     f("dim", s.dim);
   }
 };
-struct RollParams {  // element i of the dim goes to i + shift, from 0 again behind its end
+struct RollParams {  // element i of the dim moves to i + shift, and wraps at the end
   OperandDims<0> dim;
   int64_t shift = 0;
   friend bool operator==(const RollParams&, const RollParams&) = default;
@@ -138,7 +138,7 @@ struct DotParams {  // pairs of dims of lhs and rhs
     f("batch", s.batch);
   }
 };
-struct SortParams {  // by the first num_keys operands
+struct SortParams {  // the first num_keys operands are the keys
   OperandDims<0> dim;
   int64_t num_keys = 1;
   bool descending = false;
@@ -159,16 +159,16 @@ struct TopKParams {
   }
 };
 
-// The dims that a lookup relates. Its slices (a gather's result, a scatter's updates) begin in the
-// operand where the vectors along the last dim of the indices say; the other dims of the indices
-// are those dims of the slices that are no windows, in order.
+// How the dims of a lookup correspond. Index vectors, along the last dim of the indices, give the
+// start of each slice in the operand. Slices are a gather's result or a scatter's updates. The
+// other dims of the indices are, in order, those dims of the slices that are not windows.
 struct LookupNumbers {
   const std::vector<int64_t>& windows;  // of the slices, ascending: the operand's other dims
-  const std::vector<int64_t>& dropped;  // of the operand: a slice has one element, and no dim
+  const std::vector<int64_t>& dropped;  // of the operand: a slice has one element and no dim there
   const std::vector<int64_t>& starts;   // of the operand, per entry of an index vector; else 0
-  const PairedDims& batch;              // of operand and indices: these go together
+  const PairedDims& batch;              // of operand and indices, in pairs
 };
-// `SliceDims`: whose dims those of the slices are. How large slices are is in the slices' shape.
+// `SliceDims`: the tensor whose dims the slices have. Their shape gives the size of a slice.
 template <class SliceDims, ir::Alone alone>
 struct LookupParams {
   WindowDims<SliceDims> windows;
@@ -191,7 +191,7 @@ struct LookupParams {
 };
 using ScatterParams = LookupParams<OperandDims<2>, ir::Alone::kLhs>;
 struct GatherParams : LookupParams<ResultDims, ir::Alone::kEither> {
-  Literal fill;  // what slices outside are made of, where the mode is kFill
+  Literal fill;  // fills slices out of range, if the mode is kFill
   friend bool operator==(const GatherParams&, const GatherParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -224,7 +224,7 @@ extern const OpDef kMaskPadding;
 extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
 // calls.cc
 extern const OpDef kCheckpoint, kCustomJvp, kCustomVjp, kCustomLinear;
-// manual.cc: inside of shard_map, and at its border
+// manual.cc: inside shard_map, and at its border
 extern const OpDef kFullToShard, kShardToFull, kPcast, kAssumeInvariant, kPsum, kPmax, kPmin,
     kPsumScatter, kGatherShards, kSliceShard, kExchangeShards, kPpermute, kAxisIndex;
 // move.cc: between shardings; the collectives appear in device programs only

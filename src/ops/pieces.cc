@@ -1,5 +1,5 @@
-// Ops that cut, join and place pieces, at places known while tracing. Where a dim keeps its size it
-// passes; else position along it matters (permute factors).
+// Ops that cut, join and place pieces at positions known while tracing. A dim that keeps its size
+// passes through; along any other, positions matter (permute factors).
 #include "ops/pieces.h"
 
 #include "base/at.h"
@@ -24,7 +24,7 @@ using reference::HostTensor;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-// Says how dim d of an operand is read, if position matters along it.
+// Records how dim d of an operand is read, if position along it matters.
 void AddAccess(DimMap& map, size_t operand, size_t d, sharding::Access access) {
   access.operand = static_cast<int32_t>(operand);
   access.factor = map.operands[operand][d][0];
@@ -130,7 +130,7 @@ DimMap PadDims(const ir::DimsCall& c) {
   return map;
 }
 
-// A pad of one number everywhere: that number where the operand would be, by position.
+// A pad of one number everywhere: selects by position between that number and the padding.
 std::vector<ir::ValueId> PadOfScalar(ir::Builder& b, const ir::Params* params,
                                      absl::Span<const ir::ValueId> operands,
                                      const ir::Type* result) {
@@ -154,12 +154,12 @@ std::vector<ir::ValueId> PadOfScalar(ir::Builder& b, const ir::Params* params,
            values.Apply(Elementwise(ScalarOp::kRem), {at, values.Integer(p.interior[d] + 1)}, i64),
            0);
   }
-  if (x == operands[0])  // nothing is added
+  if (x == operands[0])  // no padding
     x = values.Apply(kBroadcastInDim, {x}, t, ir::MakeParams(BroadcastParams{}));
   return {x};
 }
 
-// The part of the operand that is kept is one box; negative edges cut it.
+// The part of the operand that is kept is one box. Negative padding cuts it.
 void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& p = ir::As<PadParams>(c.params);
   const Shape &from = c.operands[0].shape, &to = c.results[0].shape;
@@ -169,7 +169,7 @@ void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
   for (size_t d = 0; d < from.size(); ++d) {
     int64_t pitch = p.interior[d] + 1;
     int64_t first = p.low[d] >= 0 ? 0 : (-p.low[d] + pitch - 1) / pitch;
-    // The last element at or before the end of the result.
+    // The last element inside the result.
     int64_t room = to[d] - 1 - p.low[d];
     int64_t last = room < 0 ? -1 : std::min(from[d] - 1, room / pitch);
     box[d] = std::max<int64_t>(last - first + 1, 0);
@@ -188,7 +188,7 @@ void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
                         .fill = true});
 }
 
-// Operands x and the padding value.
+// Operands: x and the padding value.
 void PadReference(const ir::ReferenceCall& call) {
   const auto& params = ir::As<PadParams>(call.params);
   const HostTensor& x = *call.operands[0];
@@ -246,7 +246,7 @@ void RevReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: there is an operand. C18: ranks, and sizes but for the joined dim, are equal.
+// C17: there is an operand. C18: ranks are equal, and so are sizes except along the joined dim.
 std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
   if (c.operands.empty()) c.FailShape(17, "there is nothing to join");
   CheckSameDType(c);
@@ -301,7 +301,7 @@ void ConcatenateReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C12: the dim is there. C17: the shift is less than its size.
+// C12: the dim exists. C17: the shift is less than its size.
 std::vector<ShapeAndDType> RollType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& p = ir::As<RollParams>(c.params);
@@ -314,7 +314,7 @@ std::vector<ShapeAndDType> RollType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
-// The end of the operand comes first.
+// The result begins with the end of the operand.
 DimMap RollDims(const ir::DimsCall& c) {
   const auto& p = ir::As<RollParams>(c.params);
   auto dim = base::Size(p.dim[0]);
@@ -340,9 +340,10 @@ void RollReference(const ir::ReferenceCall& call) {
   }
 }
 
-// ---- Mapped along a dim ------------------------------------------------------------------------
+// ---- Batching -----------------------------------------------------------------------------------
 
-// A padding value for each lane: what is padded with something else than zero is known by a mask.
+// For a padding value that differs by batch element: pads with zeros, and pads a
+// mask that marks the elements.
 std::vector<ir::ValueId> PadBatch(const ir::BatchCall& c) {
   if (!c.mapped[1]) return ByDims(c);
   ir::Builder& b = c.builder;
@@ -382,7 +383,7 @@ ir::ValueId SliceTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t)
   return OfOtherSize(c, 0, kPad, ir::MakeParams(std::move(pad)), {cotangent, Zero(c)});
 }
 
-// Of the operand: what lies between the padding. Of the padding value: the sum of all else.
+// Returns the operand's cotangent: the cotangent's elements between the padding.
 ir::ValueId OfPadded(const ir::DiffCall& c, ir::ValueId cotangent) {
   const auto& p = ir::As<PadParams>(c.params.get());
   PadParams cut;
@@ -401,7 +402,7 @@ ir::ValueId OfPadded(const ir::DiffCall& c, ir::ValueId cotangent) {
       std::any_of(p.interior.begin(), p.interior.end(), [](int64_t n) { return n; });
   auto params = ir::MakeParams(std::move(cut));
   if (!spreads) return OfOtherSize(c, 0, kPad, params, {cotangent, Zero(c)});
-  // Between the two steps such dims have a size of their own, which need not divide.
+  // Between the two steps such a dim has another size, which need not divide.
   const ir::Type* type = c.builder.type(cotangent);
   sharding::TensorSharding layout = type->sharding();
   for (size_t d = 0; d < inner.size(); ++d)

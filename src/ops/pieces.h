@@ -5,8 +5,8 @@
 
 namespace tessera::ops {
 
-// One factor per dim, shared by the first `with` operands and the result; not a pass factor where
-// `moved` says so. Other operands are scalars.
+// Returns a map of one factor per dim, which the first `with` operands and the result share. It is
+// not a pass factor where `moved` holds. Other operands are scalars.
 template <class F>
 sharding::DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved,
                            sharding::FactorKind of_same_size = sharding::FactorKind::kPermute) {
@@ -28,7 +28,7 @@ sharding::DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved,
   return map;
 }
 
-// The same of an op that cuts dims.
+// Returns the map of an op that cuts dims.
 inline sharding::DimMap CutDims(const ir::DimsCall& c) {
   return PieceDims(c, 1, [&](size_t d) { return (*c.operands[0])[d] != (*c.results[0])[d]; });
 }

@@ -1,4 +1,4 @@
-// Results that a function of the host computes: a kernel of one's own, on arrays that are whole.
+// Results that a host function computes: a kernel on whole arrays.
 #include "ops/pure_callback.h"
 
 #include "base/shape.h"
@@ -21,7 +21,7 @@ const PureCallParams& Of(const ir::Params* params) { return ir::As<PureCallParam
 
 // ---- types and dims -----------------------------------------------------------------------------
 
-// C12: lanes are dims in front of operands; each is of one size.
+// C12: lanes are leading dims of operands, each of one size.
 std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
   if (p.lanes < 0 || p.lanes_of.size() != c.operands.size())
     c.FailShape(12, fmt::format("lanes are declared of {} operands, but there are {}",
@@ -55,7 +55,7 @@ std::vector<ShapeAndDType> ResultTypes(const TypeCall& c) {
   return results;
 }
 
-// Lanes are computed apart; of one call arrays are whole.
+// Lanes are computed apart; the arrays of one call are whole.
 DimMap CallDims(const ir::DimsCall& c) {
   const PureCallParams& p = Of(c.params);
   std::vector<Shape> shapes;
@@ -81,11 +81,11 @@ DimMap CallDims(const ir::DimsCall& c) {
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// An operand or a result of all lanes.
+// An operand or result of all lanes.
 struct Lanes {
-  const ir::Type* one;        // of one lane, on no mesh
-  std::vector<int64_t> dims;  // which lanes it has
-  // Returns where one lane begins, in bytes.
+  const ir::Type* one;        // of one lane, without a mesh
+  std::vector<int64_t> dims;  // the lanes that it has
+  // Returns the offset of a lane in bytes.
   int64_t At(const std::vector<int64_t>& lane, const std::vector<int64_t>& sizes) const {
     int64_t at = 0;
     for (int64_t d : dims) at = at * base::At(sizes, d) + base::At(lane, d);
@@ -93,13 +93,13 @@ struct Lanes {
   }
 };
 
-// Calls of a function, one per lane.
+// The calls of a function, one per lane.
 struct Calls {
   ir::HostFunctionRef function;
   std::vector<int64_t> sizes;  // of the lanes
   std::vector<Lanes> in, out;
 
-  // `shapes`: of operands and results as they are here, of one device or whole.
+  // Takes the shapes as they are here: of one device, or whole.
   Calls(const PureCallParams& p, const std::vector<std::pair<Shape, DType>>& operands,
         const std::vector<Shape>& results)
       : function(p.function) {
@@ -144,7 +144,7 @@ void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
       kernel->bytes += static_cast<double>(base::Elements(t.shape) * t.dtype.size());
   kernel->fn = RunCalls;
   kernel->config = std::make_shared<const Calls>(Of(c.params), operands, results);
-  // A user's function need not be safe to call from several threads.
+  // A user's function need not be thread-safe.
   kernel->in_order = true;
 }
 
@@ -166,7 +166,7 @@ void CallReference(const ir::ReferenceCall& c) {
 
 // ---- mapping ------------------------------------------------------------------------------------
 
-// The same call once for each index of one more dim.
+// Makes one call per batch element: adds a lane.
 PureCallParams PerLane(PureCallParams p, const std::vector<bool>& mapped) {
   ++p.lanes;
   for (size_t k = 0; k < p.lanes_of.size(); ++k) {
@@ -176,7 +176,7 @@ PureCallParams PerLane(PureCallParams p, const std::vector<bool>& mapped) {
   return p;
 }
 
-// One call, of arrays that have the dim in front.
+// Makes one call of arrays with the batch dim.
 PureCallParams AtOnce(PureCallParams p, int64_t size) {
   for (const ir::Type*& type : p.results) {
     Shape shape = type->shape();

@@ -1,4 +1,4 @@
-// The op that a function of the host computes.
+// The op whose results a host function computes.
 #pragma once
 #include "ir/host_call.h"
 #include "ops/params.h"

@@ -1,4 +1,4 @@
-// Reductions, running reductions and the index of the largest.
+// Reductions, running reductions, argmax and argmin.
 #include "kernels/reduce/reduce.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ using reference::Zeros;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-// The map of an op that drops `dims`, which get factors of the given kind.
+// Returns the map of an op that drops `dims`. They get factors like `dropped`.
 DimMap DropDims(const ir::DimsCall& c, const std::vector<int64_t>& dims, sharding::Factor dropped) {
   DimMap map;
   sharding::DimFactors operand, result;
@@ -53,7 +53,7 @@ Shape Without(const Shape& shape, const std::vector<int64_t>& dims) {
   return kept;
 }
 
-// C14: the dtype can be reduced so.
+// C14: the reduction takes the dtype.
 template <Reduction r>
 std::vector<ShapeAndDType> ReduceType(const TypeCall& c) {
   CheckCount(c, 1);
@@ -144,7 +144,7 @@ int64_t IntStep(Reduction reduction, DType dtype, int64_t a, int64_t b) {
   }
 }
 
-// The value so far of one reduction, of whichever kind the dtype has.
+// The running value of one reduction, as a float or an integer.
 class ReferenceAccumulator {
  public:
   ReferenceAccumulator(Reduction reduction, DType dtype)
@@ -193,7 +193,7 @@ void ReduceReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) accumulators[i].StoreTo(out, i);
 }
 
-// What one op of a family says of itself.
+// The fields of one op of a family.
 struct FamilyFields {
   std::string_view name;
   std::string_view doc;
@@ -240,7 +240,7 @@ void MakeArg(const ir::LocalCall& c, plan::Kernel* out) {
                             ir::As<DimParams>(c.params).dim[0], largest);
 }
 
-// Result i is the position in lane i of the element that `beats` every other; the first of ties.
+// Result i is the position in line i of the element that `beats` every other, the first of ties.
 template <class F>
 void ArgReduce(const ir::ReferenceCall& call, F beats) {
   const HostTensor& x = *call.operands[0];
@@ -253,7 +253,7 @@ void ArgReduce(const ir::ReferenceCall& call, F beats) {
   }
 }
 
-// NaN is above all numbers in Order: it wins of itself.
+// NaN is above all numbers in Order, so it wins.
 void ArgMaxReference(const ir::ReferenceCall& call) {
   ArgReduce(call, [](const HostTensor& x, int64_t i, int64_t best) {
     return Order(x, i, best, Zeros::kEqual) > 0;
@@ -268,8 +268,8 @@ void ArgMinReference(const ir::ReferenceCall& call) {
   });
 }
 
-// Where the dim is sharded: the least index at which the element equals the extreme, or is NaN
-// (if there is one, the extreme is NaN). Both steps are reductions that combine over devices.
+// For a sharded dim: finds the least index at which the element equals the extreme or is NaN (then
+// the extreme is NaN too). Both steps are reductions, which combine over devices.
 template <bool largest>
 std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
                                    absl::Span<const ir::ValueId> operands, const ir::Type* result) {
@@ -370,7 +370,7 @@ void CumProdReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction:
 void CumMaxReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kMax); }
 void CumMinReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kMin); }
 
-// log(exp(a) + exp(b)).
+// Returns log(exp(a) + exp(b)).
 double LogAddExp(double a, double b) {
   const double high = Larger(a, b), low = Smaller(a, b);
   if (std::isnan(high) || std::isinf(high)) return high;
@@ -388,7 +388,7 @@ void CumLogSumExpReference(const ir::ReferenceCall& call) {
   }
 }
 
-// `log_sum_exp`: in place of the reduction.
+// `log_sum_exp` replaces the reduction.
 template <Reduction reduction, bool log_sum_exp = false>
 constexpr OpDef CumulativeOp(const FamilyFields& f) {
   return {.name = f.name,
@@ -404,7 +404,7 @@ constexpr OpDef CumulativeOp(const FamilyFields& f) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
-// Returns what was reduced over the dims, repeated along them, as a value of the type `like`.
+// Returns a reduced value repeated along the dims, as a value of the type `like`.
 X Spread(ir::Builder& b, ir::ValueId v, const std::vector<int64_t>& dims, const ir::Type* like) {
   BroadcastParams params;
   for (int64_t d = 0; d < like->rank(); ++d)
@@ -421,19 +421,19 @@ ir::ValueId SumTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return Spread(c.builder, cotangent, dims, CotangentTypeOf(c, 0)).id();
 }
 
-// The mean over all elements that are the extreme one.
+// Averages the tangent over all elements that are the extreme.
 ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   const auto& dims = ir::As<DimsParams>(c.params.get()).dims;
   const X x(c.builder, c.operands[0]), g(c.builder, tangent);
   const X is_extreme = Equal(x, Spread(c.builder, c.results[0], dims, c.operand_types[0]));
   const X share = Where(is_extreme, x.Number(1), x.Number(0));
   const X count = Reduced(kReduceSum, share, dims);
-  // There is no such element among none, or beside NaN.
+  // No element is the extreme of nothing, or equals NaN.
   const X divisor = Apply(ScalarOp::kMax, {count, count.Number(1)});
   return (Reduced(kReduceSum, g * share, dims) / divisor).id();
 }
 
-// The product of all elements before (or, `reverse`, behind) each one.
+// Returns the product of all elements before each one or, if `reverse`, after it.
 X ProductOfOthers(X x, int64_t dim, bool reverse) {
   const X running{
       x.builder(),
@@ -446,7 +446,7 @@ X WithWhole(X x, int64_t dim) {
   return {x.builder(), Conform(x.builder(), x.id(), x.type()->WithSharding(std::move(whole)))};
 }
 
-// Dim by dim, so that no factor is divided out: it may be 0.
+// Goes dim by dim, and never divides by a factor, which may be 0.
 ir::ValueId ProductTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   std::vector<int64_t> dims = ir::As<DimsParams>(c.params.get()).dims;
   X x(c.builder, c.operands[0]), t(c.builder, tangent);
@@ -469,8 +469,8 @@ ir::ValueId CumsumTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t
 struct Dual {
   X value, tangent;
 };
-// Prefixes by doubling: after step k each element covers the 2^k before it (Hillis and Steele,
-// "Data parallel algorithms", 1986). Pair::Join(a, b) joins a prefix with what follows it.
+// Computes prefixes by doubling: after step k each element covers the 2^k up to it (Hillis and
+// Steele, "Data parallel algorithms", 1986). Pair::Join(a, b) joins a prefix with the run after it.
 template <class Pair>
 ir::ValueId RunningTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   const auto& p = ir::As<CumulativeParams>(c.params.get());
@@ -506,7 +506,7 @@ struct LogSumExpPair {
   static constexpr double kIdentity = -std::numeric_limits<double>::infinity();
   static Dual Join(Dual a, Dual b) {
     const X high = Apply(ScalarOp::kMax, {a.value, b.value});
-    // Beside an infinite sum its differences would be NaN.
+    // If the maximum is infinite, the differences are NaN.
     const X finite = Apply(ScalarOp::kIsFinite, {high}), zero = high.Number(0);
     const X shift = Where(finite, high, zero);
     const X ea = Exp(a.value - shift), eb = Exp(b.value - shift), sum = ea + eb;

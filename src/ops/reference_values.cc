@@ -1,4 +1,4 @@
-// Elements read, compared and written in any dtype, for the reference functions.
+// Elements of any dtype, read, compared and written, for the reference functions.
 #include "ops/reference_values.h"
 
 #include <bit>
@@ -24,7 +24,7 @@ void SetBits(HostTensor& t, int64_t i, uint64_t bits) {
   std::memcpy(t.data.data() + base::Size(i) * size, &bits, size);
 }
 
-// Written apart from the kernels, which they are the oracle for.
+// Written independently of the kernels, which are tested against these.
 double Larger(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return a + b;
   if (a == b) return std::signbit(a) ? b : a;
@@ -88,7 +88,7 @@ Coords Pick(const Coords& from, const Coords& dims) {
 
 namespace {
 
-// Returns where `coords` of the result lie in an operand.
+// Returns the index in an operand of the element at `coords` of the result.
 int64_t BroadcastIndex(const std::vector<int64_t>& shape, std::vector<int64_t> coords) {
   if (shape.empty()) return 0;
   for (size_t d = 0; d < shape.size(); ++d)

@@ -1,7 +1,7 @@
-// What the reference functions share: elements, their order, and lanes. A reference function is the
-// obvious computation of an op on whole tensors, the oracle of the tests; it is written beside the
-// op's record. Floats are computed in double and rounded once, integers in 64 bits and wrapped.
-// Speed does not matter.
+// Helpers of the reference functions: elements, their order, and lines of elements. A reference
+// function is the obvious computation of an op on whole tensors, with which tests compare. It is
+// written next to the op's record. Floats are computed in double and rounded once, integers in 64
+// bits and wrapped. Speed does not matter.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ void SameElements(const ir::ReferenceCall& call);
 // Returns the entries of `from` at `dims`.
 Coords Pick(const Coords& from, const Coords& dims);
 
-// The bits of an element of any dtype, in the low bits.
+// Reads and writes the bits of an element of any dtype, in the low bits.
 uint64_t BitsAt(const HostTensor& t, int64_t i);
 void SetBits(HostTensor& t, int64_t i, uint64_t bits);
 
@@ -28,24 +28,23 @@ void SetBits(HostTensor& t, int64_t i, uint64_t bits);
 double Larger(double a, double b);
 double Smaller(double a, double b);
 
-// Compares two integers or bools as HostTensor::Int gives them: those of u64 are two's complement.
+// Compares two integers or bools as HostTensor::Int gives them: a u64 is its two's complement.
 bool IntLess(DType dtype, int64_t a, int64_t b);
 int64_t LowestInt(DType dtype);
 int64_t HighestInt(DType dtype);
 
-// Returns -1, 0 or 1: how elements i and j of t are ordered. All NaNs are equal and above the rest.
+// Returns -1, 0 or 1, the order of elements i and j of t. All NaNs are equal and above the rest.
 enum class Zeros : uint8_t { kEqual, kNegativeFirst };
 int Order(const HostTensor& t, int64_t i, int64_t j, Zeros zeros);
 
-// Returns the integer at t[i] as an index, which may lie outside. Values of u64 above int64_t's
-// highest become that.
+// Returns t[i] as an index, which may be out of range. A u64 above int64_t's highest becomes that.
 int64_t IndexAt(const HostTensor& t, int64_t i);
 
 // Returns every line of elements along `dim`, as flat indices, in the order of the other dims.
 std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64_t dim);
 
-// An integer's or bool's value (as HostTensor::Int gives it) with what its dtype makes of it.
-// Results need not be wrapped: storing them does that.
+// An integer or bool as HostTensor::Int gives it, and its dtype. Results need not be
+// wrapped: storing wraps them.
 struct Int {
   DType dtype;
   int64_t value;
@@ -59,7 +58,7 @@ inline int64_t Wrap(uint64_t v) { return static_cast<int64_t>(v); }
 
 inline int64_t Negated(Int x) { return Wrap(0 - x.wrapped()); }
 
-// Element k of an elementwise op's result, and the elements that it is computed of.
+// Element k of an elementwise op's result, and the elements from which it is computed.
 class ElementCall {
  public:
   ElementCall(const ir::ReferenceCall& call, int64_t k, const std::vector<int64_t>& at)
@@ -80,10 +79,10 @@ class ElementCall {
 
   const ir::ReferenceCall& call_;
   int64_t k_;
-  const std::vector<int64_t>& at_;  // per operand
+  const std::vector<int64_t>& at_;  // index in each operand
 };
 
-// Calls f for every element of the result; scalars and dims of size 1 are broadcast.
+// Calls f for every element of the result. Scalars and dims of size 1 broadcast.
 void ForEachElement(const ir::ReferenceCall& call,
                     const std::function<void(const ElementCall&)>& f);
 

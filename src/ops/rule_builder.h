@@ -1,4 +1,4 @@
-// Building the map of an op tensor by tensor. Tensors are counted through: operands, then results.
+// Builds the map of an op tensor by tensor. Tensors are numbered through: operands, then results.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@ namespace tessera::ops {
 
 class RuleBuilder {
  public:
-  // The first `num_operands` of the shapes are the operands'.
+  // The first `num_operands` shapes are those of the operands.
   RuleBuilder(std::vector<base::Shape> shapes, size_t num_operands) : shapes_(std::move(shapes)) {
     for (size_t t = 0; t < shapes_.size(); ++t)
       (t < num_operands ? map_.operands : map_.results).emplace_back(shapes_[t].size());
@@ -21,7 +21,7 @@ class RuleBuilder {
   };
   using Places = std::vector<Place>;
 
-  // Adds a factor to the dims named. One of size 1 joins no factors that a dim already has.
+  // Adds a factor to the named dims. A factor of size 1 is not added to a dim that has factors.
   void Add(sharding::Factor factor, const Places& places) {
     int32_t f = map_.AddFactor(factor);
     for (Place p : places) {
@@ -30,7 +30,7 @@ class RuleBuilder {
     }
   }
 
-  // The places of dim `dim` of the tensors from `first` to before `end` that have dims.
+  // Returns dim `dim` of the tensors in [first, end) that have dims.
   Places Of(size_t dim, size_t first, size_t end) const {
     Places places;
     for (size_t t = first; t < end; ++t)
@@ -40,7 +40,7 @@ class RuleBuilder {
   int64_t size(size_t tensor, size_t dim) const { return shapes_[tensor][dim]; }
   size_t rank(size_t tensor) const { return shapes_[tensor].size(); }
 
-  // A dim that was not named gets a factor of size 1 of its own.
+  // Returns the map. A dim without a factor gets one of size 1.
   sharding::DimMap Build() { return sharding::Completed(std::move(map_)); }
 
  private:

@@ -1,4 +1,4 @@
-// Scatter: slices set or combined into an array, at places that indices name.
+// Scatter: slices of an array set or updated, at positions that indices give.
 #include "kernels/index/scatter.h"
 
 #include "base/error.h"
@@ -15,7 +15,7 @@ namespace {
 using sharding::DimMap;
 using sharding::FactorKind;
 
-// How updates join what is there.
+// How an update changes an element.
 enum class Update : uint8_t { kSet, kAdd, kMul, kMin, kMax };
 
 constexpr std::optional<Reduction> ReductionOf(Update update) {
@@ -49,7 +49,7 @@ std::vector<ShapeAndDType> ScatterType(const TypeCall& c) {
   return {{operand.shape(), operand.dtype()}};
 }
 
-// Devices that hold some of the updates leave partial results, if those can be combined.
+// Devices that hold some of the updates leave partial results, if those combine.
 template <Update update>
 DimMap ScatterDims(const ir::DimsCall& c) {
   constexpr std::optional<Reduction> kReduction = ReductionOf(update);
@@ -64,7 +64,7 @@ DimMap ScatterDims(const ir::DimsCall& c) {
   return map;
 }
 
-// The operand is counted once: on one of the devices whose results are combined.
+// The operand counts once: on one of the devices whose results are combined.
 template <Update update>
 void MakeScatter(const ir::LocalCall& c, plan::Kernel* out) {
   const ScatterParams& p = ParamsOf(c.params);
@@ -76,7 +76,7 @@ void MakeScatter(const ir::LocalCall& c, plan::Kernel* out) {
     const sharding::AxisList& axes = slices.sharding->dims[s].axes;
     if (roles.query_of[s] >= 0 && !batch) partial.insert(partial.end(), axes.begin(), axes.end());
   }
-  // What is partial itself is kept everywhere.
+  // A partial operand counts on every device.
   partial = sharding::Difference(partial, operand.sharding->unreduced);
   *out = kernels::Scatter(LocalLookup(roles, operand, indices, slices, p.mode, c.mesh, partial),
                           ReductionOf(update));
@@ -122,7 +122,7 @@ void ScatterReference(const ir::ReferenceCall& c) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
-// Returns the type, varying also as these values do.
+// Returns the type, varying also over the axes over which these values vary.
 const ir::Type* VaryingAs(const ir::DiffCall& c, const ir::Type* type,
                           std::initializer_list<ir::ValueId> values) {
   sharding::TensorSharding s = type->sharding();
@@ -137,8 +137,8 @@ const ir::Type* VaryingAs(const ir::DiffCall& c, const ir::Type* type,
   return type->WithSharding(std::move(s));
 }
 
-// What a scatter with these numbers wrote, or would read: slices of `x`, as a value like `type`.
-// Each device reads its own: what a cotangent sums over devices is summed behind this.
+// Returns the slices of `x` that the scatter writes, as a value like `type`. Each device reads its
+// own; sums over devices come after this.
 X Slices(const ir::DiffCall& c, X x, const ir::Type* type) {
   type = VaryingAs(c, type, {x.id(), c.operands[1]});
   type = type->WithDType(x.type()->dtype())->WithWeak(false);
@@ -159,7 +159,7 @@ const ir::Type* UnmixedType(const ir::Type* type, DType dtype) {
   return type->WithSharding(std::move(s))->WithDType(dtype)->WithWeak(false);
 }
 
-// Whether each update is what its element became: the last of those that name it.
+// Returns whether each update is the last one of its element, and so stays.
 X IsLast(const ir::DiffCall& c) {
   const ir::Type *updates = UnmixedType(c.operand_types[2], i64),
                  *whole = UnmixedType(c.operand_types[0], i64);
@@ -191,7 +191,7 @@ ir::ValueId MulTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 X Nothing(const ir::DiffCall& c) {
   return {c.builder, Zeros(c.builder, UnmixedType(c.result_types[0], c.result_types[0]->dtype()))};
 }
-// Of updates that name each element once.
+// C20: exists for updates that name each element once.
 ir::ValueId MulTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   if (!ParamsOf(c.params.get()).unique)
     base::ThrowTrace(base::Refusal(
@@ -202,7 +202,7 @@ ir::ValueId MulTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   return Scattered(c, kScatterAdd, Nothing(c), before * X(c.builder, tangent)).id();
 }
 
-// Of the lesser and the greater: equal parts to all that are the result.
+// For the lesser and the greater: equal shares for all operands and updates that are the result.
 struct Shares {
   X operand, updates, count;
 };

@@ -1,4 +1,4 @@
-// Ops that give the same elements another shape or order.
+// Ops that give the same elements another shape, order or dtype.
 #include "base/shape.h"
 
 #include "base/at.h"
@@ -47,7 +47,7 @@ std::vector<ShapeAndDType> TransposeType(const TypeCall& c) {
   return {{shape, c.operands[0]->dtype()}};
 }
 
-// A dim of the result per factor, in the result's order.
+// One factor per dim of the result, in the result's order.
 DimMap TransposeDims(const ir::DimsCall& c) {
   const auto& perm = ir::As<TransposeParams>(c.params).perm;
   DimMap map = sharding::Pointwise({}, *c.results[0]);
@@ -100,7 +100,8 @@ std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
   return {{to, c.operands[0]->dtype()}};
 }
 
-// A dim of the result per factor; a dim of size 1 that is repeated has one of its own before.
+// One factor per dim of the result. A dim of size 1 that is repeated has a
+// factor of its own before it.
 DimMap BroadcastDims(const ir::DimsCall& c) {
   const auto& dims = ir::As<BroadcastParams>(c.params).dims;
   const Shape &from = *c.operands[0], &to = *c.results[0];
@@ -144,8 +145,8 @@ void BroadcastInDimReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: the dtype is given. C18: a narrower element adds a last dim of the ratio, a wider one
-// needs it. C19: bool has no bits of its own.
+// C17: the dtype is given. C18: a narrower dtype adds a last dim of the ratio, and a wider one
+// removes it. C19: bool has no bits of its own.
 std::vector<ShapeAndDType> BitcastType(const TypeCall& c) {
   CheckCount(c, 1);
   if (!c.wanted || c.wanted->dtype.is_default()) c.FailDType(17, "the dtype is not given");
@@ -172,7 +173,7 @@ DimMap BitcastDims(const ir::DimsCall& c) {
   auto add = [&](sharding::DimFactors& dims, int64_t size, sharding::FactorKind kind) {
     dims.push_back({map.AddFactor({.size = size, .kind = kind})});
   };
-  // JAX drops the axes of the dim that is joined; it is gathered.
+  // JAX drops the axes of the joined dim: it is gathered.
   if (in.size() > out.size()) add(map.operands[0], in.back(), sharding::FactorKind::kPermute);
   if (in.size() < out.size()) add(map.results[0], out.back(), sharding::FactorKind::kReplicate);
   return map;

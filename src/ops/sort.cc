@@ -43,7 +43,7 @@ std::vector<ShapeAndDType> SortType(const TypeCall& c) {
   return results;
 }
 
-// Axes of the sorted dim could move to another; where there is none, they are kept from it.
+// Axes of the sorted dim can move to another dim. If there is none, nothing propagates to it.
 DimMap SortDims(const ir::DimsCall& c) {
   const Shape& shape = *c.results[0];
   DimMap map = sharding::Pointwise(c.operands, shape, static_cast<int>(c.results.size()));
@@ -68,7 +68,7 @@ std::vector<size_t> Positions(size_t n) {
   return positions;
 }
 
-// `descending` turns the whole order around (NaN comes first), but equal elements stay in order.
+// `descending` reverses the whole order (NaN comes first), but equal elements stay in order.
 void SortReference(const ir::ReferenceCall& call) {
   const auto& params = ir::As<SortParams>(call.params);
   const auto keys = base::Size(params.num_keys);
@@ -115,7 +115,7 @@ void MakeTopK(const ir::LocalCall& c, plan::Kernel* out) {
                        ir::As<TopKParams>(c.params).k);
 }
 
-// Results are the values and their indices.
+// Results: the values and their indices.
 void TopKReference(const ir::ReferenceCall& call) {
   const HostTensor& x = *call.operands[0];
   HostTensor &values = *call.results[0], &indices = *call.results[1];
@@ -135,7 +135,7 @@ void TopKReference(const ir::ReferenceCall& call) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
-// The elements of a tangent that `positions` name along the dim.
+// Returns the elements of a tangent at `positions` along the dim.
 ir::ValueId Along(ir::Builder& b, ir::ValueId tangent, ir::ValueId positions, int64_t dim) {
   const ir::Type *from = b.type(tangent), *index = b.type(positions);
   ir::ShapeAndDType wanted{index->shape(), index->dtype()};

@@ -1,4 +1,4 @@
-// Zeros, sums and fits of tangents and cotangents.
+// Zeros, sums and conversions of tangents and cotangents.
 #include "ops/tangents.h"
 
 #include <numeric>
@@ -12,7 +12,7 @@
 namespace tessera::ops {
 namespace {
 
-// Where the dims of an operand that elementwise ops broadcast are in the result: a scalar has none.
+// Returns the result's dims of an operand that an elementwise op broadcasts. A scalar has none.
 ir::ParamsPtr AlignedDims(const ir::Type* from) {
   BroadcastParams params;
   params.dims.resize(base::Size(from->rank()));
@@ -21,14 +21,14 @@ ir::ParamsPtr AlignedDims(const ir::Type* from) {
 }
 
 ir::ValueId Repeated(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
-  // What it is unreduced, reduced and varying over it stays.
+  // The value stays unreduced, reduced and varying as it is.
   sharding::TensorSharding sharding = to->sharding();
   sharding.TakeSets(b.type(v)->sharding());
   const ir::Type* type = to->WithSharding(std::move(sharding));
   return b.EmitTyped(kBroadcastInDim, AlignedDims(b.type(v)), {v}, {&type, 1})[0];
 }
 
-// Sums over the dims that `to` has not, or has with size 1.
+// Sums over the dims that `to` lacks or has with size 1.
 ir::ValueId Summed(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
   const base::Shape& from = b.type(v)->shape();
   DimsParams dims;
@@ -70,8 +70,8 @@ ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type) {
 
 namespace {
 
-// Where the op keeps a dim that is sharded over some of the axes, over which its result shall be
-// unreduced, the dim stays sharded: what each device has of it are terms.
+// Keeps a dim sharded over axes that the result should be unreduced over, if the op keeps the dim:
+// each device's part is then a term.
 void KeepTerms(const sharding::DimMap& map, ir::Types operands, sharding::AxisList axes,
                sharding::TensorSharding& out) {
   for (size_t d = 0; d < out.dims.size(); ++d) {
@@ -100,7 +100,7 @@ ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params
     return !factors.empty() &&
            base::At(map.factors, factors[0]).kind == sharding::FactorKind::kReduce;
   };
-  sharding::AxisList partial, reduced;  // what the op may leave, and what it passes on
+  sharding::AxisList partial, reduced;  // left partial by the op, and passed on by it
   bool sums = map.traits.product;
   for (size_t k = 0; k < types.size(); ++k) {
     const sharding::TensorSharding& s = types[k]->sharding();
@@ -147,7 +147,7 @@ ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir
   const sharding::TensorSharding &has = builder.type(v)->sharding(), &wants = to->sharding();
   if (has.unreduced == wants.unreduced && has.reduced == wants.reduced)
     return builder.EmitTyped(kReshape, nullptr, {v}, {&to, 1})[0];
-  // Its dims are sharded over what `to` is unreduced over: they stay so until they are reshaped.
+  // Dims sharded over axes that `to` is unreduced over stay sharded until they are reshaped.
   const ir::ShapeAndDType wanted{to->shape(), to->dtype()};
   return Conform(builder, builder.Emit(kReshape, nullptr, {v}, {.wanted = &wanted}), to);
 }
@@ -181,7 +181,7 @@ ir::ValueId Conform(ir::Builder& builder, ir::ValueId v, const ir::Type* to) {
                                                   : Repeated(builder, v, like);
   }
   v = ToManualStates(builder, v, to);
-  // A value of the outside of shard_map gets what is made of it inside.
+  // A value from inside shard_map leaves it here.
   if (const sharding::MeshDef* mesh = builder.type(v)->mesh();
       mesh && mesh != to->mesh() && mesh->has_mode(AxisMode::Manual))
     return builder.EmitTyped(kShardToFull, ir::MakeParams(ManualParams{}), {v}, {&to, 1})[0];

@@ -10,7 +10,7 @@
 namespace tessera::ops {
 namespace {
 
-using namespace reference;  // what the records' references are written with
+using namespace reference;  // for the references in the records
 
 // C17: the dtype to convert to is given.
 std::vector<ShapeAndDType> ConvertType(const TypeCall& c) {
@@ -20,12 +20,12 @@ std::vector<ShapeAndDType> ConvertType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.wanted->dtype}};
 }
 
-// Rounding to integers does not commute with sums, so only conversions among floats are linear.
+// Rounding to integers does not commute with sums, so only conversions to floats are linear.
 DimMap ConvertDims(const ir::DimsCall& c) {
   return c.to_float ? Dims<Linear::kFirst>(c) : Dims<Linear::kNone>(c);
 }
 
-// ---- References: what the C++ library lacks -----------------------------------------------------
+// ---- References that the C++ library lacks ------------------------------------------------------
 
 double Sign(double x) {
   if (std::isnan(x) || x == 0) return x;
@@ -43,19 +43,19 @@ double Logistic(double x) {
   return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
 }
 
-// Two functions are computed in long double by the most direct way.
+// Some functions are computed in long double, in the most direct way.
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Whether erf(y) >= a. Near 1 the complements are compared: 1 - a is exact there, and erf(y) has no
-// digits left.
+// Whether erf(y) >= a. Near 1 compares the complements: 1 - a is exact there, and
+// erf(y) has no digits left.
 bool ErfReaches(double y, double a) {
   const long double wide = y;
   return a < 0.5 ? std::erf(wide) >= a : std::erfc(wide) <= 1 - a;
 }
 
-// The least double y with erf(y) >= |x|, by bisection: the bits of positive doubles are in the
-// doubles' order.
+// Returns the least double y with erf(y) >= |x|, with the sign of x. Bisects the bits, which are
+// ordered like the positive doubles.
 double ErfInv(double x) {
   const double a = std::fabs(x);
   if (!(a <= 1)) return kNaN;
@@ -72,8 +72,9 @@ double ErfInv(double x) {
   return std::copysign(std::bit_cast<double>(reached), x);
 }
 
-// Abramowitz and Stegun, "Handbook of Mathematical Functions": the reflection 6.3.7, the recurrence
-// 6.3.5 up to where the asymptotic series 6.3.18 is short. NaN at 0 and the negative integers.
+// Abramowitz and Stegun, "Handbook of Mathematical Functions": the reflection 6.3.7,
+// then the recurrence 6.3.5 up to where the asymptotic series 6.3.18 is short. NaN at 0
+// and the negative integers.
 double Digamma(double x) {
   if (std::isnan(x) || x == kInf) return x;
   if (x <= 0 && x == std::floor(x)) return kNaN;
@@ -86,7 +87,7 @@ double Digamma(double x) {
   }
   long double sum = 0;
   for (; y < 16; y += 1) sum -= 1 / y;
-  // B(2k) / 2k. The first term left out is below 1e-21 at y >= 16.
+  // B(2k) / 2k. The first term that is left out is below 1e-21 at y >= 16.
   constexpr long double kTerms[] = {1.0L / 12,  -1.0L / 120,     1.0L / 252, -1.0L / 240,
                                     1.0L / 132, -691.0L / 32760, 1.0L / 12,  -3617.0L / 8160};
   long double series = 0, power = 1;
@@ -97,8 +98,8 @@ double Digamma(double x) {
   return static_cast<double>(reflected + sum + std::log(y) - 1 / (2 * y) - series);
 }
 
-// e^-|x| I_n(x): the power series, whose terms have one sign (Abramowitz and Stegun, 9.6.10), and
-// the asymptotic one (9.7.1) where its least term is below 1e-25.
+// e^-|x| I_n(x) by the power series, whose terms have one sign (Abramowitz and Stegun, 9.6.10), or
+// by the asymptotic series (9.7.1) where its least term is below 1e-25.
 template <int n>
 double ScaledBessel(double x) {
   const long double a = std::fabs(x);
@@ -192,7 +193,7 @@ constexpr OpDef kOps[] = {
            .op = kAbs,
            .takes = kNumber,
            .reference = Numbers<std::fabs, Magnitude>,
-           // At 0 the derivative from above, as JAX has it.
+           // The derivative from above at 0, as in JAX.
            .diff = By<[](X g, X x, X) {
              return g * Where(Less(x, x.Number(0)), x.Number(-1), x.Number(1));
            }>()}),
