@@ -132,7 +132,7 @@ std::vector<const Type*> InferRegionTypes(const RegionCall& call) {
     base::ThrowShape(std::move(detail));
   }
   if (auto m = FindMismatch(call)) {
-    ErrorDetail detail = Detail(call, 1, "what flows through it must keep its type");
+    ErrorDetail detail = Detail(call, 1, "values that flow through it must keep their type");
     detail.operands = {{Name(m->from), m->from_type->text(), ""},
                        {Name(m->to), m->to_type->text(), ""}};
     base::ThrowTrace(std::move(detail));

@@ -25,7 +25,7 @@ std::vector<ShapeAndDType> SelectType(const TypeCall& c) {
                         ShapeText(c.operands[2]->shape())));
   if (c.operands[0]->rank() != 0 && c.operands[0]->shape() != c.operands[1]->shape())
     c.FailShape(
-        17, fmt::format("the selector has shape {}, which is neither [] nor that of the cases, {}",
+        17, fmt::format("the selector has shape {}; it must be [] or the shape of the cases, {}",
                         ShapeText(c.operands[0]->shape()), ShapeText(c.operands[1]->shape())));
   return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
 }
@@ -43,7 +43,7 @@ std::vector<ShapeAndDType> ClampType(const TypeCall& c) {
   for (size_t i : {0, 2})
     if (c.operands[i]->rank() != 0 && c.operands[i]->shape() != c.operands[1]->shape())
       c.FailShape(
-          16, fmt::format("a bound has shape {}, which is neither [] nor that of the operand, {}",
+          16, fmt::format("a bound has shape {}; it must be [] or the shape of the operand, {}",
                           ShapeText(c.operands[i]->shape()), ShapeText(c.operands[1]->shape())));
   return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
 }
@@ -379,7 +379,7 @@ constexpr OpDef kOps[] = {
             .reference = Ints<Xor>,
             .diff = kZeroAlmostEverywhere}),
     Binary({.name = "shift_left",
-            .doc = "a << b; 0 from the width on.",
+            .doc = "a << b; 0 if b is at least the width.",
             .op = kShiftLeft,
             .takes = kInteger,
             .reference = Ints<ShiftLeft>,
@@ -440,11 +440,9 @@ constexpr OpDef kOps[] = {
             .to_bool = true,
             .reference = Compares<std::greater_equal<>>,
             .diff = kZeroAlmostEverywhere}),
-    Random<DType::kKey>("random_fold_in",
-                        "The key that Threefry-2x32 makes of a counter under a key.", kRandomFoldIn,
-                        Elements<RandomBits64>),
-    Random<DType::kU64>("random_bits64",
-                        "The 64 bits that Threefry-2x32 makes of a counter under a key.",
+    Random<DType::kKey>("random_fold_in", "Threefry-2x32 of a counter under a key, as a new key.",
+                        kRandomFoldIn, Elements<RandomBits64>),
+    Random<DType::kU64>("random_bits64", "Threefry-2x32 of a counter under a key, as 64 bits.",
                         kRandomBits64, Elements<RandomBits64>),
     Random<DType::kU32>("random_bits32", "The exclusive or of the two halves of random_bits64.",
                         kRandomBits32, Elements<RandomBits32>),

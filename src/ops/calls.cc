@@ -370,7 +370,7 @@ std::vector<bool> KeptBy(const CheckpointParams& params, const ir::Program& regi
 
 constexpr OpDef kCheckpoint{
     .name = "checkpoint",
-    .doc = "What its region gives; derivatives compute again what the policy does not save.",
+    .doc = "Runs its region; derivatives recompute values that the policy does not save.",
     .type = ir::TypeFn{CheckpointType},
     .dims = ir::DataFlowEdges{CheckpointEdges},
     .lowering = ir::AsRegions{ir::AsRegions::kCall},
@@ -379,7 +379,7 @@ constexpr OpDef kCheckpoint{
     .params = ir::KindOf<CheckpointParams>()};
 constexpr OpDef kCustomJvp{
     .name = "custom_jvp",
-    .doc = "What its first region gives; the second is the user's rule for values and tangents.",
+    .doc = "Runs its first region; the second is the user's rule for values and tangents.",
     .type = ir::TypeFn{CustomJvpType},
     .dims = ir::DataFlowEdges{CustomEdges},
     .lowering = ir::AsRegions{ir::AsRegions::kCall},
@@ -389,7 +389,7 @@ constexpr OpDef kCustomJvp{
     .roles = CustomJvpRoles};
 constexpr OpDef kCustomVjp{
     .name = "custom_vjp",
-    .doc = "What its first region gives; the others are the user's rule, forward and backward.",
+    .doc = "Runs its first region; the others are the user's rule, forward and backward.",
     .type = ir::TypeFn{CustomVjpType},
     .dims = ir::DataFlowEdges{CustomEdges},
     .lowering = ir::AsRegions{ir::AsRegions::kCall},
@@ -399,7 +399,7 @@ constexpr OpDef kCustomVjp{
     .roles = CustomVjpRoles};
 constexpr OpDef kCustomLinear{
     .name = "custom_linear",
-    .doc = "A linear map that is known by its transpose, its region; only that can run.",
+    .doc = "A linear map given by its transpose, which is its region; only that can run.",
     .type = ir::TypeFn{CustomLinearType},
     .dims = ir::NoRule{"it never runs: its transpose does"},
     .lowering = ir::AsExpansion{RefuseExpand},

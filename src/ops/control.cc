@@ -219,37 +219,38 @@ void SwitchReference(const ir::ReferenceCall& call) {
 
 }  // namespace
 
-constexpr OpDef kWhileLoop{
-    .name = "while_loop",
-    .doc = "The carry after running the body as long as the condition holds.",
-    .type = ir::TypeFn{WhileType},
-    .dims = ir::DataFlowEdges{WhileEdges},
-    .lowering = ir::AsRegions{ir::AsRegions::kWhile},
-    .reference = ir::ReferenceFn{WhileReference},
+constexpr OpDef kWhileLoop{.name = "while_loop",
+                           .doc = "Runs the body on the carry as long as the condition holds.",
+                           .type = ir::TypeFn{WhileType},
+                           .dims = ir::DataFlowEdges{WhileEdges},
+                           .lowering = ir::AsRegions{ir::AsRegions::kWhile},
+                           .reference = ir::ReferenceFn{WhileReference},
+                           .diff = ir::ByRegions{},
+                           .params = ir::KindOf<ir::WhileParams>()};
+constexpr OpDef kScan{
+    .name = "scan",
+    .doc = "Carries values through slices of xs, and stacks the other results of the steps.",
+    .type = ir::TypeFn{ScanType},
+    .dims = ir::DataFlowEdges{ScanEdges},
+    .lowering = ir::AsRegions{ir::AsRegions::kScan},
+    .reference = ir::ReferenceFn{ScanReference},
     .diff = ir::ByRegions{},
-    .params = ir::KindOf<ir::WhileParams>()};
-constexpr OpDef kScan{.name = "scan",
-                      .doc = "A carry through slices of xs; the results of the steps, stacked.",
-                      .type = ir::TypeFn{ScanType},
-                      .dims = ir::DataFlowEdges{ScanEdges},
-                      .lowering = ir::AsRegions{ir::AsRegions::kScan},
-                      .reference = ir::ReferenceFn{ScanReference},
-                      .diff = ir::ByRegions{},
-                      .params = ir::KindOf<ir::ScanParams>()};
+    .params = ir::KindOf<ir::ScanParams>()};
 constexpr OpDef kCond{.name = "cond",
-                      .doc = "The first branch where the predicate is true, else the second.",
+                      .doc = "Runs the first branch if the predicate is true, else the second.",
                       .type = ir::TypeFn{CondType},
                       .dims = ir::DataFlowEdges{BranchEdges},
                       .lowering = ir::AsRegions{ir::AsRegions::kSwitch},
                       .reference = ir::ReferenceFn{SwitchReference},
                       .diff = ir::ByRegions{}};
-constexpr OpDef kSwitchCase{.name = "switch_case",
-                            .doc = "The branch that the index names, clamped to those there are.",
-                            .type = ir::TypeFn{SwitchType},
-                            .dims = ir::DataFlowEdges{BranchEdges},
-                            .lowering = ir::AsRegions{ir::AsRegions::kSwitch},
-                            .reference = ir::ReferenceFn{SwitchReference},
-                            .diff = ir::ByRegions{}};
+constexpr OpDef kSwitchCase{
+    .name = "switch_case",
+    .doc = "Runs the branch that the index names, clamped to the branches there are.",
+    .type = ir::TypeFn{SwitchType},
+    .dims = ir::DataFlowEdges{BranchEdges},
+    .lowering = ir::AsRegions{ir::AsRegions::kSwitch},
+    .reference = ir::ReferenceFn{SwitchReference},
+    .diff = ir::ByRegions{}};
 
 Records ControlOps() {
   static constexpr const OpDef* kOps[] = {&kWhileLoop, &kScan, &kCond, &kSwitchCase};

@@ -111,11 +111,10 @@ std::vector<ir::ValueId> CustomBatch(const ir::BatchCall& c) {
     if (!takes_more[k] && c.mapped[k])
       base::ThrowTrace(base::Refusal(
           d.name, 26, base::Where(c.builder.loc()),
-          fmt::format("inside of vmap operand {} gets a dim in front, for which its rule has no "
-                      "place: {}",
+          fmt::format("inside vmap operand {} gets a leading dim, which its rule does not take: {}",
                       k, d.rule),
           {"begin the operand and the results with `...` in the rule, if the kernel takes any "
-           "number of dims in front"}));
+           "number of leading dims"}));
   }
   std::vector<const ir::Type*> types;
   for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim));
@@ -289,7 +288,7 @@ std::vector<ir::HostTensor> RunKernel(const OpDefinition& d,
 
 std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
   std::unique_ptr<CustomDef> def(new CustomDef{{.name = {},
-                                                .doc = "An op of the user's.",
+                                                .doc = "A user's op.",
                                                 .type = ir::TypeFn{CustomType},
                                                 .dims = ir::DimMapFn{CustomDims},
                                                 .lowering = ir::AsKernel{MakeKernel},

@@ -264,19 +264,20 @@ ir::ValueId UpdateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t
 
 }  // namespace
 
-constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
-                              .doc = "The piece that begins at the start indices, moved inside.",
-                              .type = ir::TypeFn{DynamicSliceType},
-                              .dims = ir::DimMapFn{DynamicSliceDims},
-                              .lowering = ir::AsKernel{MakeDynamicSlice},
-                              .reference = ir::ReferenceFn{DynamicSliceReference},
-                              .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
-                              .batch = DynamicSliceBatch,
-                              .keys = true,
-                              .travel = ir::Travel::kEarlyForward,
-                              .operand_names = {"operand", "", ""}};
+constexpr OpDef kDynamicSlice{
+    .name = "dynamic_slice",
+    .doc = "The slice at the start indices, which are clamped so that it fits.",
+    .type = ir::TypeFn{DynamicSliceType},
+    .dims = ir::DimMapFn{DynamicSliceDims},
+    .lowering = ir::AsKernel{MakeDynamicSlice},
+    .reference = ir::ReferenceFn{DynamicSliceReference},
+    .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
+    .batch = DynamicSliceBatch,
+    .keys = true,
+    .travel = ir::Travel::kEarlyForward,
+    .operand_names = {"operand", "", ""}};
 constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
-                                    .doc = "An array with a piece replaced.",
+                                    .doc = "An array with the slice at the start indices replaced.",
                                     .type = ir::TypeFn{DynamicUpdateSliceType},
                                     .dims = ir::DimMapFn{DynamicUpdateSliceDims},
                                     .lowering = ir::AsKernel{MakeDynamicUpdateSlice},

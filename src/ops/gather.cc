@@ -106,7 +106,7 @@ ir::ValueId GatherTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t
 }  // namespace
 
 constexpr OpDef kGather{.name = "gather",
-                        .doc = "Slices that begin where index vectors say.",
+                        .doc = "Slices at positions given by index vectors.",
                         .type = ir::TypeFn{GatherType},
                         .dims = ir::DimMapFn{GatherDims},
                         .lowering = ir::AsKernel{MakeGather},

@@ -75,7 +75,7 @@ constexpr OpDef Callback(std::string_view name, std::string_view doc, ir::Effect
   return {.name = name,
           .doc = doc,
           .type = ir::TypeFn{NoResults},
-          .dims = ir::NoRule{"it takes its operands as they lie, and has no results"},
+          .dims = ir::NoRule{"it takes its operands as they are laid out, and has no results"},
           .lowering = ir::AsHostCall{},
           .reference = ir::ReferenceFn{CallReference},
           .diff = ir::NotDifferentiable{"it has no results"},
@@ -85,10 +85,11 @@ constexpr OpDef Callback(std::string_view name, std::string_view doc, ir::Effect
           .effect = effect};
 }
 constexpr OpDef kDebugCallback =
-    Callback("debug_callback", "Calls a function of the host with the operands; in any order.",
+    Callback("debug_callback", "Calls a host function with the operands, in any order.",
              ir::Effect::kUnordered);
 constexpr OpDef kOrderedCallback =
-    Callback("ordered_callback", "The same, in the order of the program.", ir::Effect::kOrdered);
+    Callback("ordered_callback", "Calls a host function with the operands, in program order.",
+             ir::Effect::kOrdered);
 
 }  // namespace
 

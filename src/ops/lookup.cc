@@ -86,7 +86,7 @@ void CheckNumbers(const ir::TypeCall& c, const LookupNumbers& n, const LookupSha
                                 base::CountText(n.starts.size(), "dim")));
   if (n.windows.size() + apart.size() != s.operand.size())
     c.FailShape(
-        17, fmt::format("slices keep {} and leave out {}, but the operand has rank {}",
+        17, fmt::format("slices keep {} and drop {}, but the operand has rank {}",
                         base::CountText(n.windows.size(), "dim"), apart.size(), s.operand.size()));
   if (s.slices.size() != n.windows.size() + s.indices.size() - 1)
     c.FailShape(17, fmt::format("the rank of the {} must be {}, not {}", slices,

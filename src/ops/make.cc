@@ -81,9 +81,7 @@ constexpr OpDef kConstant{.name = "constant",
                           .keys = true};
 constexpr OpDef kIota{
     .name = "iota",
-    .doc =
-        "The index along a dim; along several ones the row-major index over them, in the order "
-        "given.",
+    .doc = "The index along a dim, or the row-major index over several dims in the given order.",
     .type = ir::TypeFn{IotaType},
     .dims = ir::DimMapFn{FreeDims},
     .lowering = ir::AsIota{IotaIndex},

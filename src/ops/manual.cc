@@ -343,7 +343,7 @@ void NoReference(const ir::ReferenceCall& call) {
   ErrorDetail detail;
   detail.op = std::string(call.op.name);
   detail.label = detail.op + ".C22";
-  detail.reason = "values inside of shard_map differ by device: there is no reference for them";
+  detail.reason = "values inside shard_map differ by device, so they have no reference";
   base::ThrowInternal(std::move(detail));
 }
 
@@ -358,7 +358,7 @@ constexpr OpDef Of(const Fields& f) {
   return {.name = f.name,
           .doc = f.doc,
           .type = f.type,
-          .dims = ir::NoRule{"its result type states what varies, and over which axes"},
+          .dims = ir::NoRule{"its result type states over which axes it varies"},
           .lowering = f.lowering,
           .reference = ir::ReferenceFn{NoReference},
           .diff = f.diff,
@@ -470,14 +470,13 @@ ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* 
 
 constexpr OpDef kFullToShard =
     Of({.name = "full_to_shard",
-        .doc = "The part of an array that each device has, as an array of its own: the border of "
-               "shard_map, inward.",
+        .doc = "Each device's part of an array, as an array of its own: the entry of shard_map.",
         .type = EnteringType,
         .lowering = ir::AsManualMove{.views = EnterViews, .implied = true},
         .diff = {.of = {AlongWithValue}, .transpose = EnterBack}});
 constexpr OpDef kShardToFull =
     Of({.name = "shard_to_full",
-        .doc = "The array whose parts the devices have: the border of shard_map, outward.",
+        .doc = "The array whose parts are the devices' arrays: the exit of shard_map.",
         .type = LeavingType,
         .lowering = ir::AsManualMove{.views = LeaveViews, .implied = true},
         .diff = {.of = {AlongWithValue}, .transpose = LeaveBack}});
@@ -499,18 +498,18 @@ constexpr OpDef kPsum = Of({.name = "psum",
                             .lowering = ir::AsManualMove{ReductionViews<Reduction::kSum>},
                             .diff = {.of = {AlongWithValue}, .transpose = StateBack}});
 constexpr OpDef kPmax = Of({.name = "pmax",
-                            .doc = "The maximum over the devices along the axes, by element.",
+                            .doc = "The elementwise maximum over the devices along the axes.",
                             .type = SameShape,
                             .lowering = ir::AsManualMove{ReductionViews<Reduction::kMax>},
                             .diff = {.of = {ExtremeTangent}}});
 constexpr OpDef kPmin = Of({.name = "pmin",
-                            .doc = "The minimum over the devices along the axes, by element.",
+                            .doc = "The elementwise minimum over the devices along the axes.",
                             .type = SameShape,
                             .lowering = ir::AsManualMove{ReductionViews<Reduction::kMin>},
                             .diff = {.of = {ExtremeTangent}}});
 constexpr OpDef kPsumScatter =
     Of({.name = "psum_scatter",
-        .doc = "The sum over the devices along the axes, of which each gets a part of a dim.",
+        .doc = "The sum over the devices along the axes, cut along a dim: each gets a part.",
         .type = CutType,
         .lowering = ir::AsManualMove{ScatterViews},
         .diff = {.of = {AlongWithValue}, .transpose = GatheredBack}});
@@ -521,37 +520,36 @@ constexpr OpDef kGatherShards =
         .lowering = ir::AsManualMove{GatherViews},
         .diff = {.of = {AlongWithValue}, .transpose = GatherBack}});
 constexpr OpDef kSliceShard = Of({.name = "slice_shard",
-                                  .doc = "Each device's part along a dim of an array that is the "
+                                  .doc = "Each device's part, along a dim, of an array that is the "
                                          "same on all devices along the axes.",
                                   .type = CutType,
                                   .lowering = ir::AsManualMove{SliceViews},
                                   .diff = {.of = {AlongWithValue}, .transpose = GatheredBack}});
 constexpr OpDef kExchangeShards =
     Of({.name = "exchange_shards",
-        .doc = "Each device's array cut along a dim: one part goes to each device, which joins the "
-               "parts that it receives along a dim (all_to_all).",
+        .doc = "Cuts each device's array along a dim, sends one part to each device, and joins the "
+               "received parts along a dim (all_to_all).",
         .type = ExchangedType,
         .lowering = ir::AsManualMove{ExchangeViews},
         .diff = {.of = {AlongWithValue}, .transpose = ExchangeBack}});
 constexpr OpDef kPpermute{
     .name = "ppermute",
-    .doc = "What other devices have: from the first to the second position of each pair.",
+    .doc = "Sends arrays between devices: from the first to the second position of each pair.",
     .type = ir::TypeFn{PermutedType},
-    .dims = ir::NoRule{"its result type states what varies, and over which axes"},
+    .dims = ir::NoRule{"its result type states over which axes it varies"},
     .lowering = ir::AsPermute{},
     .reference = ir::ReferenceFn{NoReference},
     .diff = ir::Derivative{.of = {AlongWithValue}, .transpose = PermuteBack},
     .params = ir::KindOf<PermuteParams>(),
     .keys = true};
-constexpr OpDef kAxisIndex{
-    .name = "axis_index",
-    .doc = "A device's position along the axes, the first one major.",
-    .type = ir::TypeFn{IndexType},
-    .dims = ir::NoRule{"its result type states what varies, and over which axes"},
-    .lowering = ir::AsIota{PositionIndex},
-    .reference = ir::ReferenceFn{NoReference},
-    .diff = kZeroAlmostEverywhere,
-    .params = ir::KindOf<ManualParams>()};
+constexpr OpDef kAxisIndex{.name = "axis_index",
+                           .doc = "The device's position along the axes, the first one major.",
+                           .type = ir::TypeFn{IndexType},
+                           .dims = ir::NoRule{"its result type states over which axes it varies"},
+                           .lowering = ir::AsIota{PositionIndex},
+                           .reference = ir::ReferenceFn{NoReference},
+                           .diff = kZeroAlmostEverywhere,
+                           .params = ir::KindOf<ManualParams>()};
 
 Records ManualOps() {
   static constexpr const OpDef* kOps[] = {

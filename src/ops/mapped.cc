@@ -23,8 +23,8 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
   shape.insert(shape.begin() + static_cast<long>(at), dim.size);
   if (!sharding.mesh) sharding.mesh = dim.mesh;
   sharding::DimAxes mapped;
-  for (const sharding::AxisPart& a : dim.axes)  // a part of a program may have other
-                                                // modes (auto_axes)
+  // A part of a program may have other modes (auto_axes).
+  for (const sharding::AxisPart& a : dim.axes)
     if (base::At(sharding.mesh->axes(), a.axis).mode == AxisMode::Explicit)
       mapped.axes.push_back(a);
   sharding.dims.insert(sharding.dims.begin() + static_cast<long>(at), std::move(mapped));
@@ -43,9 +43,9 @@ void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
       if (sharding::CollidesWithAny(axes, axis))
         base::ThrowSharding(base::Refusal(
             std::string(op.name), 25, base::Where(loc),
-            fmt::format("inside of vmap a value is {}, but the mapped dim lies over {} too", value,
-                        sharding::AxisText(*s.mesh, axis)),
-            {"map along a dim that lies over other axes, or lay the value out otherwise"}));
+            fmt::format("inside vmap a value is {}, but the mapped dim is sharded over {} too",
+                        value, sharding::AxisText(*s.mesh, axis)),
+            {"map over a dim that is sharded over other axes, or reshard the value"}));
 }
 void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
   const sharding::MeshDef* mesh = type->mesh();
@@ -53,10 +53,10 @@ void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, 
     if (mesh && base::At(mesh->axes(), a.axis).mode == AxisMode::Manual)
       base::ThrowSharding(base::Refusal(
           std::string(op.name), 26, base::Where(loc),
-          fmt::format("inside of vmap axis {} becomes Manual, but the mapped dim lies over it",
+          fmt::format("inside vmap axis {} becomes Manual, but the mapped dim is sharded over it",
                       sharding::AxisText(*mesh, a)),
-          {"name the other axes in .axes of shard_map, or map along a dim that lies over "
-           "other axes"}));
+          {"name only the other axes in .axes of shard_map, or map over a dim that is sharded "
+           "over other axes"}));
   CheckAxes(type->sharding(), type->text(), dim.axes, op, loc);
 }
 

@@ -50,7 +50,7 @@ constexpr OpDef kReshard = Mover({.name = "reshard",
                                   .diff = kMoves});
 constexpr OpDef kImpliedReshard =
     Mover({.name = "implied_reshard",
-           .doc = "The same, where the library puts it: at a border, or inside an op.",
+           .doc = "A reshard that the library inserts: at a border, or inside an op.",
            .params = {},
            .move = {.implied = true},
            .diff = kMoves});
@@ -61,11 +61,13 @@ constexpr OpDef kShardingConstraint =
            .diff = kMoves});
 constexpr OpDef kPadToShards =
     Step(StepKind::kPadToShards, "Pads a dim with zeros until it divides; local.");
-constexpr OpDef kTrim = Step(StepKind::kTrim, "What pad_to_shards added is dropped; local.");
+constexpr OpDef kTrim = Step(StepKind::kTrim, "Drops the padding that pad_to_shards added; local.");
 constexpr OpDef kAllSlice = Step(StepKind::kAllSlice, "Each device keeps its part; local.");
-constexpr OpDef kAllGather = Step(StepKind::kAllGather, "Every device gets the parts along axes.");
+constexpr OpDef kAllGather =
+    Step(StepKind::kAllGather, "Every device gets the parts of all devices along axes.");
 constexpr OpDef kAllToAll = Step(StepKind::kAllToAll, "Axes move from one dim to another.");
-constexpr OpDef kCollectivePermute = Step(StepKind::kCollectivePermute, "Shards change devices.");
+constexpr OpDef kCollectivePermute =
+    Step(StepKind::kCollectivePermute, "Shards move to other devices.");
 constexpr OpDef kHaloExchange = Step(
     StepKind::kHaloExchange, "Each device gets the elements that its part of the result reads.",
     ir::KindOf<ir::HaloParams>());
@@ -75,14 +77,14 @@ constexpr OpDef kReduceScatter =
     Step(StepKind::kReduceScatter, "Partial values combined; each device gets a part.");
 constexpr OpDef kReplicatedToUnreduced =
     Step(StepKind::kReplicatedToUnreduced,
-         "One device keeps the value, the others hold zeros (of max and min: all keep "
+         "One device keeps the value, the others hold zeros (max and min: all keep "
          "it); local.");
 constexpr OpDef kShardedToUnreduced =
     Step(StepKind::kShardedToUnreduced, "Each device keeps its part, zeros elsewhere; local.");
 // Both types have the same part on each device. Lowering emits this where an array inside shard_map
 // is seen as a part of a whole one, and back.
 constexpr OpDef kSeenAs{.name = "seen_as",
-                        .doc = "The same parts, as those of another array.",
+                        .doc = "The same parts, seen as those of another array.",
                         .type = ir::TypeFn{TypeOfOperand},
                         .dims = ir::NoRule{"it reinterprets the shards as shards of another array"},
                         .lowering = ir::AsView{},

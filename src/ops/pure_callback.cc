@@ -24,7 +24,7 @@ const PureCallParams& Of(const ir::Params* params) { return ir::As<PureCallParam
 // C12: lanes are leading dims of operands, each of one size.
 std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
   if (p.lanes < 0 || p.lanes_of.size() != c.operands.size())
-    c.FailShape(12, fmt::format("lanes are declared of {} operands, but there are {}",
+    c.FailShape(12, fmt::format("lanes are declared for {} operands, but there are {}",
                                 p.lanes_of.size(), c.operands.size()));
   std::vector<int64_t> sizes(base::Size(p.lanes), -1);
   for (size_t k = 0; k < p.lanes_of.size(); ++k) {
@@ -34,7 +34,7 @@ std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
     for (size_t d = 0; d < p.lanes_of[k].size(); ++d) {
       int64_t& size = base::At(sizes, p.lanes_of[k][d]);
       if (size >= 0 && size != c.operands[k]->shape()[d])
-        c.FailShape(12, fmt::format("operand {} has another number of lanes", k));
+        c.FailShape(12, fmt::format("operand {} has a different number of lanes", k));
       size = c.operands[k]->shape()[d];
     }
   }
@@ -209,13 +209,13 @@ std::vector<ir::ValueId> MapCall(const ir::BatchCall& c) {
 
 constexpr OpDef kPureCallback = {
     .name = "pure_callback",
-    .doc = "Computes the results by a function of the host.",
+    .doc = "Results computed by a host function.",
     .type = ir::TypeFn{ResultTypes},
     .dims = ir::DimMapFn{CallDims},
     .lowering = ir::AsKernel{MakeKernel},
     .reference = ir::ReferenceFn{CallReference},
-    .diff = ir::NotDifferentiable{"a function of the host says nothing of its derivative; "
-                                  "custom_jvp or custom_vjp of a function around it does"},
+    .diff = ir::NotDifferentiable{"a host function has no derivative; wrap it in a "
+                                  "function with custom_jvp or custom_vjp"},
     .params = ir::KindOf<PureCallParams>(),
     .batch = MapCall,
     .keys = true,

@@ -242,18 +242,18 @@ constexpr OpDef Scatter(std::string_view name, std::string_view doc, ir::Diff di
 }  // namespace
 
 constexpr OpDef kScatter =
-    Scatter<Update::kSet>("scatter", "Slices set to updates, where index vectors say.",
+    Scatter<Update::kSet>("scatter", "Slices at index vectors set to updates.",
                           ir::Derivative{.transpose = SetTranspose});
 constexpr OpDef kScatterAdd =
-    Scatter<Update::kAdd>("scatter_add", "Updates added to slices, where index vectors say.",
+    Scatter<Update::kAdd>("scatter_add", "Slices at index vectors plus updates.",
                           ir::Derivative{.transpose = AddTranspose});
 constexpr OpDef kScatterMul = Scatter<Update::kMul>(
-    "scatter_mul", "Slices times updates, where index vectors say.",
+    "scatter_mul", "Slices at index vectors times updates.",
     ir::Derivative{.of = {nullptr, nullptr, MulTangent}, .transpose = MulTranspose});
-constexpr OpDef kScatterMin =
-    Scatter<Update::kMin>("scatter_min", "The lesser of slices and updates.", kExtreme);
-constexpr OpDef kScatterMax =
-    Scatter<Update::kMax>("scatter_max", "The greater of slices and updates.", kExtreme);
+constexpr OpDef kScatterMin = Scatter<Update::kMin>(
+    "scatter_min", "The lesser of slices at index vectors and updates.", kExtreme);
+constexpr OpDef kScatterMax = Scatter<Update::kMax>(
+    "scatter_max", "The greater of slices at index vectors and updates.", kExtreme);
 
 Records ScatterOps() {
   static constexpr const OpDef* kOps[] = {&kScatter, &kScatterAdd, &kScatterMul, &kScatterMin,

@@ -277,7 +277,7 @@ constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .travel = ir::Travel::kAsOne};
 
 constexpr OpDef kStopGradient{.name = "stop_gradient",
-                              .doc = "x, which counts as a constant when derivatives are taken.",
+                              .doc = "x, which derivatives treat as a constant.",
                               .type = ir::TypeFn{TypeOfOperand},
                               .dims = ir::DimMapFn{SameDims},
                               .lowering = ir::AsExpansion{Itself},

@@ -198,7 +198,7 @@ constexpr OpDef kOps[] = {
              return g * Where(Less(x, x.Number(0)), x.Number(-1), x.Number(1));
            }>()}),
     Unary({.name = "relu",
-           .doc = "max(x, 0); its derivative is 0 wherever x is not larger.",
+           .doc = "max(x, 0); its derivative at 0 is 0.",
            .op = kRelu,
            .takes = kNumber,
            .reference = Numbers<Rectified, RectifiedInt>,
@@ -425,7 +425,7 @@ constexpr OpDef kOps[] = {
            .reference = Elements<IsFinite>,
            .diff = kZeroAlmostEverywhere}),
     Unary({.name = "bitwise_not",
-           .doc = "Every bit flipped; of bool: not.",
+           .doc = "Every bit flipped; for bool: not.",
            .op = kNot,
            .takes = kBits,
            .reference = Ints<Not>,

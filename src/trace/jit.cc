@@ -205,9 +205,9 @@ std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc
   if (!statics && fresh.number < kRetraces) return {};
   cache.noted = true;
   std::string change = ChangeText((statics ? last_alike : last)->given, fresh.given);
-  if (change.empty()) change = "the mesh, the dtype scopes or what is donated";
+  if (change.empty()) change = "the mesh, the dtype scopes or the donated arguments";
   return fmt::format(
-      "tessera: {}: jit({}) has traced {} programs after the first; what changed last: {}\n  {}\n"
+      "tessera: {}: jit({}) has traced {} programs after the first; the last change: {}\n  {}\n"
       "  said once per function; RetraceNotes(false) silences it\n",
       base::Where(loc), cache.name, fresh.number, change,
       statics

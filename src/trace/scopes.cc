@@ -48,7 +48,7 @@ NestingScope::NestingScope(const char* op, Loc loc) {
         op, "nested", base::Where(loc),
         fmt::format("functions are traced inside one another more than {} levels deep",
                     ir::kMostNested),
-        {"write what the levels repeat as a loop"}));
+        {"write the repeated levels as a loop"}));
   ++nesting;
 }
 NestingScope::~NestingScope() { --nesting; }

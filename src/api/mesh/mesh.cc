@@ -81,7 +81,7 @@ void SetDeviceCount(int n, Loc loc) {
     fail(3, "a function is being traced", "set the number of devices at the start");
   if (trace::MeshScopes() > 0) fail(4, "a mesh is in scope", "leave all MeshScopes first");
   if (trace::LiveShardedArrays() > 0)
-    fail(5, fmt::format("{} arrays still lie on the current devices", trace::LiveShardedArrays()),
+    fail(5, fmt::format("{} arrays are still on the current devices", trace::LiveShardedArrays()),
          "destroy all arrays on meshes first");
   trace::SetDevices(n);
 }

@@ -265,7 +265,7 @@ TEST(Jit, SaysOnceThatStaticValuesRetrace) {
   EXPECT_THAT(note,
               testing::MatchesRegex(
                   "tessera: jit_test.cc:[0-9]+: jit\\(step\\) has traced 3 programs after the "
-                  "first; what changed last: argument 1 from 0.33333[0-9]* to 0.25\n"
+                  "first; the last change: argument 1 from 0.33333[0-9]* to 0.25\n"
                   ".*make the parameter an Array.*\n.*RetraceNotes\\(false\\).*\n"))
       << note;
   RetraceNotes(false);
