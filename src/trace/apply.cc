@@ -1,4 +1,4 @@
-// Applying an op: recorded, computed at once as a program of one op, or only typed.
+// Applies an op: records it, computes it at once as a program of one op, or only infers its type.
 #include "trace/apply.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -25,7 +25,7 @@ TypeList TypesOf(const Application& a) {
   return types;
 }
 
-// Where the operands lie, as far as their types do not say it; all null: nothing.
+// Returns the places of operands whose types do not say it all. Empty if all types do.
 TypeList PlacesOf(const Application& a) {
   TypeList places;
   for (size_t i = 0; i < a.operands.size(); ++i) {
@@ -65,7 +65,8 @@ absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeLi
                          .shared_params = a.params});
 }
 
-// A traced operand decides, if it is not of a trace around the thread's; else the thread's trace.
+// Returns the trace that records the op: the thread's, unless an operand is of a trace
+// that does not surround it.
 std::shared_ptr<Trace> TraceOf(const Application& a) {
   Trace* current = CurrentTrace();
   for (const ArrayRef& operand : a.operands) {
@@ -89,7 +90,7 @@ std::vector<Array> Record(Trace& trace, const Application& a) {
   return results;
 }
 
-// The key of an eager call, and the program compiled for it.
+// The key of an eager call. The cache maps it to a compiled program.
 struct EagerKey {
   const ir::OpDef* op;
   ir::ParamsPtr params;
@@ -103,7 +104,7 @@ struct EagerKey {
   size_t compile_key;
   std::vector<ir::RegionPtr> regions;
 };
-// The same, of a call that is only being looked up: nothing is copied.
+// The key of a call that is looked up. It refers to the call and copies nothing.
 struct EagerProbe {
   const Application& a;
   const TypeList &operands, &places;
@@ -162,7 +163,7 @@ struct EagerEqual {
   static bool SameParams(const ir::Params* a, const ir::Params* b) {
     return a == b || (a && b && a->Equals(*b));
   }
-  // Traced anew at each call; lines are what messages name.
+  // Regions are traced again at each call. Messages name lines, so lines must be equal too.
   static bool SameRegions(ir::Regions a, ir::Regions b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](const ir::RegionPtr& x, const ir::RegionPtr& y) {
@@ -174,7 +175,7 @@ struct EagerEqual {
   }
 };
 
-// Per thread, so that a hit takes no lock. Bounded: cleared when it has grown large.
+// One cache per thread, so that a hit takes no lock. Bounded: cleared when it is full.
 using EagerCache = absl::flat_hash_map<EagerKey, Executor::Compiled, EagerHash, EagerEqual>;
 constexpr size_t kMostEager = 4096;
 
@@ -243,7 +244,7 @@ bool OnlyTypes(const Application& a) {
   return false;
 }
 
-// Whether the mesh is `inner` before some of its axes became Manual.
+// Whether `inner` is the mesh after some of its axes became Manual.
 bool IsOutside(const sharding::MeshDef* mesh, const sharding::MeshDef* inner) {
   if (mesh->axes().size() != inner->axes().size()) return false;
   std::vector<AxisMode> modes;
@@ -259,8 +260,8 @@ const Trace* MadeIn(const ArrayImpl& array) {
                                             : nullptr;
 }
 
-// The regions between where an array was made and here that devices run differently: along which
-// axes, and what is around the outermost of them.
+// The regions that devices run differently, between the definition of an array and here: their
+// axes, and the trace around the outermost one.
 struct Divergence {
   sharding::AxisList axes;
   Trace* around = nullptr;
@@ -283,7 +284,7 @@ bool MustEnter(const ArrayImpl& array) {
   return !sharding::Difference(DivergenceSince(MadeIn(array)).axes, varying).empty();
 }
 
-// Applies an op to what it has of the outside.
+// Applies an op after bringing its outside operands in.
 std::vector<Array> ApplyInside(Application a) {
   std::vector<Array> entered;
   for (ArrayRef& operand : a.operands) {
@@ -310,8 +311,8 @@ Array Recast(const ir::OpDef& op, const ArrayRef& array, sharding::TensorShardin
                 .result = array->type()->WithSharding(std::move(to))})[0];
 }
 
-// The trace around the regions that are inside of the same shard_map: what is brought in there, all
-// of them have.
+// Returns the trace around the regions of the current shard_map. An array that is brought in there
+// is shared by all of them.
 Trace* AroundRegions() {
   Trace* t = CurrentTrace();
   while (t && t->mesh() == CurrentMesh()) t = t->outer();
@@ -338,7 +339,7 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
   return Recast(*TheExecutor().Casts().full_to_shard, array, std::move(s), loc);
 }
 
-// C27: what differs by device is no term of a sum.
+// C27: an array that differs by device cannot be a term of a sum.
 void RefuseTerms(const ArrayRef& array, const sharding::AxisList& axes, const char* op, Loc loc) {
   const sharding::AxisList& terms = array->type()->sharding().unreduced;
   if (sharding::Difference(terms, axes) == terms) return;

@@ -1,4 +1,4 @@
-// Ops applied to arrays.
+// Applies ops to arrays.
 #pragma once
 #include <absl/container/inlined_vector.h>
 
@@ -8,7 +8,7 @@
 
 namespace tessera::trace {
 
-// What an op is applied to, and how.
+// An op with its operands and options.
 struct Application {
   const ir::OpDef& op;
   ir::ParamsPtr params;
@@ -17,20 +17,20 @@ struct Application {
   const sharding::TensorSharding* out_sharding = nullptr;
   Loc loc;
   const char* shown_as = nullptr;    // the public function, in messages
-  const ir::Type* result = nullptr;  // of an op without dimension map (reshard): its result type
+  const ir::Type* result = nullptr;  // the result type of an op without dimension map (reshard)
   std::vector<ir::RegionPtr> regions = {};
 };
 
 // Returns the results: recorded in the current trace, computed at once, or only typed.
 std::vector<Array> Apply(const Application& application);
 
-// Whether an array on the mesh is of the outside of a shard_map whose mesh is `current`.
+// Whether arrays on `mesh` are outside of a shard_map whose mesh is `current`.
 bool CanEnter(const sharding::MeshDef* mesh, const sharding::MeshDef* current);
 
-// Returns the array as this region has it. Of the outside of shard_map it is invarying over the
-// axes that became Manual; ShardingError where it is cut along them. Of the outside of a region
-// that devices run differently it varies, cast in front of the region: the sum of its cotangents
-// then stands there, too.
+// Returns the array as the current region sees it. An array from outside shard_map becomes
+// invarying over the axes that became Manual; throws ShardingError if it is sharded over them. An
+// array from outside a region that devices run differently becomes varying. It is cast before that
+// region, so the sum of its cotangents is taken there too.
 Array Enter(const ArrayRef& array, const char* op, Loc loc);
 
 }  // namespace tessera::trace

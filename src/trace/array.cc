@@ -1,4 +1,4 @@
-// What a trace records of arrays from outside, and refusals of arrays that can no longer be used.
+// Captures of outside arrays, and refusals of arrays that can no longer be used.
 #include "trace/array.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ const ir::Type* PlaceOf(const ArrayImpl& array) {
 
 namespace {
 
-// The arrays on meshes that are kept, and how often.
+// The kept arrays on meshes, and how often each is kept.
 struct KeptArrays {
   struct Entry {
     std::weak_ptr<ArrayImpl> array;
@@ -48,7 +48,7 @@ KeptArrays& TheKeptArrays() {
   return kept;
 }
 
-// What lets go of a kept array.
+// The deleter of a KeptArray: lets go of the array.
 class Keeper {
  public:
   explicit Keeper(ArrayRef a) : array(std::move(a)) {}
@@ -91,7 +91,7 @@ int64_t LiveShardedArrays() {
 }
 
 namespace {
-// Traces and choices are numbered from 1.
+// Returns a number for a trace or a choice, from 1 on.
 uint64_t NextNumber() {
   static std::atomic<uint64_t> last{0};
   return ++last;

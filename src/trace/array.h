@@ -1,4 +1,4 @@
-// What an Array holds: a value on devices, a value of a trace, or only a type.
+// The contents of an Array: a value on devices, a value of a trace, or only a type.
 #pragma once
 #include <absl/container/flat_hash_map.h>
 
@@ -27,15 +27,15 @@ class ArrayImpl {
   Kind kind() const { return kind_; }
   const ir::Type* type() const { return type_; }
   Loc loc() const { return loc_; }
-  // The line that gave this array's buffers away (donated), if one did.
+  // The line that donated this array's buffers, if one did.
   std::optional<Loc> donated_at = {};
-  // The array that the user wrote, where the library made this one of it to fit its rank.
+  // The array that the user wrote, if the library made this one from it to fit its rank.
   struct Written {
     const ir::Type* type;
     Loc loc;
   };
   std::optional<Written> written = {};
-  // Whether variables that have it tell when they are assigned (trace/watch.h).
+  // Whether its variables report assignments (trace/watch.h).
   std::atomic<bool> watched = false;
 
  private:
@@ -45,79 +45,81 @@ class ArrayImpl {
 };
 using ArrayRef = std::shared_ptr<ArrayImpl>;
 
-// An array on devices: what the executor makes and takes.
+// An array on devices, which the executor makes and takes.
 class ConcreteArray : public ArrayImpl {
  public:
-  // `placed`: the type with the complete sharding, Auto axes included, on the mesh without modes.
+  // `placed`: the type with the complete sharding, including Auto axes, on the mesh without modes.
   ConcreteArray(const ir::Type* type, const ir::Type* placed, Loc loc);
   ~ConcreteArray() override;
   const ir::Type* placed() const { return placed_; }
-  // Whether devices with equal bits share a buffer; part of what a compiled program expects.
+  // Whether devices with equal bits share a buffer. Compiled programs depend on it.
   virtual bool shares_replicas() const = 0;
 
  private:
   const ir::Type* placed_;
 };
-// The layout that an array has, where its type does not say it all: null if it has none, or its
-// type says it.
+// Returns the layout of an array, or null if it has none or its type says it all.
 const ir::Type* PlaceOf(const ArrayImpl& array);
-// Number of concrete arrays on meshes, but for those that programs alone keep.
+// Returns the number of concrete arrays on meshes, without those that only programs keep.
 int64_t LiveShardedArrays();
 
-// An array that a program, or whatever else caches have, keeps for itself.
+// An array that a program or a cache keeps alive.
 using KeptArray = std::shared_ptr<const void>;
 KeptArray Keep(const ArrayRef& array);
 ArrayRef ArrayOf(const KeptArray& kept);
-// Returns the array of the outside that a traced program uses.
+// Returns the outside array that a traced program uses.
 inline ArrayRef CapturedArray(const ir::Capture& capture) { return ArrayOf(capture.array); }
 
 // How often a region runs.
 struct RegionRuns {
   bool repeats = false;  // in a loop
-  uint64_t choice = 0;   // of regions with the same number, one runs; 0: none of several
-  // Manual axes along which devices may run it differently, as its predicate varies; what that is.
+  uint64_t choice = 0;   // of the regions with one number, one runs; 0: not a choice
+  // The Manual axes along which devices may run the region differently, since its predicate varies,
+  // and a description of that predicate.
   sharding::AxisList diverges = {};
   std::string by = {};
-  // Over which what enters it is cast to varying: those, and whatever else varies in it.
+  // The axes over which arrays that enter are cast to varying: `diverges`, and all others over
+  // which the region's values vary.
   sharding::AxisList enters = {};
 };
 // Returns a number that no other choice has.
 uint64_t NewChoice();
 
-// One run of a user's function under a transform: the program it records. It belongs to the thread
-// that began it.
+// One run of a user's function under a transform, and the program that it records. It belongs to
+// the thread that began it.
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
-  // `outer`: the trace that this one is a region of, or null.
+  // `outer`: the trace of which this one is a region, or null.
   Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer = nullptr,
         RegionRuns runs = {});
-  uint64_t id() const { return id_; }  // no other trace has it, now or later
+  uint64_t id() const { return id_; }  // unique among all traces, also later ones
   Trace* outer() const { return outer_.get(); }
-  const sharding::MeshDef* mesh() const { return mesh_; }  // current where it was begun
+  const sharding::MeshDef* mesh() const { return mesh_; }  // the current mesh where the trace began
   const RegionRuns& runs() const { return runs_; }
   ir::Program& program() { return program_; }
   ir::Builder& builder() { return builder_; }
   Loc loc() const { return loc_; }
-  // Returns the value that stands for `array` here: its own, or a capture. Values of the traces
-  // around this one may be captured.
+  // Returns the value of `array` in this program: its own, or a capture. Values of
+  // outer traces may be captured.
   ir::ValueId Lift(const ArrayRef& array, Loc use);
-  // Lets explanations and dumps call the value by this name.
+  // Names a value in explanations and dumps.
   void Name(const std::string& name, ir::ValueId value) {
     program_.names.emplace_back(name, value);
   }
-  // What arrays of the outside became here, under this mesh (see Enter): each is brought in once.
+  // Returns the slot for an outside array as it was brought in under this mesh (see Enter).
+  // Each is brought in once.
   Array& Entered(const ArrayRef& array, const sharding::MeshDef* mesh) {
     return entered_[{array, mesh}];
   }
-  // What is recorded is complete: its values are used no more.
+  // Ends recording. The values may not be used any more.
   void End() {
     ended_ = true;
     entered_.clear();
   }
-  // Whether `trace` is this one or one around it.
+  // Whether `trace` is this trace or an outer one.
   bool IsInside(const Trace* trace) const;
   bool ended() const { return ended_; }
-  // Throws TraceError, `op`'s, on any other thread than the trace's.
+  // Throws TraceError, named after `op`, on any thread but the trace's.
   void CheckThread(const char* op, const ArrayImpl& array, Loc use) const {
     if (thread_ != std::this_thread::get_id()) FailThread(op, array, use);
   }
@@ -145,11 +147,11 @@ class TracedArray final : public ArrayImpl {
   const ir::ValueId value;
 };
 
-// Returns the implementation of an array that may be used, or throws TraceError: never given a
-// value, donated, or traced by a trace that has ended.
+// Returns the implementation of an array. Throws TraceError if it was never given a value, was
+// donated, or belongs to a trace that has ended.
 const ArrayRef& Use(const Array& array, const char* op, Loc loc);
 
-// The ops that bring an array of the outside into a region, and their params of no axes and dims.
+// The ops that bring an outside array into a region, and their params of no axes and no dims.
 struct Casts {
   const ir::OpDef *full_to_shard, *pcast;
   ir::ParamsPtr no_axes;
@@ -160,18 +162,18 @@ class Executor {
  public:
   virtual ~Executor() = default;
   using Compiled = std::shared_ptr<const void>;
-  // Returns the program made ready to run. `shares`: per input and capture, shares_replicas.
+  // Compiles a program. `shares`: shares_replicas, per input and capture.
   virtual Compiled Compile(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
                            std::vector<bool> shares) = 0;
   virtual std::vector<ArrayRef> Run(const void* compiled, std::vector<ArrayRef> inputs,
                                     Loc loc) = 0;
-  // Returns the words of each key of an array on devices, as one number; nothing of a sharded one.
+  // Returns the words of each key in an array on devices as one number. Empty for a sharded array.
   virtual std::vector<uint64_t> KeysOf(const ArrayImpl& keys) = 0;
-  // Everything outside of a program's text that decides how it is compiled.
+  // Returns a hash of everything that decides how a program is compiled, apart from its text.
   virtual size_t CompileKey() = 0;
   virtual const trace::Casts& Casts() = 0;
 };
-// Says who runs programs. The layer that has a runtime does, before main: src/compile.
+// Installs the executor. The layer with a runtime (src/compile) does so before main.
 using GetExecutor = Executor& (*)();
 void InstallExecutor(GetExecutor get);
 Executor& TheExecutor();

@@ -1,4 +1,4 @@
-// Compiles programs, and keeps what a later call of the same program can use.
+// Compiles programs, and caches them for later calls of equal programs.
 #include "trace/compilations.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -14,24 +14,24 @@
 namespace tessera::trace {
 namespace {
 
-// A program without the arrays that it captured.
+// A compiled program, kept without the arrays that it captured.
 struct Compilation {
   std::shared_ptr<const ir::Program> program;
   std::vector<bool> donated, shares;
   size_t compile_key;
   Executor::Compiled compiled;
 
-  bool IsSame(const Compilation& other) const {  // lines are what messages name
+  bool IsSame(const Compilation& other) const {  // messages name lines
     return compile_key == other.compile_key && donated == other.donated && shares == other.shares &&
            ir::SameProgram(*program, *other.program) && ir::SameLines(*program, *other.program);
   }
 };
 
-// By hash. Bounded: cleared when it has grown large.
+// By hash. Bounded: cleared when it is full.
 constexpr size_t kMost = 256;
 struct Compilations {
   Compilations() { base::HoldOverFork(mutex); }
-  std::mutex mutex;  // held to look something up, never while anything is compiled
+  std::mutex mutex;  // held for lookups, never while compiling
   absl::flat_hash_map<size_t, Compilation> by_hash;
 };
 Compilations& All() {
@@ -69,7 +69,7 @@ Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::v
 Executor::Compiled CompileOnce(const std::shared_ptr<const ir::Program>& program,
                                const std::vector<bool>& donated,
                                const std::vector<ArrayRef>& inputs) {
-  // Functions of the user's are not to be kept.
+  // Host functions are not kept.
   if (ir::HasHostFunctions(*program)) return CompileFor(program, donated, inputs);
   Compilation wanted{program, donated, SharesOf(inputs), TheExecutor().CompileKey(), nullptr};
   const size_t hash = HashOfAll(*program);

@@ -1,4 +1,4 @@
-// Programs made ready to run, and those that are kept when what they were made for is gone.
+// Compiled programs, some of which are cached beyond the life of their function.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace tessera::trace {
 
-// Returns the program compiled for inputs and captures such as these arrays. `donated`: per input.
+// Compiles the program for inputs and captures like these arrays. `donated`: per input.
 Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
                               const std::vector<ArrayRef>& inputs);
-// The same of a program that is traced at each call, by a function that captures something: if the
-// same was compiled before, whatever it captured, that.
+// Compiles a program that is traced at each call, by a function that captures something. Returns
+// the earlier result if an equal program was compiled before, whatever it captured.
 Executor::Compiled CompileOnce(const std::shared_ptr<const ir::Program>& program,
                                const std::vector<bool>& donated,
                                const std::vector<ArrayRef>& inputs);

@@ -1,5 +1,5 @@
-// Traces a function into a program, and turns what regions captured into inputs that all of them
-// have.
+// Traces a function into a program, and turns captures of regions into
+// inputs that all regions share.
 #include "trace/function.h"
 
 #include "trace/apply.h"

@@ -1,4 +1,4 @@
-// Running a user's function on tracers.
+// Runs a user's function on tracers.
 #pragma once
 #include "tessera/wrapped.h"
 #include "trace/array.h"
@@ -6,30 +6,29 @@
 
 namespace tessera::trace {
 
-// What a function is traced with in the place of an array.
+// The description of an array that a function is traced with.
 struct Parameter {
   const ir::Type* type;
   Loc loc;
-  const ir::Type* place = nullptr;  // the layout, where the type does not say it all
+  const ir::Type* place = nullptr;  // the layout, if the type does not say it all
 };
 Parameter LikeArray(const ArrayRef& array);
 
 struct TracedFunction {
-  ir::Program program;   // what it uses of the outside is among the captures
-  detail::AnyTree tree;  // that it returned; the arrays are those of the ended trace
+  ir::Program program;   // outside values that it uses are captures
+  detail::AnyTree tree;  // of the result; its arrays belong to the ended trace
   std::vector<Loc> output_locs = {};
   size_t parameters = 0;
   std::vector<KeyUse> key_uses = {};
   std::shared_ptr<const void> made = {};  // FunctionResult::made
 };
 
-// Returns the trace of f, in which errors are `op`'s. `outer`: the trace that it is a region of, or
-// null.
+// Traces f. Errors are named after `op`. `outer`: the trace of which this is a region, or null.
 TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detail::Body& f,
                              const char* op, Loc loc, Trace* outer, RegionRuns runs = {});
 
-// Makes whatever any of the regions captured the first inputs of all of them, in one order, and
-// returns it: those are the first operands of the instruction.
+// Makes all captures of the regions the first inputs of every region, in one order. Returns them:
+// they are the first operands of the instruction.
 std::vector<ArrayRef> CloseRegions(std::vector<TracedFunction>& regions);
 
 }  // namespace tessera::trace

@@ -1,4 +1,4 @@
-// Programs recorded in a trace, or run.
+// Calls programs: records them in a trace, or runs them.
 #include "trace/inline.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::vector<Array> Record(Trace& trace, const ir::Program& program,
   return outputs;
 }
 
-// The program with the layouts of its inputs and captures, where their types do not say them.
+// Returns the program with the layouts of inputs and captures whose types do not say them.
 std::shared_ptr<const ir::Program> PlacedAs(const std::shared_ptr<const ir::Program>& program,
                                             const std::vector<const ir::Type*>& places) {
   std::vector<ir::ValueId> values = program->inputs;
@@ -40,7 +40,7 @@ std::shared_ptr<const ir::Program> PlacedAs(const std::shared_ptr<const ir::Prog
   return placed ? placed : program;
 }
 
-// Of all that is kept: held to look something up, never while anything is compiled.
+// Guards all KeptCompilations: held for lookups, never while compiling.
 std::mutex& KeptMutex() {
   static auto& mutex = base::NewForkMutex();
   return mutex;
@@ -114,7 +114,8 @@ std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program
       outputs.emplace_back(std::move(r));
     return outputs;
   }
-  // As in Apply: a traced input decides, if it is not of a trace around the thread's.
+  // As in Apply: the thread's trace records, unless an input is of a trace
+  // that does not surround it.
   Trace* trace = CurrentTrace();
   for (const ArrayRef& input : inputs) {
     if (input->kind() != ArrayImpl::kTraced) continue;

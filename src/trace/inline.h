@@ -9,20 +9,20 @@ namespace tessera::trace {
 
 // Whether a call on these arrays is traced.
 bool InsideTrace(const std::vector<ArrayRef>& arrays);
-// Whether a call of the program on these arrays is only typed.
+// Whether a call of the program on these arrays only infers types.
 bool IsAbstract(const std::vector<ArrayRef>& arrays, const ir::Program& program);
 
-// Returns the inputs of a run: the arrays, then what the program captured. Throws TraceError,
-// `op`'s, where that was donated since.
+// Returns the inputs of a run: the arrays, then the program's captures. Throws TraceError, named
+// after `op`, if a capture has been donated.
 std::vector<ArrayRef> WithCaptures(std::vector<ArrayRef> arrays, const ir::Program& program,
                                    const char* op, Loc loc);
-// Returns arrays that only have the types of the program's outputs.
+// Returns abstract arrays with the types of the program's outputs.
 std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc);
 
-// What a program was compiled to last, for which kind of inputs. Threads may share it.
+// The last compilation of a program, and the kind of inputs it was for. Threads may share it.
 class KeptCompilation {
  public:
-  // Returns the program made ready to run on such inputs.
+  // Compiles the program for such inputs, unless the last compilation was for the same kind.
   Executor::Compiled For(const std::shared_ptr<const ir::Program>& program,
                          const std::vector<ArrayRef>& inputs);
 
@@ -33,8 +33,8 @@ class KeptCompilation {
   Executor::Compiled compiled_;
 };
 
-// Returns the results of the program on these arrays, in whichever of the three ways; `op` is the
-// function that asks for it, in messages. What is compiled for it is kept in `kept`.
+// Returns the results of the program on these arrays: recorded, abstract or computed. `op` is the
+// calling function, in messages. Compilations are kept in `kept`.
 std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program,
                                const std::vector<ArrayRef>& inputs, const char* op, Loc loc,
                                KeptCompilation* kept = nullptr);

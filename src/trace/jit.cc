@@ -29,7 +29,7 @@ namespace {
 
 using detail::FunctionCall;
 
-// Throws ShapeError if jit's .donate names what is no argument, or one twice.
+// Throws ShapeError if jit's .donate names a number that is no argument, or one twice.
 void CheckDonate(const std::vector<int>& donate, size_t arguments, Loc loc) {
   auto refuse = [loc](std::string reason, std::vector<std::string> notes = {}) {
     base::ThrowShape(
@@ -45,7 +45,7 @@ void CheckDonate(const std::vector<int>& donate, size_t arguments, Loc loc) {
   }
 }
 
-// A call's arguments, and what decides how the function is traced.
+// A call's arguments, and everything else that decides how the function is traced.
 class CallTree final : public detail::Visitor {
  public:
   CallTree(const FunctionCall& call, const std::vector<int>& donate)
@@ -71,7 +71,7 @@ class CallTree final : public detail::Visitor {
 
   std::vector<ArrayRef> refs;
   std::vector<bool> donated;  // per array
-  std::string statics;        // the bytes of everything else
+  std::string statics;        // the bytes of everything that is not an array
 
  private:
   template <class T>
@@ -81,7 +81,7 @@ class CallTree final : public detail::Visitor {
   }
   const Loc loc_;
   const std::vector<int>& donate_;
-  size_t part_ = 0;  // the argument that is being visited
+  size_t part_ = 0;  // the current argument
   int depth_ = 0;
 };
 
@@ -108,11 +108,11 @@ struct Entry {
   detail::AnyTree tree;  // of the result
   std::shared_ptr<const void> made;
   Given given;
-  size_t number = 0;  // of entries before it
+  size_t number = 0;  // the number of earlier entries
   std::vector<KeyUse> key_uses;
-  std::shared_ptr<Watch> watch;  // of what the function captured by reference
-  Executor::Compiled compiled;   // null until first run
-  std::vector<bool> for_shares;  // what it is compiled for: which captures share replicas
+  std::shared_ptr<Watch> watch;  // of arrays that the function captured by reference
+  Executor::Compiled compiled;   // null before the first run
+  std::vector<bool> for_shares;  // which captures share replicas, in `compiled`
 };
 
 bool SameButStatics(const Key& a, const Key& b) {
@@ -129,13 +129,13 @@ class JitCache {
   const std::string name;
   const Keeps keeps;
   absl::flat_hash_map<Key, std::shared_ptr<Entry>> entries;
-  bool noted;  // that it grows and grows
+  bool noted;  // whether the retrace note has been printed
 };
 
 namespace {
 
-// All caches, which one lock guards: it is held to look something up, never while anything is
-// traced or compiled, for that may call the user's functions.
+// All caches, guarded by one lock. It is held for lookups, never while tracing or compiling, which
+// may call users' functions.
 struct Caches {
   Caches() { base::HoldOverFork(mutex); }
   std::mutex mutex;
@@ -186,10 +186,10 @@ Key MakeKey(const FunctionCall& call, const CallTree& arguments) {
   return key;
 }
 
-// Numbers of new programs after which a note is due.
+// The numbers of new programs at which a note is due.
 constexpr size_t kStaticRetraces = 3, kRetraces = 16;
 
-// Returns the note about this new entry, empty unless one is due. Under the lock.
+// Returns the note about this new entry, or "" if none is due. Call it under the lock.
 std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc loc) {
   if (cache.noted || !RetraceNotesOn()) return {};
   size_t alike = 0;
@@ -216,7 +216,8 @@ std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc
           : "each combination of types is a program of its own: pad the arguments to a few shapes");
 }
 
-// `fresh`, if not null, gets whether it was traced now.
+// Returns the entry of a call, and traces if there is none. Sets `fresh`, if not
+// null, to whether it traced.
 std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const CallTree& arguments,
                             bool* fresh = nullptr) {
   Key key = MakeKey(call, arguments);
@@ -238,7 +239,7 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Cal
   auto entry = std::make_shared<Entry>();
   entry->program = ir::Shared(std::move(traced.program));
   entry->tree = std::move(traced.tree);
-  // The cache keeps no array of what was returned.
+  // The cache must not keep returned arrays alive.
   detail::Replace(entry->tree.ref(), std::vector<Array>(entry->program->outputs.size()));
   entry->made = std::move(traced.made);
   entry->key_uses = std::move(traced.key_uses);
@@ -263,7 +264,7 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Cal
   return entry;
 }
 
-// Compiles on the first run. What the captures share is known only now.
+// Compiles on the first run: only now is it known whether captures share replicas.
 Executor::Compiled CompiledOf(Entry& entry, Keeps keeps, const std::vector<bool>& donated,
                               const std::vector<ArrayRef>& inputs) {
   std::vector<bool> shares;
@@ -293,7 +294,7 @@ detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
   bool fresh = false;
   std::shared_ptr<Entry> entry = Find(cache, call, arguments, &fresh);
   UseUpKeys(entry->key_uses, arguments.refs);
-  // What the function captured was noted while it was traced.
+  // Captured keys were noted while the function was traced.
   if (!fresh)
     for (const KeyUse& use : entry->key_uses)
       if (use.captured) UseUpKey(ArrayOf(use.captured), use.op.c_str(), use.loc);

@@ -1,4 +1,4 @@
-// Calls of a jitted function.
+// Calls of jitted functions.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,25 +9,25 @@
 
 namespace tessera::trace {
 
-// What a cache keeps for the next call of a kind.
+// What a cache keeps for the next call of the same kind.
 enum class Keeps : uint8_t {
-  kPrograms,  // what was traced; says when it traces again and again
+  kPrograms,  // traced programs; notes when the function is traced again and again
   kProgramsSilently,
-  kCompiled,  // what was compiled, for a function that is traced again and gives the same program
+  kCompiled,  // compiled programs; traces at each call and often gets the same program
 };
 std::shared_ptr<JitCache> NewJitCache(std::string name, Keeps keeps = Keeps::kPrograms);
-// The cache shared by all functions that this key stands for.
+// Returns the cache shared by all functions with this key.
 std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name);
 
-// Runs the program of such a call, which is traced and compiled if the cache does not have it.
-// Inside of another trace, or with abstract arrays, nothing runs. `donate`: argument numbers.
-// Throws ShapeError if they name what is no argument, or one twice.
+// Runs the program of a call, traced and compiled on a miss. Runs nothing inside another
+// trace or with abstract arrays. `donate`: argument numbers; throws ShapeError if one is
+// out of range or named twice.
 detail::FunctionResult CallJit(JitCache& cache, const detail::FunctionCall& call,
                                const std::vector<int>& donate);
-// Returns that program.
+// Returns the program of a call.
 std::shared_ptr<const ir::Program> ProgramOf(JitCache& cache, const detail::FunctionCall& call,
                                              const std::vector<int>& donate);
-// Number of programs that were traced after the first.
+// Returns the number of programs traced after the first.
 int64_t Retraces(const JitCache& cache);
 
 }  // namespace tessera::trace

@@ -1,5 +1,5 @@
-// Keys are compared by value: outside of traces by their words, inside of them by how they are
-// computed, so that two equal computations are one.
+// Keys are compared by value: outside of traces by their words, inside by the computation that
+// defines them, so that two equal computations count as one key.
 #include "trace/key_reuse.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ namespace {
           "or carry the key: auto [next, now] = random::split<2>(key)"});
 }
 
-// The traces around a use, from the innermost on.
+// One of the traces around a use.
 struct Place {
   uint64_t id, choice;
   bool repeats;
@@ -36,7 +36,7 @@ struct Place {
 
 }  // namespace
 
-// What a thread knows of keys.
+// A thread's record of used keys.
 class KeyChecker {
  public:
   void UseUp(const ArrayRef& key, const std::string& op, Loc loc) {
@@ -77,9 +77,9 @@ class KeyChecker {
     std::string op;
     Loc loc;
     std::vector<Place> path;
-    ArrayRef key;  // alive, so that no other array gets its address
+    ArrayRef key;  // kept alive, so that no other array gets its address
   };
-  // A value of keys. A leaf is not computed of others: an input of a trace, or words.
+  // A value of keys. Leaves, which are inputs of a trace or words, are not computed from others.
   struct Node {
     uint64_t trace = 0;  // of an input
     ir::ValueId value = -1;
@@ -97,7 +97,7 @@ class KeyChecker {
     return path;
   }
 
-  // Of two branches only one runs.
+  // Whether two uses are in different branches of one choice.
   static bool Exclude(const std::vector<Place>& a, const std::vector<Place>& b) {
     for (const Place& x : a)
       for (const Place& y : b)

@@ -1,4 +1,4 @@
-// The notes about functions that are traced again and again.
+// Notes about functions that are traced again and again.
 #include "trace/retrace.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<bool> notes{true};
 
-// "argument 1[0]": the first level of a path counts the arguments.
+// Returns "argument 1[0]". The first level of a path counts the arguments.
 std::string Name(const detail::Path& path) {
   std::string name = fmt::format("argument {}", path.at(0));
   for (size_t i = 1; i < path.size(); ++i) name += fmt::format("[{}]", path[i]);
@@ -23,7 +23,7 @@ std::string Name(const detail::Path& path) {
 
 using Facts = std::vector<std::pair<detail::Path, std::string>>;
 
-// Everything about the arguments that a trace depends on, in the order in which it is told.
+// Returns every fact about the arguments that a trace depends on, in the order of the note.
 Facts FactsOf(const Given& given) {
   Facts facts = given.outline.statics;
   for (const auto& [path, parts] : given.outline.nodes)
@@ -44,7 +44,7 @@ std::string ChangeText(const Given& before, const Given& now) {
     if (old[i] == fresh[i] || ++changes > kShown) continue;
     text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", Name(fresh[i].first),
                         old[i].second, fresh[i].second);
-    if (old[i].first != fresh[i].first) return text;  // another tree: the rest does not compare
+    if (old[i].first != fresh[i].first) return text;  // a different tree
   }
   if (changes > kShown) text += fmt::format(", and {} more", changes - kShown);
   return text;

@@ -1,4 +1,4 @@
-// What the scopes of this thread say.
+// The scopes of this thread: mesh, trace and nesting depth.
 #pragma once
 #include "sharding/mesh.h"
 #include "tessera/mesh.h"
@@ -9,7 +9,7 @@ class Trace;
 
 const sharding::MeshDef* CurrentMesh();
 
-// The trace that this thread records into; null outside of all.
+// Returns the trace that this thread records into, or null.
 Trace* CurrentTrace();
 
 // Scope: records into `trace`.
@@ -23,7 +23,7 @@ class TraceScope {
   Trace* old_;
 };
 
-// Scope: a mesh, by definition.
+// Scope: sets the current mesh, given its definition.
 class MeshDefScope {
  public:
   explicit MeshDefScope(const sharding::MeshDef* mesh);
@@ -34,8 +34,8 @@ class MeshDefScope {
   const sharding::MeshDef* old_;
 };
 
-// Scope: a function that is run or traced inside of another. Throws TraceError where that is more
-// than ir::kMostNested deep: what handles programs recurses.
+// Scope: a function that runs or is traced inside another. Throws TraceError if more than
+// ir::kMostNested are nested, since tracing and passes recurse.
 class NestingScope {
  public:
   NestingScope(const char* op, Loc loc);
@@ -43,10 +43,10 @@ class NestingScope {
   NestingScope(const NestingScope&) = delete;
 };
 
-// Throws RuntimeError if this process has fewer devices than the mesh, unless that is abstract.
+// Throws RuntimeError if the mesh has more devices than this process. Abstract meshes need none.
 void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc);
 
-// Number of simulated devices.
+// Returns the number of simulated devices.
 int Devices();
 void SetDevices(int n);
 

@@ -1,4 +1,4 @@
-// What walks trees: for their arrays, for where these are, and to put others in their place.
+// Visitors of trees: collect arrays, describe where they are, and replace them.
 #include "trace/tree.h"
 
 #include <fmt/format.h>
@@ -63,7 +63,7 @@ class Outliner final : public Visitor {
   Path at_;
 };
 
-// Knows where in the tree the visit is.
+// A visitor that tracks its position in the tree.
 class Tracker : public Visitor {
  public:
   void Static(const std::string& text) final {
@@ -100,7 +100,7 @@ class Tracker : public Visitor {
   virtual void OnStatic(const std::string& /*text*/) {}
   virtual void OnNode(size_t /*parts*/) {}
 
-  // "layers.0.w"
+  // Returns "layers.0.w".
   std::string Dotted() const {
     std::string text;
     for (const Part& part : path_)
@@ -108,7 +108,7 @@ class Tracker : public Visitor {
               (part.access.empty() ? std::to_string(part.number) : part.name);
     return text;
   }
-  // ".layers[0].w", from this level on.
+  // Returns ".layers[0].w", from this level on.
   std::string Access(size_t level) const {
     std::string text;
     for (size_t i = level; i < path_.size(); ++i)
@@ -125,14 +125,14 @@ class Tracker : public Visitor {
  private:
   struct Part {
     size_t number = 0;
-    std::string name, access;  // of a field or a key; else none
+    std::string name, access;  // of a field or a key; empty for an element
   };
   void AddToKey(const std::string& name, const std::string& access) {
     key_->name += (key_->name.empty() ? "" : ",") + name;
     key_->access += (key_->access.empty() ? "" : ",") + access;
   }
   std::vector<Part> path_;
-  std::optional<Part> key_;  // of the map's part that comes next, while it is read
+  std::optional<Part> key_;  // the map key that is being read
 };
 
 class Namer final : public Tracker {
@@ -171,7 +171,7 @@ std::vector<std::string> NamesOf(TreeRef tree) {
 namespace trace {
 namespace {
 
-// Takes apart what is at `above` and below it.
+// Collects arrays and facts at `above` and below.
 class Taker final : public detail::Tracker {
  public:
   Taker(const std::string& name, const detail::Path& above, bool facts)

@@ -1,4 +1,4 @@
-// Remembers, by captured array, the addresses where a variable may have it.
+// Records, by captured array, the addresses of variables that may hold it.
 #include "trace/watch.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -31,7 +31,7 @@ Variables& TheVariables() {
   return variables;
 }
 
-// The words of a function object that may be references: compilers keep these as pointers.
+// Returns the words of a function object that may be references: compilers store those as pointers.
 std::vector<const void*> WordsOf(detail::FunctionBytes function) {
   constexpr size_t kMost = 256;
   std::vector<const void*> words(std::min(function.size / sizeof(void*), kMost));
@@ -47,7 +47,7 @@ void Tell(Variable& variable, bool assigned) {
     watch->assigned += assigned ? 1 : -1;
 }
 
-// A variable gets an array, or loses it.
+// Notes that a variable gets or loses an array.
 void Tell(const void* address, const ArrayImpl* array, bool assigned) {
   if (!array || !array->watched) return;
   Variables& variables = TheVariables();
