@@ -224,13 +224,13 @@ struct DiffCall {
   Types operand_types, result_types;
   Regions regions = {};
 };
-// Returns the result's tangent, given that of one operand; linear in it.
+// Returns the result's tangent, given one operand's tangent; linear in it.
 using TangentFn = ValueId (*)(const DiffCall&, ValueId tangent);
 // Returns the results' tangents, given those of the operands; -1 is zero everywhere. The rule may
 // replace `results` by values that it computes differently.
 using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId> tangents,
                                        std::vector<ValueId>& results);
-// Returns the cotangent of operand k, in which the op is linear, given that of the only result.
+// Returns the cotangent of operand k, in which the op is linear, given the only result's.
 using TransposeFn = ValueId (*)(const DiffCall&, ValueId cotangent, size_t k);
 // Returns the cotangents of the operands (-1: none), given those of the results (-1: zero
 // everywhere).

@@ -15,7 +15,7 @@ std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> va
 // Returns, per value, whether it is true in `seeds` or depends on such a value.
 std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds);
 
-// Returns the effect of an instruction: that of its op, or the strongest in its regions.
+// Returns the strongest effect of an instruction's op and regions.
 Effect EffectOf(const Instruction& instruction);
 bool HasEffects(const Program& program);
 

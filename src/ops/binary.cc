@@ -95,8 +95,8 @@ long double ZetaSeries(long double s, long double q) {
   return sum;
 }
 
-// A term of a negative base differs in sign alone from that of the positive one. The sign is
-// defined for whole s only.
+// For negative bases a term is (-1)^s times the term of the positive base, which exists for whole
+// s.
 double Zeta(double s, double q) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInf = std::numeric_limits<double>::infinity();

@@ -59,9 +59,9 @@ inline ir::ValueId AlongWithValue(const ir::DiffCall& c, ir::ValueId tangent) {
   return c.builder.EmitTyped(c.op, c.params, {tangent}, {&type, 1})[0];
 }
 
-// Applies an op that changes sizes, and keeps axes where the new size divides, to operands of which
-// the first is the cotangent. Lays that out first, so that the result is as close to operand k's
-// cotangent type as the sizes allow.
+// Applies an op that changes sizes, and keeps axes where the new size divides, to a cotangent
+// (operands[0]) and other operands. First lays the cotangent out, so that the result is as close to
+// operand k's cotangent type as the sizes allow.
 ir::ValueId OfOtherSize(const ir::DiffCall& c, size_t k, const OpDef& op, ir::ParamsPtr params,
                         std::vector<ir::ValueId> operands);
 

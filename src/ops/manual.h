@@ -36,8 +36,8 @@ struct PermuteParams {
   }
 };
 
-// Returns the type of the whole array, given that of a device's part: the border of shard_map, seen
-// from inside. Given a place, returns the place.
+// Returns the type of a whole array, given the type of a device's part: the border of shard_map,
+// seen from inside. Given a place, returns a place.
 const ir::Type* WholeOf(const ir::Type* part, const ManualParams& params);
 
 // Returns `type` with the states (varying, unreduced, reduced) that `states` has over Manual axes.

@@ -153,8 +153,7 @@ std::vector<ir::ValueId> ByElements(const ir::BatchCall& c) {
   return {c.builder.EmitTyped(c.op, c.params, operands, {&type, 1})[0]};
 }
 
-// Returns the position of the batch dim in results: that of the factor of a
-// mapped operand's first dim.
+// Returns the position of the batch dim in results, where a mapped operand's first factor went.
 size_t PlaceOf(const ir::BatchCall& c, const ir::Params* params,
                const std::vector<ir::ValueId>& operands, size_t mapped) {
   absl::InlinedVector<const ir::Type*, 3> types;

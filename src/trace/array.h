@@ -89,7 +89,7 @@ uint64_t NewChoice();
 // the thread that began it.
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
-  // `outer`: the trace of which this one is a region, or null.
+  // `outer`: the trace that has this one as a region, or null.
   Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer = nullptr,
         RegionRuns runs = {});
   uint64_t id() const { return id_; }  // unique among all traces, also later ones

@@ -1,4 +1,4 @@
-// Compiled programs, some of which are cached beyond the life of their function.
+// Compiled programs. Some are cached beyond the life of their function.
 #pragma once
 #include <memory>
 #include <vector>

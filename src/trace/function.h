@@ -23,7 +23,7 @@ struct TracedFunction {
   std::shared_ptr<const void> made = {};  // FunctionResult::made
 };
 
-// Traces f. Errors are named after `op`. `outer`: the trace of which this is a region, or null.
+// Traces f. Errors are named after `op`. `outer`: the trace that has this one as a region, or null.
 TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detail::Body& f,
                              const char* op, Loc loc, Trace* outer, RegionRuns runs = {});
 

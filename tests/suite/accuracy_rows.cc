@@ -1,4 +1,4 @@
-// The functions of the accuracy table. Ops come from the rows that the kernels' tests use.
+// The functions of the accuracy table. The ops come from the rows that kernel tests use.
 #include "suite/accuracy_rows.h"
 
 #include <cmath>

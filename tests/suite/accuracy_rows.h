@@ -1,5 +1,5 @@
-// Every elementwise function of floats as the accuracy table has it: how it is called, and what it
-// is in real numbers.
+// Every elementwise function of floats in the accuracy table: how to call it, and
+// its value in real numbers.
 #pragma once
 #include <tessera/tessera.h>
 
@@ -16,12 +16,12 @@ struct AccuracyRow {
   std::function<Array(Array)> unary;  // or
   std::function<Array(Array, Array)> binary;
   std::function<Real(Real, Real, const Format&)> want;
-  double units = 4;     // at most, of f32 and f64
+  double units = 4;     // largest error for f32 and f64
   Real least = 0;       // see Units
-  double narrow = 0.5;  // at most, of f16 and bf16
+  double narrow = 0.5;  // largest error for f16 and bf16
 };
 
-// Ops, then functions that are made of several.
+// Ops, then functions composed of several ops.
 const std::vector<AccuracyRow>& OpRows();
 const std::vector<AccuracyRow>& CompositeRows();
 

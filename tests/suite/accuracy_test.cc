@@ -1,5 +1,5 @@
-// docs/accuracy.md: the largest error of every elementwise function of floats, over all numbers of
-// 16 bits and over all exponents of wider ones.
+// docs/accuracy.md: the largest error of every elementwise function of floats, over all 16-bit
+// numbers, and over all exponents of wider dtypes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ void Append(std::vector<double>& to, const std::vector<double>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// The numbers that a function is tried on.
+// Returns the arguments on which a function is tried.
 void Arguments(const AccuracyRow& row, DType dtype, std::vector<double>& x,
                std::vector<double>& y) {
   if (row.binary) return Pairs(dtype, FuzzCount(30000), x, y);
@@ -70,7 +70,7 @@ void Arguments(const AccuracyRow& row, DType dtype, std::vector<double>& x,
   y.assign(x.size(), 0);
 }
 
-// The largest error of a function, which is also within the row's bound.
+// Returns the largest error of a function, and checks it against the row's bound.
 double ErrorOf(const AccuracyRow& row, DType dtype) {
   std::vector<double> x, y;
   Arguments(row, dtype, x, y);
@@ -89,16 +89,16 @@ double ErrorOf(const AccuracyRow& row, DType dtype) {
   return worst;
 }
 
-// Figures as they stand in the document: tenths, rounded up; whole numbers from 10 on.
+// Returns a figure as the document prints it: tenths, rounded up, and whole numbers from 10 on.
 double Figure(double units) {
-  constexpr double kExtended = 1.0 / 1024;  // what rounding twice adds
+  constexpr double kExtended = 1.0 / 1024;  // the error that rounding twice adds
   if (units <= 0.5 + kExtended) return units == 0 ? 0 : 0.5;
   return units < 10 ? std::ceil(units * 10) / 10 : std::ceil(units);
 }
 
 using Figures = std::map<std::string, std::vector<double>>;
 
-// Rows of tables: | name | 1.2 | ...
+// Reads rows of tables: | name | 1.2 | ...
 Figures Documented() {
   Figures figures;
   std::ifstream in(kDocument);
@@ -153,8 +153,7 @@ TEST(AccuracyTable, HoldsEveryFunction) {
   EXPECT_EQ(document.str(), text) << "UPDATE_GOLDEN=1 writes the document anew";
 }
 
-// NaN, infinities and zeros are numbers that all functions are tried on; so are the ends of
-// ranges. This shows that the arguments have them.
+// The arguments include NaN, infinities, zeros and the ends of ranges.
 TEST(AccuracyTable, TriesTheHardArguments) {
   const AccuracyRow& exp = *std::find_if(OpRows().begin(), OpRows().end(),
                                          [](const AccuracyRow& row) { return row.name == "exp"; });
@@ -167,8 +166,8 @@ TEST(AccuracyTable, TriesTheHardArguments) {
   };
   EXPECT_TRUE(zero_of(true) && zero_of(false) && has(HUGE_VAL) && has(-HUGE_VAL));
   EXPECT_TRUE(std::any_of(x.begin(), x.end(), [](double v) { return std::isnan(v); }));
-  EXPECT_TRUE(has(0x1.62e42ep+6f) && has(0x1.62e430p+6f));    // e^x is finite, infinite
-  EXPECT_TRUE(has(-0x1.9fe368p+6f) && has(-0x1.9fe36ap+6f));  // subnormal, zero
+  EXPECT_TRUE(has(0x1.62e42ep+6f) && has(0x1.62e430p+6f));    // e^x is finite, then infinite
+  EXPECT_TRUE(has(-0x1.9fe368p+6f) && has(-0x1.9fe36ap+6f));  // e^x is subnormal, then zero
   EXPECT_EQ(tessera::exp(Array(0x1.62e42ep+6f)).item<float>(), 0x1.ffff08p+127f);
   EXPECT_EQ(tessera::exp(Array(0x1.62e430p+6f)).item<float>(), HUGE_VALF);
   EXPECT_EQ(tessera::exp(Array(-0x1.9fe368p+6f)).item<float>(), 0x1p-149f);

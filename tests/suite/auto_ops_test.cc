@@ -1,4 +1,4 @@
-// Every op over Auto axes, its operands lying in every way, against the reference interpreter.
+// Every op over Auto axes, with operands in every layout, against the reference interpreter.
 #include <gtest/gtest.h>
 
 #include "ir/interpret.h"
@@ -29,7 +29,7 @@ const MeshDef* AutoMeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t
 
 class AutoOps : public testing::TestWithParam<const ir::OpDef*> {
  protected:
-  // Calls f for the placements of all operands, at most `most` of them, evenly spread.
+  // Calls f for placements of all operands, at most `most`, evenly spread.
   template <class F>
   void ForEachPlaced(const Sample& sample, const MeshDef* mesh, size_t most, F f) {
     std::vector<std::vector<TensorSharding>> placements;

@@ -1,5 +1,5 @@
-// Auto axes: values on uneven shards and of reductions other than sums, and what the modes promise
-// outside of jit.
+// Auto axes: uneven shards, reductions other than sums, and the behaviour of
+// the modes outside of jit.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -15,7 +15,7 @@ Mesh AutoMesh(std::vector<MeshAxis> axes) { return make_mesh(axes, {.mode = Auto
 
 std::vector<double> Run(const Body& f, const Array& x) { return jit(f)(x).to_vector<double>(); }
 
-// Expects f, of x constrained to `spec`, to give on every mesh what it gives on one device.
+// Expects that f of x, constrained to `spec`, has the same result on every mesh as on one device.
 void ExpectSame(const Body& f, const Array& x, const PartitionSpec& spec) {
   std::vector<double> want = Run(f, x);
   for (int64_t n : {2, 3, 4}) {
@@ -29,7 +29,7 @@ void ExpectSame(const Body& f, const Array& x, const PartitionSpec& spec) {
 Array Numbers(Shape shape) {
   int64_t n = 1;
   for (int64_t d : shape.dims()) n *= d;
-  return astype(arange(n), f32).reshape(shape) - 1000;  // all below what padding holds
+  return astype(arange(n), f32).reshape(shape) - 1000;  // all below the values in padding
 }
 
 TEST(Auto, AReductionOverASplitDimKeepsItsKind) {
@@ -156,7 +156,7 @@ TEST(Auto, JitTracesAnewForArgumentsThatLieOtherwise) {
   EXPECT_EQ(traces, 2);
 }
 
-// The modes of the axes do not matter, nor who asks.
+// Neither the modes of the axes nor the source of the request matters.
 TEST(Auto, ResultsKeepPartsOfAxesThatWereAskedFor) {
   const std::string wanted = R"(<@mesh, [{"x":(2)2}, {}]>)";
   for (AxisMode other : {Auto, Explicit}) {
@@ -177,7 +177,7 @@ TEST(Auto, ResultsKeepPartsOfAxesThatWereAskedFor) {
   }
 }
 
-// A part that propagation brought to an open dim stays inside.
+// A part that propagation put on an open dim does not leave the program.
 TEST(Auto, ResultsDoNotGetPartsOfAxesThatNobodyAskedFor) {
   MeshScope scope(AutoMesh({{"x", 4}}));
   auto f = jit([](Array a) { return with_sharding_constraint(a, P(SubAxis("x", 1, 2))) + 1; });
@@ -195,7 +195,7 @@ TEST(Auto, DonatedArgumentsAreGone) {
   }
 }
 
-// Once the view's buffers were taken for one per device.
+// The view's buffers were once taken for one per device.
 TEST(Auto, AViewOfASharedArgumentIsSharedWhereCopiesAreMade) {
   MeshScope scope(make_mesh({{"x", 2}}));
   ReplicaSharing(false);

@@ -1,4 +1,4 @@
-// Which elements count as equal, by dtype and tolerance, and the text of the first that is not.
+// Equality of elements by dtype and tolerance, and the text of the first that differs.
 #include "suite/compare.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// How tensors are compared: both types, and the first element that differs.
+// Comparison of tensors: both types, and the first element that differs.
 #pragma once
 #include <gmock/gmock.h>
 
@@ -10,8 +10,8 @@
 
 namespace tessera::suite {
 
-// Returns what differs, nothing if nothing does. NaN equals NaN; zeros of different sign differ
-// only where the tolerance is none.
+// Returns the first difference, or "". NaN equals NaN. Zeros of different sign differ only
+// if there is no tolerance.
 std::string Difference(const ir::HostTensor& got, const ir::HostTensor& want, Tolerance tolerance);
 
 MATCHER_P2(AreClose, want, tolerance, "are the tensors computed otherwise") {
@@ -35,6 +35,6 @@ MATCHER_P(AreSameBits, want, "are the tensors computed otherwise, bit by bit") {
 }  // namespace tessera::suite
 
 namespace tessera::ir {
-// Tests print what differs, not whole tensors.
+// Tests print the difference, not whole tensors.
 inline void PrintTo(const HostTensor& t, std::ostream* os) { *os << t.dtype.name() << " tensor"; }
 }  // namespace tessera::ir

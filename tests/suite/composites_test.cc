@@ -1,4 +1,4 @@
-// Functions that are made of several ops give the same bits run one by one and fused.
+// Functions composed of several ops give the same bits whether they run one by one or fused.
 #include <gmock/gmock.h>
 
 #include <cstring>

@@ -1,5 +1,6 @@
-// Programs with loops and branches: the same numbers from the reference interpreter, one device and
-// meshes of 1 to 8 devices, with and without shared replicas, by one worker and by several.
+// Programs with loops and branches give the same numbers in the reference
+// interpreter, on one device and on meshes of 1 to 8 devices, with and without shared
+// replicas, with one worker and several.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -32,7 +33,7 @@ Array Columns(Array x) {
   return reshard(x, x.rank() == 1 ? P("x") : P(None, "x"));
 }
 Array Whole(Array x) { return HasMesh(x) ? reshard(x, P()) : x; }
-// The sharding of `like` makes x's.
+// Returns x with the sharding of `like`.
 Array Like(Array x, Array like) { return HasMesh(like) ? reshard(x, type_of(like).spec()) : x; }
 Array Times(Array a, Array b) {
   if (!HasMesh(a)) return Small(matmul(a, b));
@@ -321,7 +322,7 @@ TEST_P(Control, TextParsesBack) {
   ExpectParsesBack(jit(GetParam().program).lower(in.a, in.b, in.xs).device_program());
 }
 
-// One placement of the inputs on the current mesh, every way to run it.
+// Runs one placement of the inputs on the current mesh in every way.
 void Check(const Sample& sample, const Inputs& in, const Numbers& wanted) {
   for (bool share : {true, false}) {
     ReplicaSharing(share);
@@ -356,7 +357,7 @@ TEST_P(Control, AgreesOnMeshes) {
         try {
           jit(GetParam().program).trace(in.a, in.b, in.xs);
         } catch (const Error&) {
-          continue;  // another placement's program
+          continue;  // the program of another placement
         }
         ++ran;
         Check(GetParam(), in, wanted);

@@ -1,4 +1,4 @@
-// Calls of which lowering makes the ops of device programs.
+// Calls that lowering turns into the ops of device programs.
 #include "suite/device_examples.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ Lowered Rolled() {
   const auto f = [](Array x) { return roll(x, 1, 0); };
   return jit(auto_axes(f, {.out_sharding = P("x")})).lower(In(P("x")));
 }
-// What devices have alike, and parts, as arrays of each one's own.
+// Shared values, and parts, as arrays of each device's own.
 Lowered Copied() {
   const auto f = [](Array x) { return pcast(x, "x", Variance::kVarying); };
   return jit(shard_map(f, {.in_specs = P(), .out_specs = P("x")})).lower(In(P()));

@@ -1,4 +1,4 @@
-// What lowering makes of calls: an example of each op that only device programs have.
+// Lowered calls: an example of each op that occurs only in device programs.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace tessera::suite {
 
-// Returns the op's line in the device program of a call; "" for an op that calls are made of.
+// Returns the op's line in the device program of a call, or "" for an op that users call.
 std::string DeviceExample(const ir::OpDef& op);
 
 }  // namespace tessera::suite

@@ -1,5 +1,5 @@
-// Derivatives, promised of every op and tried on every sample: against finite differences, against
-// each other, and on several devices against one.
+// Derivatives of every op on every sample: against finite differences, against each other, and on
+// several devices against one.
 #include "tessera/gradients.h"
 
 #include <fmt/format.h>
@@ -24,14 +24,14 @@ namespace {
 using ir::HostTensor;
 using sharding::MeshDef;
 
-// Ops that count as constants, whatever differences say.
+// Ops that derivatives treat as constants, whatever finite differences give.
 bool IsStopped(const ir::OpDef& op) {
   return &op == &ops::kStopGradient || &op == &ops::kBitcastConvertType;
 }
 
-// Every op has rows here, or says why it has none.
+// Every op has rows here or a reason for having none.
 TEST(GradientsOfOps, AreAllTried) {
-  for (const ir::OpDef* op : DifferentiableOps()) {  // but for loops, branches, calls and moves
+  for (const ir::OpDef* op : DifferentiableOps()) {  // all but loops, branches, calls and moves
     if (!SmoothSamples(*op).empty()) continue;
     EXPECT_TRUE(IsFlat(*op)) << op->name << " has a derivative, and no sample of floats";
     for (const Sample* s : SamplesOf(*op))
@@ -87,7 +87,7 @@ TEST_P(Gradients, JvpIsTheFiniteDifference) {
       for (int64_t k = 0; k < got[r].size(); ++k) {
         const double want =
             IsStopped(*GetParam()) ? 0 : (above[r].Float(k) - below[r].Float(k)) / (2 * kStep);
-        if (!std::isfinite(want)) continue;  // of nothing, the largest is -infinity
+        if (!std::isfinite(want)) continue;  // the largest of nothing is -infinity
         any = any || want != 0;
         const double size = std::max({1.0, std::fabs(want), std::fabs(above[r].Float(k)) * 1e-3});
         ASSERT_NEAR(got[r].Float(k), want, 2e-5 * size) << "result " << r << " element " << k;
@@ -122,7 +122,8 @@ TEST_P(Gradients, VjpIsTheAdjointOfJvp) {
   }
 }
 
-// The derivative of the gradient, of some weighted sum of the results, against differences of it.
+// Compares the derivative of the gradient, of some weighted sum of the
+// results, with its differences.
 TEST_P(Gradients, OfSecondOrderAreFiniteDifferencesOfTheFirst) {
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     SCOPED_TRACE(sample.name());
@@ -147,7 +148,8 @@ TEST_P(Gradients, OfSecondOrderAreFiniteDifferencesOfTheFirst) {
   }
 }
 
-// Floats may also be partial sums, or reduced; on few devices, as there are many ways.
+// Returns placements in which floats may also be partial sums or reduced. One mesh
+// axis only, as there are many.
 std::vector<sharding::TensorSharding> SmoothPlacements(const MeshDef* mesh,
                                                        const SampleOperand& o) {
   const bool all = o.dtype.is_floating() && mesh->axes().size() == 1;
@@ -166,7 +168,7 @@ void ExpectClose(const std::vector<Array>& got, const std::vector<HostTensor>& w
   }
 }
 
-// The same over Auto axes, of some of the ways in which operands may lie.
+// Compares gradients over Auto axes, for some layouts of the operands.
 TEST_P(Gradients, OverAutoAxesAreThoseOfOneDevice) {
   const MeshDef* mesh = MeshOf({2, 2})->WithModes({AxisMode::Auto, AxisMode::Auto});
   for (const Sample& sample : SmoothSamples(*GetParam())) {
@@ -204,8 +206,7 @@ TEST_P(Gradients, OverAutoAxesAreThoseOfOneDevice) {
   }
 }
 
-// Gradients of sharded arguments: the types are those of the cotangents, the numbers those of one
-// device.
+// Gradients of sharded arguments have the cotangents' types, and the numbers of one device.
 TEST_P(Gradients, ShardedEqualsUnsharded) {
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     if (!sample.truth) continue;
@@ -255,7 +256,7 @@ TEST_P(Gradients, ShardedEqualsUnsharded) {
   }
 }
 
-// A gradient's program has no instruction that nobody needs and none that is there before.
+// A gradient's program has neither unneeded nor repeated instructions.
 TEST_P(Gradients, ComputeNothingTwiceOrInVain) {
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     SCOPED_TRACE(sample.name());

@@ -1,4 +1,4 @@
-// Makes the data of lanes, and computes what an op gives for each of them.
+// Makes the data of lanes, and computes the results of an op for each lane.
 #include "suite/lanes.h"
 
 #include "suite/run.h"
@@ -8,8 +8,8 @@ namespace {
 
 using ir::HostTensor;
 
-// What an operand is in a lane: its vectors (rows of indices stay together) in another order, or
-// another number.
+// Returns an operand for a lane: its vectors in another order (rows of indices stay
+// together), or another number.
 HostTensor Moved(const HostTensor& data, int64_t lane) {
   HostTensor out = data;
   if (data.shape.empty()) {

@@ -1,4 +1,4 @@
-// Samples in lanes: some operands differ by lane, as those of mapped functions and of devices do.
+// Samples in lanes: some operands differ by lane, as in mapped functions and on devices.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,24 +9,24 @@ namespace tessera::suite {
 
 constexpr int64_t kLanes = 4;
 
-// Returns the tensors in a new dim in front; one of those that are.
+// Returns the tensors stacked along a new leading dim, and one tensor of such a stack.
 ir::HostTensor Stacked(const std::vector<ir::HostTensor>& lanes);
 ir::HostTensor LaneOf(const ir::HostTensor& stacked, int64_t lane);
 
-// Which operands differ by lane: all, and each alone.
+// Returns the choices of operands that differ by lane: all of them, and each one alone.
 std::vector<std::vector<bool>> LaneChoices(const Sample& sample);
 
-// One sample with data of which some operands differ by lane.
+// One sample with data for each lane.
 struct Lanes {
   Sample sample;
   std::vector<bool> mapped;
-  std::vector<ir::HostTensor> data;  // with the lanes in front where mapped
+  std::vector<ir::HostTensor> data;  // with leading lanes for mapped operands
 
   // `one`: the data of lane 0.
   Lanes(Sample s, std::vector<bool> m, const std::vector<ir::HostTensor>& one);
   std::string name() const;
   std::vector<ir::HostTensor> InLane(int64_t lane) const;
-  // Returns the op's results, computed for one lane after the other, stacked.
+  // Returns the op's results, computed lane by lane and stacked.
   std::vector<ir::HostTensor> LaneByLane() const;
 };
 

@@ -1,5 +1,5 @@
-// Every op inside of shard_map, over all axes of a mesh and over one of two, each device with data
-// of its own: values, gradients and mapping, against the op on one device after the other.
+// Every op inside shard_map, over all axes of a mesh and over one of two, with data of each
+// device's own: values, gradients and batching, against the op on one device at a time.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -20,7 +20,7 @@ using ir::HostTensor;
 using sharding::MeshDef;
 using sharding::TensorSharding;
 
-// Ops without rows, and why.
+// Ops without rows, with the reasons.
 const std::map<std::string_view, std::string_view>& Unlisted() {
   static const auto* ops = [] {
     auto* table = new std::map<std::string_view, std::string_view>;
@@ -54,11 +54,11 @@ TEST(ManualCoverage, EveryOpIsTriedOrSaysWhyNot) {
   for (const auto& [name, reason] : Unlisted()) EXPECT_NE(ir::FindOp(name), nullptr) << name;
 }
 
-// One sample on a mesh whose axis x is Manual inside, or all of whose axes are.
+// One sample on a mesh whose axis x, or whose every axis, is Manual inside.
 struct Try : Lanes {
   const MeshDef* mesh;
-  AxisNames axes;                      // Manual
-  sharding::AxisList over;             // the same
+  AxisNames axes;                      // the Manual axes
+  sharding::AxisList over;             // the same as a list
   std::vector<const ir::Type*> types;  // of the operands in one lane, on the mesh
 
   Try(const Sample& s, std::vector<bool> m, const std::vector<HostTensor>& one, const MeshDef* on,
@@ -82,7 +82,7 @@ struct Try : Lanes {
     return {
         .in_specs = Specs(std::vector{Specs(std::move(in))}), .out_specs = results, .axes = axes};
   }
-  // Of a function of operands and cotangents that returns gradients.
+  // Returns options for a function of operands and cotangents that returns gradients.
   ShardMapOptions GradientOptions() const {
     std::vector<Specs> each;
     for (bool m : mapped) each.emplace_back(m ? ByDevice() : P());
@@ -95,7 +95,7 @@ struct Try : Lanes {
       arrays.push_back(Place(data[i], mapped[i] ? InLanes(types[i]) : types[i], mesh));
     return arrays;
   }
-  // The op on the lanes that a device has.
+  // Applies the op to the lanes of a device.
   std::vector<Array> OfLanes(const std::vector<Array>& xs) const {
     std::vector<MapDims> dims;
     for (bool m : mapped) dims.push_back(m ? MapDims(0) : MapDims(None));
@@ -103,7 +103,7 @@ struct Try : Lanes {
                 {.in_dims = MapDims(std::vector{MapDims(std::move(dims))}),
                  .size = kLanes / sharding::SizeOf(over)})(xs);
   }
-  // The same where it has one.
+  // Applies the op to the only lane of a device.
   std::vector<Array> OfItsLane(std::vector<Array> xs) const {
     for (size_t i = 0; i < xs.size(); ++i)
       if (mapped[i]) xs[i] = squeeze(xs[i], 0);
@@ -118,7 +118,7 @@ struct Try : Lanes {
   }
 };
 
-// Returns the lanes in front as a dim of two and one of the others.
+// Returns the tensor with its leading dim of lanes split in two.
 HostTensor InTwo(HostTensor lanes, bool mapped) {
   if (!mapped) return lanes;
   lanes.shape[0] = 2;
@@ -143,7 +143,7 @@ class ManualOps : public testing::TestWithParam<const ir::OpDef*> {
         if (HasFailure()) return;
       }
   }
-  // Lets the operands lie over axis y in the ways of the sample, at most `most` of them.
+  // Calls f for layouts of the operands over axis y, at most `most`.
   template <class F>
   static void ForEachPlaced(Try& t, size_t most, F f) {
     std::vector<std::vector<TensorSharding>> placements;
@@ -186,7 +186,7 @@ TEST_P(ManualOps, OverAllAxes) {
   });
 }
 
-// Several lanes per device, mapped there; beside an axis of another mode.
+// Several lanes per device, mapped there, with another axis in a different mode.
 TEST_P(ManualOps, OverOneAxisBesideAnExplicitOne) {
   ForEachTry({2, 2}, AxisMode::Explicit, "x", [](Try& t) {
     const std::vector<HostTensor> want = t.LaneByLane();
@@ -209,7 +209,7 @@ TEST_P(ManualOps, OverOneAxisBesideAnAutoOne) {
   });
 }
 
-// Lanes that a function around shard_map is mapped over, beside those of devices.
+// A function around shard_map is mapped over more lanes.
 TEST_P(ManualOps, MappedFromOutside) {
   ForEachTry({2}, AxisMode::Explicit, "x", [](const Try& t) {
     if (t.sample.operands.empty()) return;
@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(EveryOp, ManualOps, testing::ValuesIn([] {
 
 // ---- gradients ----------------------------------------------------------------------------------
 
-// The smooth samples of few elements; all of an op that has none.
+// Returns the smooth samples of few elements, or all if there are none.
 std::vector<Sample> SmallSamples(const ir::OpDef& op) {
   std::vector<Sample> all = SmoothSamples(op), few;
   for (const Sample& s : all)
@@ -249,10 +249,10 @@ std::vector<Sample> SmallSamples(const ir::OpDef& op) {
   return few.empty() ? all : few;
 }
 
-// Cotangents with the lanes in front.
+// Returns cotangents with leading lanes.
 std::vector<HostTensor> LaneCotangents(const Try& t) { return Cotangents(t.LaneByLane()); }
 
-// The gradients of each lane, those of operands that are the same in all lanes added up.
+// Returns the gradients of each lane. Those of operands that all lanes share are added up.
 std::vector<HostTensor> GradientsLaneByLane(const Try& t, const std::vector<HostTensor>& cts) {
   Case c = Unsharded(t.sample);
   std::vector<std::vector<HostTensor>> gradients(t.data.size());
@@ -292,8 +292,8 @@ void ExpectClose(const std::vector<Array>& got, const std::vector<HostTensor>& w
 
 class ManualGradients : public testing::TestWithParam<const ir::OpDef*> {
  protected:
-  // Compares the gradients of shard_map with those of each lane; `inside`: also gradients taken by
-  // each device.
+  // Compares the gradients of shard_map with those of each lane. `inside`: also compares
+  // gradients that each device takes.
   static void TryOn(const MeshDef* mesh, const AxisNames& manual, bool inside) {
     const trace::MeshDefScope scope(mesh);
     for (const Sample& sample : SmallSamples(*GetParam())) {

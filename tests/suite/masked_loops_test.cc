@@ -1,5 +1,5 @@
-// Loops over blocks leave out what a mask hides, and give what whole products give: also where the
-// hidden number counts, and where rows have nothing else.
+// Loops over blocks skip columns that a mask hides, and give the results of whole products, also if
+// hidden numbers count, and in rows with hidden columns only.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -42,7 +42,7 @@ Array Weighted(const Array& scores, const Array& v) {
 struct Masked {
   const char* name;
   Function run;
-  double flops;  // at most, of those of the whole
+  double flops;  // at most this share of the whole product's
 };
 const Masked kMasked[] = {
     {"causal",
@@ -71,7 +71,7 @@ const Masked kMasked[] = {
        return Weighted(where(Rows() < Columns() + 1, Scores(q, k), -INFINITY), v);
      },
      0.7},
-    // Some rows have nothing but hidden columns: NaN.
+    // Some rows have only hidden columns: NaN.
     {"rows_without_columns",
      [](Array q, Array k, Array v) {
        return Weighted(where(Rows() >= Columns() + 20, Scores(q, k), -INFINITY), v);
@@ -93,7 +93,7 @@ const Masked kMasked[] = {
        return einsum("hqk,hqk->hq", {x, x * 2});
      },
      0.7},
-    // Numbers that differ from column to column behind the mask.
+    // Numbers added after the mask differ by column.
     {"a_bias_behind_the_mask",
      [](Array q, Array k, Array v) {
        const Array seen = where(Rows() >= Columns(), Scores(q, k), -5.0);
@@ -143,7 +143,7 @@ TEST_P(MaskedLoops, AreAsTheWhole) {
 INSTANTIATE_TEST_SUITE_P(All, MaskedLoops, testing::Range(size_t{0}, std::size(kMasked)),
                          [](const auto& info) { return kMasked[info.param].name; });
 
-// What is hidden is multiplied by no number that is not there.
+// A hidden element is multiplied by no number that the whole product does not multiply it with.
 TEST(MaskedLoopValues, KeepWhatIsNoNumber) {
   for (float odd : {std::nanf(""), std::numeric_limits<float>::infinity(), 3e38f}) {
     std::vector<Array> in = Arguments();
@@ -160,7 +160,7 @@ TEST(MaskedLoopValues, KeepWhatIsNoNumber) {
   }
 }
 
-// Rows over Auto axes: which of them a device has is not known when its program is made.
+// Rows are over Auto axes: the program does not know which rows a device has.
 TEST(MaskedLoopValues, SmallFloatsAndDevices) {
   const std::vector<Array> in = Arguments();
   const MeshScope mesh(make_mesh({{"h", 2}, {"s", 4, Auto}}));

@@ -1,4 +1,4 @@
-// The op suite: what is promised of every op, tried on every sample.
+// The op suite: properties of every op, tested on every sample.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,12 +20,12 @@ using ir::HostTensor;
 using sharding::MeshDef;
 using sharding::TensorSharding;
 
-// Ops that a user's program does not have, but for reshard: lowering makes them.
+// Ops that users do not write, except reshard: lowering emits them.
 bool IsMove(const ir::OpDef& op) { return std::holds_alternative<ir::NoRule>(*op.dims); }
-// Those have programs of their own: control_test.cc.
+// control_test.cc tests these.
 bool HasRegions(const ir::OpDef& op) { return std::holds_alternative<ir::AsRegions>(*op.lowering); }
 
-// Meshes of 1, 2, 3, 4, 6 and 8 devices; two in another device order.
+// Meshes of 1, 2, 3, 4, 6 and 8 devices, two of them with another device order.
 std::vector<const MeshDef*> Meshes() {
   return {MeshOf({1}),
           MeshOf({2}),
@@ -48,7 +48,7 @@ std::vector<const ir::OpDef*> Ops() {
 
 class OpSuite : public testing::TestWithParam<const ir::OpDef*> {
  protected:
-  // Calls f for every placement of the operands that the typing rule accepts, until a test failed.
+  // Calls f for every placement of the operands that the typing rule accepts, until a test fails.
   template <class F>
   void ForEachPlaced(const Sample& sample, const MeshDef* mesh, F f) {
     std::vector<std::vector<TensorSharding>> placements;
@@ -135,7 +135,7 @@ TEST_P(OpSuite, ShardedEqualsUnsharded) {
   }
 }
 
-// Over parts of an axis types and numbers are those over axes of these sizes.
+// Types and numbers over parts of an axis equal those over axes of these sizes.
 TEST_P(OpSuite, HalvesOfAnAxisAreAsTwoAxes) {
   for (const Sample* sample : SamplesOf(*GetParam())) {
     std::vector<HostTensor> data = MakeData(*sample);
@@ -148,7 +148,7 @@ TEST_P(OpSuite, HalvesOfAnAxisAreAsTwoAxes) {
         halves.operands.push_back(t->WithSharding(AsHalves(t->sharding())));
       if (c.result) halves.result = c.result->WithSharding(AsHalves(c.result->sharding()));
       const std::vector<const ir::Type*> got = ResultTypes(halves);
-      // A whole axis goes to one piece of a dim that is split.
+      // A reshape that splits a dim gives it whole axes only.
       if (got.empty() && sample->op == &ops::kReshape) return;
       ASSERT_EQ(got.size(), typed.size()) << halves.name();
       for (size_t r = 0; r < got.size(); ++r)
@@ -178,7 +178,7 @@ TEST_P(OpSuite, ACopyPerDeviceHasTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(EveryOp, OpSuite, testing::ValuesIn(Ops()),
                          [](const auto& op) { return std::string(op.param->name); });
 
-// The collectives have no samples of their own: reshards between all placements become them.
+// The collectives have no samples of their own. Reshards between all placements cover them.
 TEST(OpSuiteCoverage, ReshardsMeetEveryCollective) {
   std::set<std::string_view> seen;
   const MeshDef* mesh = MeshOf({2, 4});
@@ -198,14 +198,14 @@ TEST(OpSuiteCoverage, ReshardsMeetEveryCollective) {
     EXPECT_EQ(seen.count(sharding::Name(static_cast<sharding::StepKind>(kind))), 1u) << kind;
 }
 
-// Ops of manual computation, and what lowering makes of them.
+// Ops of manual computation, and the ops that lowering makes of them.
 bool IsManual(const ir::OpDef& op) {
   return std::holds_alternative<ir::AsManualMove>(*op.lowering) ||
          std::holds_alternative<ir::AsPermute>(*op.lowering) || &op == &ops::kAxisIndex ||
          &op == &ops::kSeenAs;
 }
 
-// What could take the place of the dimension map: nothing has an override yet.
+// Nothing overrides the dimension map.
 TEST(OpSuiteCoverage, EveryOpButTheMovesStatesItsDimensions) {
   for (const ir::OpDef* op : ir::AllOps())
     EXPECT_EQ(IsMove(*op), std::holds_alternative<ir::AsMove>(*op->lowering) || IsManual(*op) ||

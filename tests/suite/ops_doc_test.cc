@@ -47,7 +47,7 @@ Every op of program text; `tessera ops NAME` prints one. Below its sentence ther
 
 )";
 
-// Of the small samples, the one with the most dims.
+// Returns the small sample with the most dims.
 const Sample* ExampleOf(const ir::OpDef& op) {
   auto dims = [](const Sample& s) {
     size_t n = 0;
@@ -76,7 +76,8 @@ std::string LinearText(const ir::OpDef& op, const DimMap& map) {
   return out.empty() ? "nothing" : out;
 }
 
-// The example with every dim whose first factor is `f` sharded in two; nothing if one is odd.
+// Returns the example with every dim whose first factor is `f` sharded in two, or
+// nothing if a size is odd.
 std::optional<Case> Sharded(const Sample& sample, const DimMap& map, int32_t f) {
   const sharding::MeshDef* mesh = MeshOf({2});
   Case c{.sample = &sample, .mesh = mesh};
@@ -127,9 +128,9 @@ std::string DimsText(const ir::OpDef& op, const Sample& sample) {
   return dims.empty() ? out : out + "    sharded: " + dims + "\n";
 }
 
-// The operands by what a `Derivative` says of them. The example may be of integers.
+// Groups the operands by their rule in a `Derivative`. The example may be of integers.
 std::string OperandsText(const ir::OpDef& op, const ir::Derivative& derivative) {
-  if (!std::holds_alternative<ir::DimMapFn>(*op.dims))  // of one operand
+  if (!std::holds_alternative<ir::DimMapFn>(*op.dims))  // one operand
     return derivative.transpose                         ? "linear in operand, by transpose"
            : !derivative.of.empty() && derivative.of[0] ? "a formula in operand"
                                                         : "zero";
@@ -162,7 +163,7 @@ std::string OperandsText(const ir::OpDef& op, const ir::Derivative& derivative) 
   return parts.empty() ? "zero" : fmt::format("{}", fmt::join(parts, "; "));
 }
 
-// Whether the results have no tangent even where all operands have one.
+// Whether the results have no tangent even if all operands have one.
 bool IsZero(const ir::OpDef& op, const ir::Structural& rule) {
   const Sample* sample = ExampleOf(op);
   if (!sample) return false;
@@ -231,8 +232,8 @@ std::string EffectText(const ir::OpDef& op) {
                                            : "    has an effect\n";
 }
 
-// Returns where to break a line that is too long: at the last blank in time that is in the fewest
-// brackets; 0 if there is none.
+// Returns where to break a line that is too long: at the last blank before the limit inside the
+// fewest brackets; 0 if there is none.
 size_t BreakOf(const std::string& line, size_t indent) {
   constexpr size_t kColumns = 100;
   if (line.size() <= kColumns) return 0;
@@ -248,7 +249,7 @@ size_t BreakOf(const std::string& line, size_t indent) {
   return found;
 }
 
-// Breaks long lines; in a block of code, what follows is indented.
+// Breaks long lines. Indents the rest of a line in a block of code.
 std::string Wrapped(const std::string& text) {
   std::string out;
   std::istringstream in(text);

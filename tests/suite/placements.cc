@@ -1,4 +1,4 @@
-// Lists placements: every axis in every dim, whole, or unreduced, each distinct sharding once.
+// Enumerates placements: every axis on every dim, on none, or unreduced. Each sharding occurs once.
 #include "suite/placements.h"
 
 #include <algorithm>

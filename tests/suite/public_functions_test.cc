@@ -1,5 +1,5 @@
-// Every op has a public function of its name, or says why it has none; and what the header declares
-// is defined.
+// Every op has a public function of its name or a reason for having none, and every
+// declared function is defined.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -14,7 +14,7 @@
 namespace tessera::suite {
 namespace {
 
-// What is declared or called in the public headers as `name(`, but not as a member.
+// Returns the names declared or called in the public headers as `name(`, except members.
 const std::set<std::string>& PublicNames() {
   static const auto* names = [] {
     auto* found = new std::set<std::string>;
@@ -59,7 +59,7 @@ TEST(PublicFunctions, EveryOpHasOneOrSaysWhyNot) {
   }
 }
 
-// Returns the functions that a header declares and leaves to a source, overloads once each.
+// Returns the functions that a header declares without a body. Overloads occur several times.
 std::vector<std::string> DeclaredBy(const std::vector<std::string>& lines) {
   static const std::regex declarator(R"(^[\w:<>*&\s]*?[\s&*>](\w+)\()");
   std::vector<std::string> names;
@@ -68,7 +68,7 @@ std::vector<std::string> DeclaredBy(const std::vector<std::string>& lines) {
     if (lines[i].starts_with("inline ") || (i > 0 && lines[i - 1].starts_with("template")))
       continue;
     if (!std::regex_search(lines[i], match, declarator) || isspace(lines[i][0])) continue;
-    // What follows the parameters: a body, or the end.
+    // The parameters are followed by a body, or by the end of the declaration.
     int depth = 0;
     char after = 0;
     for (size_t j = i, at = base::Size(match.length()) - 1; j < lines.size() && !after; ++j, at = 0)
@@ -94,7 +94,7 @@ TEST(PublicFunctions, DeclaredOnesAreFound) {
 }
 
 TEST(PublicFunctions, EveryDeclaredOneHasABody) {
-  std::map<std::string, int> missing;  // by name, for overloads
+  std::map<std::string, int> missing;  // by name, with a count of overloads
   for (const std::string& name : DeclaredBy(Lines(kRoot / "include/tessera/ops.h")))
     ++missing[name];
   EXPECT_GT(missing.size(), 150u);

@@ -1,5 +1,5 @@
-// Random programs with random constraints over Auto axes, alone and beside Explicit ones: every
-// mesh gives what one device gives.
+// Random programs with random constraints over Auto axes, alone and together with Explicit ones:
+// every mesh gives the results of one device.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -26,7 +26,7 @@ Values Read(const RandomResults& results) {
   return values;
 }
 
-// Returns what differs; nothing if nothing does.
+// Returns the first difference, or "".
 std::string Difference(const Values& got, const Values& want) {
   for (size_t k = 0; k < want.exact.size(); ++k)
     if (got.exact[k] != want.exact[k]) return "exact result " + std::to_string(k);
@@ -38,7 +38,7 @@ std::string Difference(const Values& got, const Values& want) {
   return "";
 }
 
-// Every value of the program has an explanation after any strategy, and they make a page.
+// Every value has an explanation after any strategy, and these make a page.
 void Explain(const Program& program, int seed) {
   auto stage = static_cast<propagation::Stage>(seed % 4);
   if (seed % 8 < 4) {
@@ -48,7 +48,7 @@ void Explain(const Program& program, int seed) {
   }
 }
 
-// Shards that were taken before a run keep their elements, though the run may be given the array.
+// Shards taken before a run keep their elements, although the run may be given the array.
 class KeptShards {
  public:
   explicit KeptShards(const std::vector<Array>& arrays) {
@@ -81,7 +81,7 @@ class KeptShards {
   std::vector<Kept> shards_;
 };
 
-// What the seeds' programs need over all axes Auto, and over some Explicit.
+// Costs of the seeds' programs with all axes Auto, and with some Explicit.
 struct Need {
   double peak = 0, flops = 0;
 };
@@ -89,7 +89,7 @@ Need need_auto, need_mixed;
 
 enum class How { kJitted, kEager, kCopies };
 
-// Arguments come from outside of the mesh, or lie on it, whole or in parts; some are captured.
+// Arguments come from outside of the mesh or are on it, whole or sharded; some are captured.
 Values RunOn(const Mesh& mesh, int seed, How how) {
   std::vector<Array> arguments = RandomArguments(seed);
   MeshScope scope(mesh);
@@ -159,21 +159,21 @@ bool Agrees(int seed) {
   return agrees;
 }
 
-// In parts, which run at once where the program is run in shards.
+// Parts, which run at once if the program runs in shards.
 constexpr int kParts = 4;
 class RandomAuto : public testing::TestWithParam<int> {};
 
-// RANDOM_AUTO=first,count: other seeds than those of every run.
+// RANDOM_AUTO=first,count runs other seeds.
 TEST_P(RandomAuto, AgreesWithOneDevice) {
   int first = 0, count = static_cast<int>(FuzzCount(400));
   if (const char* seeds = std::getenv("RANDOM_AUTO")) std::sscanf(seeds, "%d,%d", &first, &count);
   int failed = 0;
-  // Seeds that scatter into what lies on no mesh, in a loop, and that pad it.
+  // Seeds that scatter into a value without a mesh, in a loop, and that pad it.
   if (GetParam() == 3) failed += !Agrees(3143);
   if (GetParam() == 0) failed += !Agrees(4780);
   for (int seed = first + GetParam(); seed < first + count && failed < 20; seed += kParts)
     failed += !Agrees(seed);
-  // Explicit types place values where Auto axes may do better, but not by much.
+  // Explicit types fix layouts where Auto axes may do better, but not by much.
   EXPECT_LE(need_mixed.peak, 2 * need_auto.peak);
   EXPECT_LE(need_mixed.flops, 2 * need_auto.flops);
 }

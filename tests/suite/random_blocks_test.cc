@@ -1,5 +1,5 @@
-// Random programs around products that are run in blocks, with their gradients: blocks of any size,
-// on any mesh, give what whole products on one device give.
+// Random programs around products that run in blocks, with their gradients: blocks of any size, on
+// any mesh, give the results of whole products on one device.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -25,7 +25,7 @@ class SmallBlocks {
   spmd::BlockLimits before_;
 };
 
-// Dims by letter: b and h of all operands, s and t of the product's sides, d summed over.
+// Dims by letter: b and h of all operands, s and t of the product's sides, and d, which is summed.
 struct Sizes {
   std::string batch;
   std::vector<std::pair<char, int64_t>> of;
@@ -83,7 +83,7 @@ class BlockProgram {
     Array x = einsum(q_ + "," + k_ + "->" + wide_, {q, k});
     for (int n = dice.Below(5); n > 0; --n) x = Step(dice, x, in);
     std::vector<Array> results;
-    if (dice.Below(2)) {  // another product under the mask of the first
+    if (dice.Below(2)) {  // another product under the first one's mask
       const Array seen = broadcast_to(IndexOf('s') >= IndexOf('t'), sizes_.Shape(wide_));
       x = where(seen, x, -0.5);
       const Array other = einsum(q_ + "," + k_ + "->" + wide_, {cos(q), k});
@@ -106,7 +106,7 @@ class BlockProgram {
         case 3:
           results.push_back(max(x, {static_cast<int64_t>(wide_.find('t'))}));
           break;
-        case 4: {  // comes back after it has left
+        case 4: {  // leaves the blocks and comes back
           const Array scale = sum(tanh(einsum("st,et->se", {Whole(out(x)), Whole(out(x))})));
           x = x * astype(scale, f64);
           results.push_back(out(x));
@@ -126,7 +126,7 @@ class BlockProgram {
       if (dice_.Below(3) > 0) some += d;
     return some;
   }
-  // [s, e] of [..., s, e].
+  // Sums [..., s, e] to [s, e].
   static Array Whole(Array x) {
     while (type_of(x).shape().size() > 2) x = sum(x, {0});
     return x;
@@ -192,12 +192,11 @@ int LoopsIn(const BlockProgram& p, const std::vector<Array>& in) {
 
 class RandomBlocks : public testing::TestWithParam<int> {};
 
-// RANDOM_BLOCKS=first,count: other seeds than those of every run.
+// RANDOM_BLOCKS=first,count runs other seeds.
 TEST_P(RandomBlocks, AgreeWithWholeProducts) {
   int first = 0, count = static_cast<int>(FuzzCount(300)), loops = 0, failed = 0;
   if (const char* seeds = std::getenv("RANDOM_BLOCKS")) std::sscanf(seeds, "%d,%d", &first, &count);
-  // On top of those of every run: a mask that is summed over the dim, and hidden columns of a
-  // sharded dim.
+  // Two more seeds: a mask that is summed over the dim, and hidden columns of a sharded dim.
   std::vector<int> chosen = {5999, 1751};
   for (int seed = first + GetParam(); seed < first + count; seed += 2) chosen.push_back(seed);
   for (int seed : chosen) {

@@ -1,5 +1,5 @@
-// Random branches that are mapped, singular where they are not taken: derivatives of the map
-// against those of a loop over lanes in which each runs its branch alone.
+// Random branches under vmap, singular where they are not taken: derivatives of the map against a
+// loop over lanes that runs one branch each.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
@@ -17,7 +17,7 @@ using Branch = std::function<Array(Array, Array)>;  // of w, which lanes share, 
 
 constexpr int64_t kLanes = 4, kSize = 3;
 
-// Functions of f64 [3] that return one of the same shape, singular at zero in x.
+// Makes functions of f64 [3] that return the same shape and are singular where x is zero.
 class Maker {
  public:
   explicit Maker(int64_t seed) : dice_(static_cast<int>(seed)) {}
@@ -25,7 +25,8 @@ class Maker {
   Branch Make(int depth) {
     std::vector<Branch> steps;
     for (int n = 1 + dice_.Below(2); n > 0; --n) steps.push_back(Step(depth));
-    // Last the functions of x itself, so that what is zero in x is zero where it is singular.
+    // Functions of x itself come last, so that a value that is zero in x is
+    // zero where it is singular.
     return [steps](Array w, Array x) {
       Array sum = zeros({kSize}, {.dtype = f64});
       for (const Branch& f : steps) sum += f(w, x);

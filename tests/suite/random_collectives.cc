@@ -1,4 +1,4 @@
-// Collectives with random numbers in them, and what each gives in plain arithmetic.
+// Collectives with random numbers in them, and their results in plain arithmetic.
 #include "suite/random_collectives.h"
 
 #include <cmath>
@@ -19,7 +19,7 @@ Arrays Scaled(const Array& x, int64_t n) {
   for (int64_t k = 0; k < n; ++k) out.push_back(x * Factor(static_cast<size_t>(k)));
   return out;
 }
-// Entries along dim 0, each with a factor.
+// Adds the entries along dim 0, each with a factor.
 Array TotalOfEntries(const Array& entries) {
   Array out = entries[{0}] * Factor(0);
   for (int64_t k = 1; k < entries.shape(0); ++k)

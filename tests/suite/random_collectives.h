@@ -1,4 +1,4 @@
-// Random collectives of shard_map, each with its plain version.
+// Random collectives of shard_map, each with a plain version.
 #pragma once
 #include <functional>
 
@@ -8,15 +8,16 @@ namespace tessera::suite {
 
 using OfOne = std::function<Array(const Array&)>;
 
-// What a collective gives: to a device; and from the arrays of its group, at a position in it.
+// A collective: `local` computes the result on a device, and `plain` computes it from the arrays of
+// the group for one position in it.
 struct Collective {
   const char* name;
   OfOne local;
   std::function<Array(const std::vector<Array>& members, size_t position)> plain;
 };
 
-// Returns a collective over the axes, whose groups have n devices. Results are of the operand's
-// shape.
+// Returns a collective over the axes, whose groups have n devices. Results
+// have the operand's shape.
 Collective RandomCollective(Dice& dice, const AxisSet& axes, int n);
 
 }  // namespace tessera::suite

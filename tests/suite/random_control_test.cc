@@ -1,5 +1,5 @@
-// Random programs of nested loops and branches: teams of workers and meshes against the reference
-// interpreter.
+// Random programs of nested loops and branches: teams of workers, and meshes, against
+// the reference interpreter.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Arrays = std::vector<Array>;
 
-// Makes one program of its seed, however often it is traced. All values are i32[12,6].
+// Makes one program per seed, however often it is traced. All values are i32[12,6].
 class Maker {
  public:
   Maker(int seed, bool meshed) : engine_(static_cast<unsigned>(seed)), meshed_(meshed) {}
@@ -143,7 +143,7 @@ TEST(RandomControl, EveryValueOverAutoAxesIsExplained) {
 }
 
 TEST(RandomControl, AgreesWithTheInterpreter) {
-  std::vector<int> seeds = {135, 284};  // once lacked a barrier where storages had changed places
+  std::vector<int> seeds = {135, 284};  // once lacked a barrier where storages swapped
   for (int seed = 0; seed < FuzzCount(20); ++seed) seeds.push_back(seed);
   for (int seed : seeds) {
     if (HasFailure()) return;

@@ -1,6 +1,6 @@
-// Random programs with shard_map in them, over Explicit and Auto axes, nested, inside and around
-// transforms: values, gradients and lanes against a plain program, which has the arrays of all
-// devices in a list.
+// Random programs with shard_map, over Explicit and Auto axes, nested, inside and around
+// transforms: values, gradients and batches against a plain program that has the arrays
+// of all devices in a list.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tessera/tessera.h>
@@ -18,8 +18,8 @@ namespace tessera::suite {
 namespace {
 
 using Arrays = std::vector<Array>;
-// Inside of shard_map of the one array that a device has; in the plain program of those of all
-// devices, the axes that became Manual first being major.
+// Inside shard_map a function of a device's one array. In the plain program a function of the
+// arrays of all devices, in which the axes that became Manual first are major.
 using Function = std::function<Arrays(const Arrays&)>;
 
 Function Each(OfOne f) {
@@ -30,13 +30,13 @@ Function Each(OfOne f) {
   };
 }
 
-// A Manual axis, or a half of one.
+// A Manual axis, or half of one.
 struct Piece {
   std::string axis;
   AxisRef ref;
   int64_t size;
 };
-// The devices that a collective is about: those that differ in these pieces, the first one major.
+// The devices of a collective: those that differ in these pieces, the first one major.
 struct Group {
   std::vector<AxisRef> axes = {};
   std::vector<size_t> pieces = {};
@@ -48,14 +48,14 @@ struct Axis {
   int64_t size;
 };
 
-// Makes one program of its seed, for a mesh or plain. All values are f64[n,6], or [6] in lanes.
+// Makes one program per seed, for a mesh or plain. All values are f64[n,6], or [6] in batches.
 class Maker {
  public:
-  // `w`: where the program finds a weight, f64[6], which it captures.
+  // `w`: holds a weight, f64[6], that the program captures.
   Maker(int64_t seed, std::vector<Axis> axes, bool plain, std::shared_ptr<Array> w)
       : dice_(static_cast<int>(seed)), axes_(std::move(axes)), plain_(plain), w_(std::move(w)) {}
 
-  // `rank`: of the arrays. `depth`: how deep transforms nest.
+  // `rank`: of the arrays. `depth`: how deep transforms may nest.
   Function Block(int rank, int depth) {
     std::vector<Function> steps;
     for (int n = 1 + Below(3); n > 0; --n) steps.push_back(Step(rank, depth));
@@ -65,7 +65,7 @@ class Maker {
       return out;
     };
   }
-  // A program whose first step is a shard_map.
+  // Returns a program whose first step is a shard_map.
   Function Program(int depth) {
     Function first = Mapped(depth), rest = Block(2, depth);
     return [=](const Arrays& xs) { return rest(first(xs)); };
@@ -94,7 +94,7 @@ class Maker {
     for (const Piece& p : pieces_) n *= static_cast<size_t>(p.size);
     return n;
   }
-  // Some of the axes that collectives may name here, whole or in half, at least `least`.
+  // Returns at least `least` of the axes that collectives may name here, whole or in half.
   Group RandomGroup(int least) {
     std::vector<std::string> names;
     for (size_t p : allowed_)
@@ -133,7 +133,7 @@ class Maker {
     }
     return {members, position};
   }
-  // For each device: f of the arrays of its group.
+  // Applies the collective: on each device, to the arrays of its group.
   Function Together(const Group& group, Collective c) const {
     if (!plain_) return Each(c.local);
     std::vector<std::pair<std::vector<size_t>, size_t>> groups;
@@ -148,7 +148,7 @@ class Maker {
       return out;
     };
   }
-  // On a mesh what varies over all Manual axes: then a cotangent is each device's own.
+  // Makes a value on a mesh vary over all Manual axes, so that a cotangent is each device's own.
   Function Varying() const {
     if (plain_ || pieces_.empty()) return Each([](const Array& x) { return x; });
     std::vector<AxisRef> refs;
@@ -159,7 +159,7 @@ class Maker {
         refs.push_back(p.ref);
     return Each([=](const Array& x) { return x + 0.0 * astype(axis_index(refs), f64); });
   }
-  // A number for each device: the sum over its group.
+  // Returns a number for each device: the sum over its group.
   Function Scalar(const Group& group) const {
     const auto own = [](const Array& x) { return sum(sin(x)); };
     return Together(group, {"sum",
@@ -172,7 +172,7 @@ class Maker {
                               return out;
                             }});
   }
-  // Runs `make` where devices go the ways that their groups do.
+  // Runs `make` for devices that take their group's way.
   template <class F>
   auto Diverging(const Group& group, F make) {
     std::vector<size_t> allowed = std::exchange(allowed_, group.pieces);
@@ -192,7 +192,7 @@ class Maker {
         group, {c.name, [=](const Array& x) { return x * a + c.local(x) * b; },
                 [=](const Arrays& xs, size_t at) { return xs[at] * a + c.plain(xs, at) * b; }});
   }
-  // An array of the outside; where a loop has its own number of trips, without a gradient.
+  // Captures an outside array. In a loop whose number of trips differs, without a gradient.
   Function Weighed() {
     text_ += "weight ";
     const bool stopped = stopped_ > 0;
@@ -200,7 +200,7 @@ class Maker {
         [w = w_, stopped](const Array& x) { return x * (stopped ? stop_gradient(*w) : *w) + 0.1; });
   }
 
-  // What of the mesh is not Manual is said otherwise for a moment.
+  // Lays the value out otherwise for a moment over axes that are not Manual.
   Function LaidOut() {
     text_ += "laid_out ";
     if (plain_) return Each([](const Array& x) { return sin(x); });
@@ -219,13 +219,14 @@ class Maker {
       if (axis.mode == Explicit) axes.push_back({axis.name});
     return axes;
   }
-  // Rows over the Explicit axes: how all values lie between steps.
+  // Shards rows over the Explicit axes, as all values are between steps.
   static Array InRows(const Array& x) {
     const std::vector<AxisRef> axes = ExplicitAxes();
     return axes.empty() ? x : reshard(x, P(DimSharding(axes), None));
   }
 
-  // Rows are cut over some axes that are not yet Manual; without any a plain block.
+  // Returns a shard_map that cuts rows over some axes that are not yet Manual, or a plain
+  // block if there are none.
   Function Mapped(int depth) {
     std::vector<Axis> free;
     for (const Axis& axis : axes_)
@@ -251,8 +252,8 @@ class Maker {
     text_ += ") ";
     return plain_ ? InParts(f, parts / Devices()) : OverAxes(f, cut, given);
   }
-  // Returns what rows are cut along: the axis, or a half of it. Along the other half devices then
-  // have the same arrays, and the plain program has them once.
+  // Returns the axis, or the half of it, along which rows are cut. Devices along the other half
+  // have the same arrays, which the plain program has once.
   AxisRef Enter(const Axis& axis) {
     std::vector<Piece> halves{{axis.name, {axis.name}, axis.size}};
     AxisRef cut(axis.name);
@@ -392,7 +393,7 @@ class Maker {
     };
   }
 
-  // Each group takes its branch. The plain program takes both and chooses.
+  // Each group takes its branch. The plain program computes both and selects.
   Function Branches(int rank, int depth) {
     text_ += "cond(";
     const Group group = RandomGroup(0);
@@ -413,7 +414,7 @@ class Maker {
     };
   }
 
-  // Each group has its number of iterations.
+  // Each group has its own number of iterations.
   Function OwnTrips(int rank, int depth) {
     text_ += "trips(";
     const Group group = RandomGroup(0);
@@ -440,7 +441,8 @@ class Maker {
     };
   }
 
-  // Of the sum over all devices, whether it is taken over some axes or each has its own part.
+  // Returns the gradient of the sum over all devices, whether the sum is taken over some axes or
+  // each device has its own part.
   Function Gradient(int rank, int depth) {
     text_ += "grad(";
     const Group group = RandomGroup(0);
@@ -464,7 +466,7 @@ class Maker {
   bool plain_;
   std::shared_ptr<Array> w_;
   std::vector<Piece> pieces_ = {};    // Manual here
-  std::vector<size_t> allowed_ = {};  // over which devices go the same way
+  std::vector<size_t> allowed_ = {};  // devices along these take one way
   int stopped_ = 0;
   std::string text_ = "";
 };
@@ -505,7 +507,7 @@ const std::vector<std::vector<int64_t>>& Sizes() {
   return sizes;
 }
 
-// Returns whether there was something to compare.
+// Returns whether the results can be compared.
 bool Compare(int64_t seed, const std::vector<MeshAxis>& mesh_axes, const Tried& plain,
              const Tried& tried) {
   const Array x = Numbers(1.7, 0.9, static_cast<double>(seed % 17)), d = Numbers(0.7, 2.3, 1);
@@ -519,7 +521,7 @@ bool Compare(int64_t seed, const std::vector<MeshAxis>& mesh_axes, const Tried& 
   const std::vector<double> want_x = Values(gradient.first), want_w = Values(gradient.second);
   for (const auto* list : {&want, &want_x, &want_w})
     for (double v : *list)
-      if (!std::isfinite(v) || std::fabs(v) > 1e6) return false;  // chaotic: nothing is near
+      if (!std::isfinite(v) || std::fabs(v) > 1e6) return false;  // chaotic
 
   MeshScope scope(make_mesh(mesh_axes));
   std::vector<AxisRef> known;
@@ -542,7 +544,7 @@ bool Compare(int64_t seed, const std::vector<MeshAxis>& mesh_axes, const Tried& 
   return true;
 }
 
-// The seed's program on a mesh whose axes have random modes.
+// Runs the seed's program on a mesh whose axes have random modes.
 bool Try(int64_t seed) {
   Dice dice(static_cast<int>(seed + 7919));
   std::vector<Axis> axes;
@@ -566,7 +568,7 @@ bool Try(int64_t seed) {
   return compared;
 }
 
-// RANDOM_MANUAL=first,count: other seeds than those of every run.
+// RANDOM_MANUAL=first,count runs other seeds.
 TEST(RandomManual, AgreesWithThePlainProgram) {
   int64_t first = 0, count = FuzzCount(200);
   if (const char* seeds = std::getenv("RANDOM_MANUAL"))

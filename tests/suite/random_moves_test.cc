@@ -1,4 +1,5 @@
-// Reshards beside ops that only move elements: both in one pass, and the elements of one device.
+// Reshards next to ops that only move elements run in one pass, and give
+// the elements of one device.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -31,7 +32,7 @@ Array Transposed(Dice& dice, const Array& x) {
 
 Array Moved(Dice& dice, const Array& x) { return reshard(x, RandomSpec(dice, x.shape())); }
 
-// The seed's moves of x, whose layouts are chosen by dice of their own.
+// Returns the seed's moves of x. Separate dice choose their layouts.
 std::vector<Array> Program(int seed, const Array& x, bool lays_out) {
   Dice dice(seed), layouts(seed + 1);
   std::vector<Array> out;
@@ -56,7 +57,7 @@ void ExpectSame(const std::vector<Array>& got, const std::vector<Array>& want,
     EXPECT_TRUE(all(reshard(got[i], P()) == want[i]).item<bool>()) << what;
 }
 
-// RANDOM_MOVES=first,count: other seeds than those of every run.
+// RANDOM_MOVES=first,count runs other seeds.
 struct Seeds {
   int first = 0, count = 200;
   Seeds() {
@@ -94,7 +95,7 @@ Array Each(Dice& dice, const Array& x) {
   }
 }
 
-// Moves of rows that are long, with functions of each element before and behind them.
+// Moves long rows, with elementwise functions before and after.
 std::vector<Array> Computed(int seed, const Array& x, bool lays_out) {
   Dice dice(seed), layouts(seed + 1);
   std::vector<Array> out;
@@ -128,8 +129,8 @@ TEST(RandomMoves, ComputeOnTheWay) {
   }
 }
 
-// Results of more than 16 MiB are written past the caches: by whole lines, and by rows of 257
-// elements, which begin anywhere.
+// Results of more than 16 MiB are written past the caches, by whole lines and by rows of 257
+// elements, which are not aligned.
 TEST(LargeMoves, ComputeOnTheWay) {
   for (const int64_t columns : {2304, 2056}) {
     const Array x = astype(reshape(arange(2048 * columns) % 251 - 100, {2048, columns}), bf16);

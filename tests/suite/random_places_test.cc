@@ -1,5 +1,5 @@
-// Places that are chosen for a whole program: never worse than those that types say, and better
-// where that can be seen.
+// Places chosen for a whole program are never worse than those in types,
+// and better where that shows.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -41,7 +41,7 @@ TEST(RandomPlaces, AreNeverWorse) {
       const Lowered chosen = jit(f).lower(arguments), typed = LoweredAsTyped(f, arguments);
       EXPECT_LE(chosen.comm().bytes(), typed.comm().bytes()) << "seed " << seed;
       EXPECT_LE(chosen.flops(), typed.flops()) << "seed " << seed;
-      // What is moved later may be fused otherwise.
+      // A value that moves later may be fused differently.
       EXPECT_LE(chosen.peak_bytes(), typed.peak_bytes() * 11 / 10) << "seed " << seed;
       better += chosen.comm().bytes() < typed.comm().bytes();
     }
@@ -51,7 +51,7 @@ TEST(RandomPlaces, AreNeverWorse) {
 
 Array Whole(const Array& x) { return reshard(x, P()); }
 
-// A program whose every move is asked for, from rows [8@x, 8].
+// Returns a program whose every move is asked for, from rows [8@x, 8].
 Array Asking(int seed, std::vector<Array> values) {
   Dice dice(seed);
   const auto like = [](const Array& a, const Array& b) { return reshard(a, type_of(b).spec()); };
@@ -92,7 +92,7 @@ Array Asking(int seed, std::vector<Array> values) {
   return all;
 }
 
-// What is moved elsewhere than types say is reported at a line that asks for it.
+// A move that happens elsewhere than types say is reported at a line that asks for it.
 TEST(RandomPlaces, AreAskedForWhereTypesAre) {
   MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
   int better = 0;
@@ -110,12 +110,12 @@ TEST(RandomPlaces, AreAskedForWhereTypesAre) {
   EXPECT_GT(better, 20);
 }
 
-// Programs of rows [64@x, 64], [64@x, 64] and [64, 64@x] that say why placements are chosen
-// together.
+// Programs of rows [64@x, 64], [64@x, 64] and [64, 64@x] that show why
+// placements are chosen together.
 struct Named {
   const char* name;
   std::vector<Array> (*run)(const std::vector<Array>& rows);
-  int64_t bytes, as_typed;  // that leave a device
+  int64_t bytes, as_typed;  // bytes that leave a device
 };
 const Named kNamed[] = {
     {"a_gather_then_a_slice_is_a_direct_move",
@@ -176,9 +176,9 @@ TEST_P(NamedPlaces, SendFewerBytes) {
   EXPECT_TRUE(all(Whole(got) == Whole(want)).item<bool>());
 }
 
-// Each row against all rows: these are gathered, and what the product of the backward pass leaves
-// on a device is a term of the gradient of all of them. It is scattered: 3/4 of [256, 64] floats
-// leave a device, as when the rows were gathered; a sum on all devices would be twice that.
+// Each row meets all rows, so these are gathered. In the backward pass, each device holds a term of
+// the gradient of all rows, which is scattered: 3/4 of [256, 64] floats leave a device, as for the
+// gather. A sum on all devices would send twice as much.
 TEST(Places, OfGradientsThroughGatheredRowsAreScattered) {
   constexpr int64_t kRows = 256, kWidth = 64, kBytes = kRows * kWidth * 4 * 3 / 4;
   for (AxisMode mode : {Explicit, Auto}) {

@@ -17,7 +17,7 @@ bool HasMode(AxisMode mode) {
   return false;
 }
 
-// Axes of a mode, or parts of them, to lay dims over.
+// Returns axes of a mode, or parts of them, over which dims can be sharded.
 std::vector<AxisRef> Pieces(Dice& dice, AxisMode mode) {
   std::vector<AxisRef> pieces;
   for (const MeshAxis& axis : MeshNow().axes()) {
@@ -33,7 +33,7 @@ std::vector<AxisRef> Pieces(Dice& dice, AxisMode mode) {
   return pieces;
 }
 
-// Makes the statements of one program. All values are whole numbers of small size.
+// Makes the statements of one program. All values are small whole numbers.
 class Maker {
  public:
   Maker(int seed, int layout) : dice_(seed), layout_(layout) {}
@@ -49,7 +49,7 @@ class Maker {
   }
 
  private:
-  // Explicit axes may refuse the operands as they lie: then they are made whole.
+  // Calls f. If Explicit axes refuse the operands' layouts, replicates them and calls f again.
   template <class F, class... A>
   static auto Do(F f, const A&... x) {
     try {
@@ -68,12 +68,12 @@ class Maker {
     pool.push_back(x);
   }
   int Dim(const Array& x) { return dice_.Below(x.rank()); }
-  // A value with a dim.
+  // Returns a value with a dim.
   Array Pick(const Arrays& pool) {
     Array x = dice_.Of(pool);
     return x.rank() > 0 ? x : broadcast_to(x, {1 + dice_.Below(7)});
   }
-  // One of x's shape and dtype: another value if there is one.
+  // Returns a value of x's shape and dtype, if possible another one.
   Array Like(const Arrays& pool, const Array& x) {
     Arrays alike;
     for (const Array& y : pool)
@@ -335,7 +335,7 @@ class Maker {
         x, y);
   }
 
-  // Leaves a value of which only nearly the same is asked; returns one that is exact.
+  // Adds a value that is compared approximately, and returns one that is exact.
   Array Close(const Array& x) {
     int op = dice_.Below(6), d = Dim(x);
     close_.push_back(Do(
@@ -360,7 +360,7 @@ class Maker {
     return x + 3;
   }
 
-  // Bodies leave nothing behind: what they make stays inside.
+  // Values that a body makes stay inside.
   Array Body(Arrays pool, const Array& carry, int depth) {
     Arrays outside = std::exchange(close_, {});
     Array x = carry;
@@ -443,7 +443,7 @@ PartitionSpec RandomSpec(Dice& dice, const std::vector<int64_t>& shape) {
   for (AxisRef piece : Pieces(dice, Explicit)) {
     auto at = static_cast<size_t>(dice.Below(static_cast<int>(shape.size()) + 1));
     if (at == shape.size()) continue;
-    // Of what does not divide the dim, a part that does.
+    // Takes the largest part that divides the dim.
     const int64_t size = piece.size ? piece.size : MeshNow().axis_size(piece.name),
                   part = std::gcd(left[at], size);
     if (part == 1) continue;
@@ -458,7 +458,7 @@ PartitionSpec RandomSpec(Dice& dice, const std::vector<int64_t>& shape) {
 
 namespace {
 
-// Returns the spec, or that of a value that is reduced over the Explicit axes which it leaves.
+// Returns the spec, or one that is reduced over the Explicit axes that the spec leaves free.
 PartitionSpec MaybeReduced(Dice& dice, const PartitionSpec& spec) {
   std::vector<AxisRef> left;
   for (const MeshAxis& axis : MeshNow().axes()) {
@@ -484,7 +484,7 @@ std::vector<Array> RandomArguments(int seed) {
   Dice dice(seed + 7919);
   std::vector<int64_t> sizes;
   for (int k = 0; k < 3; ++k) sizes.push_back(1 + dice.Below(9));
-  // Many short rows run by other kernels than few.
+  // Many short rows run in other kernels than few.
   if (dice.Below(4) == 0) sizes = {32 + dice.Below(40), 1 + dice.Below(40), 1 + dice.Below(3)};
   std::vector<std::vector<int64_t>> shapes = {
       {sizes[0], sizes[1]}, {sizes[1], sizes[2]}, {sizes[0]}, {sizes[0], sizes[1], sizes[2]}};

@@ -1,4 +1,4 @@
-// Random programs over the public API: the same ops for a seed, however the values are laid out.
+// Random programs over the public API. A seed gives the same ops however values are laid out.
 #pragma once
 #include <tessera/tessera.h>
 
@@ -9,7 +9,7 @@
 
 namespace tessera::suite {
 
-// Random numbers of a seed.
+// Random numbers from a seed.
 class Dice {
  public:
   explicit Dice(int seed) : engine_(static_cast<unsigned>(seed)) {}
@@ -28,28 +28,28 @@ class Dice {
 // Returns a spec over the Auto axes of the current mesh: open and closed dims, parts of axes,
 // priorities, replicated axes, sizes that do not divide.
 PartitionSpec RandomConstraint(Dice& dice, int rank);
-// Returns a spec over its Explicit axes whose sizes divide.
+// Returns a spec over the Explicit axes whose sizes divide.
 PartitionSpec RandomSpec(Dice& dice, const std::vector<int64_t>& shape);
-// Returns x constrained over the Auto axes and resharded over the Explicit ones of the mesh.
+// Returns x constrained over the Auto axes and resharded over the Explicit axes of the mesh.
 Array LaidOut(Dice& dice, const Array& x);
 
-// What a program returns: `exact` are whole numbers that no order of summing changes.
+// The results of a program. `exact` are whole numbers that do not depend on the order of sums.
 struct RandomResults {
   std::vector<Array> exact, close;
 };
 TESSERA_FIELDS(RandomResults, exact, close);
 
-// A function of f64 arrays [6] or [n, 6] that returns one of the same shape, smooth wherever
-// numbers are ordinary. It works row by row.
+// A function of f64 arrays [6] or [n, 6] that returns one of the same shape. It is smooth for
+// ordinary numbers, and works row by row.
 struct SmoothStep {
   const char* name;
   std::function<Array(Array)> f;
 };
 SmoothStep RandomSmoothStep(Dice& dice, int rank);
 
-// Returns the arguments of the seed's program, small whole numbers, not laid out.
+// Returns the arguments of the seed's program: small whole numbers without a layout.
 std::vector<Array> RandomArguments(int seed);
-// Runs the seed's program; on a mesh some of its values are laid out as `layout` says.
+// Runs the seed's program. On a mesh `layout` decides how some of its values are laid out.
 RandomResults RandomProgram(int seed, int layout, const std::vector<Array>& arguments);
 
 }  // namespace tessera::suite

@@ -36,7 +36,7 @@ SmoothStep RandomSmoothStep(Dice& dice, int rank) {
       return {"where", [=](Array x) { return where(x > 10, x * a, sqrt(square(x) + 1)); }};
     case 10:
       return {"dynamic", [=](Array x) {
-                // Of one row a number of its own; of a matrix one that all devices know.
+                // A row has a number of its own; a matrix has one that all devices know.
                 Array i =
                     rank == 2 ? Array(1) : astype(floor(stop_gradient(sum(square(x)))), i32) % 3;
                 std::vector<Array> starts(static_cast<size_t>(rank), Array(0));

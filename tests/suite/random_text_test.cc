@@ -1,5 +1,4 @@
-// Random programs as text: what is printed reads back as the same program, with its lines and
-// names.
+// Random programs as text: printed text parses back to the same program, with its lines and names.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -11,7 +10,7 @@ namespace {
 void ExpectReadBack(const Mesh& mesh, int seed) {
   std::vector<Array> arguments = RandomArguments(seed);
   MeshScope scope(mesh);
-  // Text does not tell values without a mesh from those on the program's.
+  // Text does not distinguish values without a mesh from those on the program's.
   for (Array& x : arguments) x = x + 0;
   auto program = jit([&](std::vector<Array> in) { return RandomProgram(seed, seed, in); });
   Lowered lowered = program.lower(arguments);
@@ -21,7 +20,7 @@ void ExpectReadBack(const Mesh& mesh, int seed) {
   }
   auto reported = [](const Program& p) { return lower(Program::Parse(p.text())).comm(); };
   EXPECT_EQ(reported(lowered.propagated()).text(), lowered.comm().text()) << "seed " << seed;
-  // Arguments name no lines in text: what moves them before an op is said of the text's own.
+  // Arguments have no lines in text, so moves before an op are reported at lines of the text.
   EXPECT_EQ(reported(lowered.program()).bytes(), lowered.comm().bytes()) << "seed " << seed;
 }
 

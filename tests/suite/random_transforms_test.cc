@@ -1,5 +1,5 @@
-// Random programs with random transforms of random parts of them: gradients against finite
-// differences, mapped functions against lane by lane, several devices against one.
+// Random programs with random transforms of random parts: gradients against finite differences,
+// mapped functions against one batch element at a time, several devices against one.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tessera/tessera.h>
@@ -16,13 +16,13 @@ namespace {
 
 using Function = std::function<Array(Array)>;
 
-// Functions of f64 arrays that return one of the same shape, smooth wherever numbers are ordinary.
-// Every dim but the first is whole on each device: along the first they work row by row.
+// Makes functions of f64 arrays that return one of the same shape, and are smooth for ordinary
+// numbers. Every dim but the first is whole on each device; along the first they work row by row.
 class Maker {
  public:
   explicit Maker(int64_t seed) : dice_(static_cast<int>(seed)) {}
 
-  // `rank`: of the array that f gets, 1 or 2. `depth`: how deep transforms nest.
+  // `rank`: of f's argument, 1 or 2. `depth`: how deep transforms may nest.
   Function Block(int rank, int depth) {
     std::vector<Function> steps;
     for (int n = 1 + Below(3); n > 0; --n) steps.push_back(Step(rank, depth));
@@ -32,7 +32,7 @@ class Maker {
     };
   }
   const std::string& text() const { return text_; }
-  // A row [6] that some steps use beside each row of theirs. Whoever calls f says which.
+  // A row [6] that some steps combine with each row of theirs. The caller of f sets it.
   Array& row() { return *row_; }
 
  private:
@@ -193,8 +193,8 @@ void ExpectNear(const Array& got, const std::vector<double>& want, double tolera
     ASSERT_NEAR(values[i], want[i], allowed) << what << " " << i;
 }
 
-// The gradient of the row, by differences, and on devices that all have it beside rows that they
-// share: a sum of terms, which agrees once it is summed.
+// Compares the gradient of the row with differences. On devices that share the row it is a sum of
+// terms, which is compared once it is summed.
 void TryRow(int64_t seed, Maker& maker, const Function& f) {
   const Array x = Start(seed), row = maker.row(), d = sin(row * 5);
   const auto loss = [&](Array r, Array v) {
@@ -224,7 +224,7 @@ void Try(int64_t seed) {
   const Array g = grad(loss)(x);
   const std::vector<double> whole = Values(f(x)), gradient = Values(g);
   for (double v : gradient)
-    if (!std::isfinite(v) || std::fabs(v) > 1e6) return;  // chaotic: no difference is near
+    if (!std::isfinite(v) || std::fabs(v) > 1e6) return;  // chaotic: differences say nothing
   const double slope = Number(sum(g * d));
   const double h = 1e-6;
   const double difference = (Number(loss(x + d * h)) - Number(loss(x - d * h))) / (2 * h);

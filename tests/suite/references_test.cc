@@ -1,5 +1,5 @@
-// The references of the accuracy table, which are in long double, against MPFR: they are right to a
-// small part of a unit of f64, so the table says what our functions do, not what libm does.
+// The long double references of the accuracy table against MPFR. Their errors are a small part of a
+// unit of f64, so the table shows the errors of our functions, not those of libm.
 #include <gtest/gtest.h>
 #include <mpfr.h>
 
@@ -14,7 +14,7 @@ namespace tessera::suite {
 namespace {
 
 constexpr double kMost = 0.1;       // units of f64
-constexpr mpfr_prec_t kBits = 200;  // more than any cancellation here takes
+constexpr mpfr_prec_t kBits = 200;  // more than any cancellation here needs
 
 class Big {
  public:
@@ -60,7 +60,7 @@ Big Lgamma(const Big& x) {
   return y;
 }
 Big Logistic(const Big& x) { return Big(1) / (Big(1) + Of<mpfr_exp>(Big(0) - x)); }
-// A step of Newton's from the reference doubles its digits.
+// A Newton step from the reference doubles its digits.
 Big ErfInv(const Big& x) {
   if (!(std::fabs(x.real()) < 1)) return Big(ErfInvReal(x.real()));
   const Big y(ErfInvReal(x.real()));
@@ -119,8 +119,8 @@ TEST(References, OfTwoNumbersAreRight) {
   }
 }
 
-// zeta(s, q) is the sum of (q + k)^-s; Riemann's function is that of q = 1, and 2^s - 1 times it
-// that of q = 1/2.
+// zeta(s, q) is the sum of (q + k)^-s. For q = 1 it is Riemann's function, and for q = 1/2
+// it is 2^s - 1 times that.
 TEST(References, ZetaIsRight) {
   for (double s : {1.0009765625, 1.5, 2.0, 3.0, 4.25, 7.0, 12.0}) {
     const Big riemann = Of<mpfr_zeta>(Big(s));

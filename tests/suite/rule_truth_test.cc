@@ -1,6 +1,7 @@
 // The rule truth test: on one and two mesh axes, every placement of every operand and every
-// out_sharding. What the typing rule accepts runs, with the numbers, the collectives and the memory
-// that the dimension map says. What it refuses though no data would have to move is in refused.txt.
+// out_sharding. A case that the typing rule accepts runs, with the numbers, collectives and
+// memory that follow from the dimension map. refused.txt lists the cases that it refuses although
+// no data would have to move.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ using sharding::TensorSharding;
 
 // ---- the cases --------------------------------------------------------------------------------
 
-// Partial values of bool do not add up.
+// Partial bool values do not add up.
 PlacementOptions OptionsFor(DType dtype, size_t operands, const MeshDef& mesh) {
   bool sets = !dtype.is_bool() && (operands < 3 || mesh.rank() == 1);
   return {.unreduced = sets, .reduced = sets && dtype.is_floating()};
@@ -80,8 +81,8 @@ void ForEachCase(const Sample& sample, const MeshDef* mesh, F f) {
   });
 }
 
-// Also where values are unreduced or reduced, and where an out_sharding is given: what is said of
-// two axes is said of the halves of one.
+// Unreduced and reduced values, and cases with an out_sharding, are typed over halves of
+// an axis as over two axes.
 TEST(RuleTruth, HalvesOfAnAxisAreTypedAsTwoAxes) {
   for (const Sample& sample : Samples()) {
     if (!sample.truth || sample.op == &ops::kReshape) continue;
@@ -101,7 +102,8 @@ TEST(RuleTruth, HalvesOfAnAxisAreTypedAsTwoAxes) {
   }
 }
 
-// ---- what the dimension map predicts ------------------------------------------------------------
+// ---- predictions from the dimension map
+// ----------------------------------------------------------
 
 struct Event {
   StepKind kind;
@@ -141,7 +143,7 @@ sharding::Partition PartitionOf(const Case& c, const std::vector<const ir::Type*
   return sharding::ChoosePartition(MapOf(c, results), ins, outs, c.sample->op->flops_per_point);
 }
 
-// The axes that shard a factor of this kind on some operand.
+// Returns the axes that shard a factor of this kind on some operand.
 AxisList AxesOn(const Case& c, const DimMap& map, FactorKind kind) {
   AxisList axes;
   for (size_t i = 0; i < c.operands.size(); ++i)
@@ -162,7 +164,7 @@ std::vector<Event> Predicted(const Case& c, const std::vector<const ir::Type*>& 
   auto* kernel = std::get_if<ir::AsKernel>(&*c.sample->op->lowering);
   AxisList reduced = AxesOn(c, map, FactorKind::kReduce);
   if (kernel && kernel->sharded && !reduced.empty()) {
-    // The extreme, then its least index: two reductions.
+    // Two reductions: the extreme, then its least index.
     for (DType dtype : {c.operands[0]->dtype(), results[0]->dtype()}) {
       TensorSharding partial = results[0]->sharding();
       partial.unreduced = reduced;
@@ -187,8 +189,8 @@ std::vector<Event> Lowered(const ir::Program& device) {
   return events;
 }
 
-// Whether nothing but pass factors are sharded, and each result has them as the operands do (JAX's
-// type of a reshape that joins dims has not): then nothing may move.
+// Whether only pass factors are sharded, and each result has the operands' axes. Nothing may move
+// then. (JAX's type of a reshape that joins dims does not keep the axes.)
 bool OnlyPasses(const Case& c, const std::vector<const ir::Type*>& results) {
   if (c.out || c.result) return false;
   DimMap map = MapOf(c, results);
@@ -209,15 +211,15 @@ bool OnlyPasses(const Case& c, const std::vector<const ir::Type*>& results) {
   return true;
 }
 
-// ---- what the device program holds
+// ---- memory of the device program
 // ----------------------------------------------------------------
 
 int64_t LocalElements(const ir::Type& t) {
   return sharding::LocalElements(t.shape(), t.sharding());
 }
 
-// The most elements a device may hold of result r: the local part of its type, or what the sharded
-// operands make of it before it is resharded to that. A view is no larger than what it shows.
+// Returns the most elements a device may hold of result r: the local part of its type, or the part
+// that the sharded operands give before it is resharded. A view is no larger than its operand.
 int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir::Type*>& results,
                     size_t r) {
   int64_t limit = LocalElements(*results[r]);
@@ -234,9 +236,9 @@ int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir
   return limit;
 }
 
-// Checks that operands are no larger than the local part of their type, but where gathered, and
-// results than their limit, but where operands were gathered or the result is partial. Moves come
-// in chains, operands' before the op.
+// Checks that operands are no larger than the local part of their type unless gathered, and that
+// results stay within their limit unless operands were gathered or the result is partial. Moves
+// come in chains; those of operands come before the op.
 std::string TooLarge(const Case& c, const ir::Program& device,
                      const std::vector<const ir::Type*>& results) {
   std::map<ir::ValueId, int64_t> allowed;  // by value
@@ -316,7 +318,7 @@ TEST_P(RuleTruth, TheDeviceProgramHasThePredictedCollectives) {
   });
 }
 
-// Partial values make the order of additions differ.
+// Partial values change the order of additions.
 Tolerance ToleranceOf(const Case& c, const std::vector<const ir::Type*>& results) {
   auto partial = [](const ir::Type* t) { return !t->sharding().unreduced.empty(); };
   bool any = std::any_of(c.operands.begin(), c.operands.end(), partial) ||
@@ -338,7 +340,7 @@ TEST_P(RuleTruth, AcceptedPlacementsGiveTheNumbers) {
   });
 }
 
-// ---- what is refused ----------------------------------------------------------------------------
+// ---- refusals -----------------------------------------------------------------------------------
 
 std::optional<sharding::Conflict> ConflictOf(const Case& c,
                                              const std::vector<const ir::Type*>& whole) {
@@ -355,7 +357,7 @@ std::optional<sharding::Conflict> ConflictOf(const Case& c,
   return sharding::ExplicitRule(map, operands, dims.results, c.out).conflict;
 }
 
-// Whether partial operands may pass through the op as they are.
+// Whether partial operands may pass through the op.
 bool PartialsPass(const Case& c, const DimMap& map) {
   const TensorSharding* carrier = nullptr;
   for (const sharding::LinearGroup& g : map.linear)
@@ -375,7 +377,7 @@ bool CouldBeFree(const Case& c, const DimMap& map) {
   return PartialsPass(c, map) && sharding::ChoosePartition(map, ins, {}).bytes == 0;
 }
 
-// What refused.txt lists: "C5 dot_general"; "C4 *" for every op of several operands.
+// Returns the lines of refused.txt: "C5 dot_general"; "C4 *" for every op of several operands.
 std::set<std::string> ListedRefusals() {
   std::ifstream in(TESSERA_SOURCE_DIR "/tests/suite/refused.txt");
   std::set<std::string> listed;
@@ -389,7 +391,7 @@ std::set<std::string> ListedRefusals() {
   return listed;
 }
 
-// The line that should list such a refusal.
+// Returns the line that should list such a refusal.
 std::string LineOf(int check, const Sample& sample, const std::set<std::string>& listed) {
   const std::string number = fmt::format("C{} ", check);
   const bool any = sample.operands.size() > 1 && listed.count(number + "*");

@@ -1,4 +1,4 @@
-// Splits whole tensors into device buffers by their types, and puts results together again.
+// Splits whole tensors into device buffers by their types, and joins results.
 #include "suite/run.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ std::vector<Array> PlaceAll(const Case& c, const std::vector<HostTensor>& data) 
   return arrays;
 }
 
-// Which part of the whole the device at a mesh position holds.
+// The part of the whole that the device at a mesh position holds.
 struct Part {
   base::Shape local;
   std::vector<int64_t> begins;
@@ -58,7 +58,7 @@ struct Part {
       begins.push_back(shard * local[d]);
     }
   }
-  // Calls f(index in the part, index in the whole); padding has no place in the whole.
+  // Calls f(index in the part, index in the whole). Padding has no index in the whole.
   template <class F>
   void ForEach(const base::Shape& whole, F f) const {
     int64_t n = 1;
@@ -79,7 +79,7 @@ int64_t PartialIndex(const ir::Type& type, int64_t position) {
   return s.unreduced.empty() ? 0 : sharding::ShardIndex(*s.mesh, s.unreduced, position);
 }
 
-// Sets element i of `out` to what partial k of n adds to element `at` of data.
+// Sets element i of `out` to the share of partial k of n in element `at` of data.
 void SetPartial(HostTensor& out, int64_t i, const HostTensor& data, int64_t at, int64_t k,
                 int64_t n, Reduction kind) {
   if (n == 1) return out.SetFrom(i, data, at);
@@ -219,7 +219,7 @@ HostTensor ReadBack(const Array& array) {
   const ir::Type& type = *concrete.placed();
   HostTensor whole(type.dtype(), type.shape());
   int64_t partials = sharding::SizeOf(type.sharding().unreduced);
-  // By element and partial: the position that was seen first.
+  // By element and partial: the first position seen.
   std::vector<int64_t> seen(static_cast<size_t>(whole.size() * partials), -1);
   for (int64_t position = 0; position < Positions(type); ++position) {
     HostTensor local = PartOf(concrete, position);

@@ -1,4 +1,4 @@
-// Running one op: data placed on devices and read back without any code of the library's moves.
+// Runs one op. Data is placed on devices and read back without the library's own moves.
 #pragma once
 #include <memory>
 #include <vector>
@@ -11,40 +11,40 @@
 
 namespace tessera::suite {
 
-// One application of an op: operand types, and the out_sharding if one is given.
+// One application of an op: operand types, and the out_sharding if there is one.
 struct Case {
   const Sample* sample = nullptr;
   const sharding::MeshDef* mesh = nullptr;
   std::vector<const ir::Type*> operands = {};
   const sharding::TensorSharding* out = nullptr;
-  const ir::Type* result = nullptr;  // of reshard
+  const ir::Type* result = nullptr;  // for reshard
 
   // "add(f32[8@x,4], f32[4]), out_sharding <@mesh, [{"x"}, {}]>"
   std::string name() const;
 };
 
-// Returns the case with every operand whole and no mesh.
+// Returns the case with whole operands and no mesh.
 Case Unsharded(const Sample& sample);
 
-// Returns the case's result types, empty where the typing rule refuses it.
+// Returns the case's result types. Empty if the typing rule refuses it.
 std::vector<const ir::Type*> ResultTypes(const Case& c);
 
-// Returns the program that does just this op; its result types are known.
+// Returns the program of this op alone, given its result types.
 std::shared_ptr<const ir::Program> ProgramOf(const Case& c,
                                              const std::vector<const ir::Type*>& results);
 
-// Returns an array of that type with these elements; partial values of an unreduced one are made up
-// so that they combine to them. On a mesh whose axes are all Auto, it lies as the type says.
+// Returns an array of the type with these elements. Partial values of an unreduced array are made
+// up such that they combine to the elements. On a mesh with only Auto axes, the type is the layout.
 Array Place(const ir::HostTensor& data, const ir::Type* type,
             const sharding::MeshDef* mesh = nullptr);
-// Returns the elements as the devices hold them. Reports a failure where devices that should hold
-// the same bits do not.
+// Returns the elements as the devices hold them. Reports a failure if devices that should
+// hold the same bits do not.
 ir::HostTensor ReadBack(const Array& array);
 std::vector<ir::HostTensor> ReadAll(const std::vector<Array>& arrays);
 
-// Returns the op's results: computed, or traced.
+// Returns the op's results, computed or traced.
 std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands);
-// Returns the op's results on devices.
+// Runs the op on devices and returns its results.
 std::vector<ir::HostTensor> RunEager(const Case& c, const std::vector<ir::HostTensor>& data);
 std::vector<ir::HostTensor> RunJitted(const Case& c, const std::vector<ir::HostTensor>& data);
 

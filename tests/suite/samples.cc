@@ -1,5 +1,4 @@
-// Joins the parts of the samples, and fills tensors with the kind of numbers that each sample asks
-// for.
+// Joins the parts of the samples, and fills tensors with the numbers that each sample asks for.
 #include "suite/samples.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The sample table: for every op, applications with data on which every promise is tried.
+// The sample table: applications of every op, with data, for which every property is tested.
 #pragma once
 #include <optional>
 #include <string>
@@ -26,8 +26,9 @@ struct Sample {
   ir::ParamsPtr params;
   std::vector<SampleOperand> operands;
   std::optional<ir::ShapeAndDType> wanted = {};
-  Tolerance forward = {};  // against the reference
-  Tolerance sharded = {};  // sharded against unsharded; exact unless the order of a sum may differ
+  Tolerance forward = {};  // compared with the reference
+  Tolerance sharded = {};  // sharded compared with unsharded; exact unless the order
+                           // of a sum may differ
   bool truth = false;      // small: every placement is tried (rule_truth_test)
 
   // "add(f32[8,12], f32[])"

@@ -1,4 +1,4 @@
-// Makes samples smooth: f64 for every float, small numbers, no element scaled twice.
+// Makes samples smooth: f64 for every float, small numbers, and no element scaled twice.
 #include "suite/smooth.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ using ir::HostTensor;
 
 DType Wide(DType t) { return t.is_floating() ? f64 : t; }
 
-// Operands that the op only moves: they may be of any dtype.
+// Returns the operands that the op only moves, which may have any dtype.
 std::vector<int32_t> MovedOperands(const Sample& sample) {
   const Case c = Unsharded(sample);
   for (const sharding::LinearGroup& g :
@@ -24,7 +24,7 @@ std::vector<int32_t> MovedOperands(const Sample& sample) {
   return {};
 }
 
-// The sample in f64, of numbers at which the op has a derivative.
+// Returns the sample in f64, with numbers at which the op has a derivative.
 Sample Smooth(const Sample& from) {
   Sample s = from;
   for (int32_t i : MovedOperands(from)) base::At(s.operands, i).dtype = f64;
@@ -49,7 +49,7 @@ Sample Smooth(const Sample& from) {
   return s;
 }
 
-// Index vectors (0, 0, ...), (1, 0, ...), ...
+// Sets index vectors (0, 0, ...), (1, 0, ...), ...
 void NameEachElementOnce(HostTensor& indices) {
   const int64_t entries = indices.shape.back();
   for (int64_t k = 0; k < indices.size(); ++k)

@@ -1,4 +1,4 @@
-// What the parts of the sample table are written with.
+// Helpers with which the parts of the sample table are written.
 #pragma once
 #include <initializer_list>
 #include <utility>
@@ -18,11 +18,11 @@ inline Sample& Add(Table& table, const ir::OpDef& op, ir::ParamsPtr params,
   return table.back();
 }
 
-// Each adds the rows of its ops.
+// Each function adds the rows of its ops.
 void AddElementwise(Table& table);   // table_elementwise.cc
-void AddMovement(Table& table);      // table_movement.cc: no element is computed
+void AddMovement(Table& table);      // table_movement.cc: elements move
 void AddLookups(Table& table);       // table_lookups.cc: gather, scatter
-void AddContractions(Table& table);  // table_contractions.cc: several elements make one
-void AddHost(Table& table);          // table_host.cc: functions of the host
+void AddContractions(Table& table);  // table_contractions.cc: several elements combine
+void AddHost(Table& table);          // table_host.cc: host functions
 
 }  // namespace tessera::suite

@@ -1,5 +1,5 @@
-// Sample table: ops that make one element of several. Sums and products of floats depend on the
-// order, so sharded and unsharded results are only close.
+// Sample table: ops that combine several elements. Sums and products of floats depend on the order,
+// so sharded and unsharded results are only close.
 #include "suite/table.h"
 
 namespace tessera::suite {
@@ -143,7 +143,7 @@ void AddDots(Table& table) {
   add(kDots[0], i8).wanted = {{8, 24}, i32};
 }
 
-// The diagonals' ranges keep the matrices away from singular ones.
+// The ranges of the diagonals keep the matrices away from singular ones.
 void AddSolves(Table& table) {
   auto add = [&](DType dtype, const Shape& b) -> Sample& {
     const Shape diagonal(b.begin(), b.end() - 1);

@@ -1,4 +1,4 @@
-// Sample table: ops that work element by element, and those without operands.
+// Sample table: elementwise ops, and ops without operands.
 #include <cstring>
 
 #include "suite/table.h"
@@ -8,8 +8,8 @@ namespace {
 
 using namespace ops;
 
-// The tolerance of transcendental functions, in units of the dtype; f16 and bf16 are rounded from
-// f32, so the last place may differ.
+// Returns the tolerance of transcendental functions, in units of the dtype. f16 and bf16 are
+// rounded from f32, so the last digit may differ.
 Tolerance Close(DType dtype, double eps) {
   return eps == 0 || !dtype.is_floating() ? Tolerance{} : Tolerance{eps, 1e-3 * eps};
 }
@@ -37,7 +37,7 @@ void AddBinary(Table& table) {
   for (const BinaryRow& row : BinaryRows()) {
     const OpDef& op = Elementwise(row.op);
     auto add = [&](DType dtype, const base::Shape& lhs, const base::Shape& rhs) {
-      // Small whole numbers of every dtype are powers that fit.
+      // Small whole numbers of every dtype have powers that fit.
       Fill base = row.op == ScalarOp::kPow && !dtype.is_floating() ? Whole(0, 3) : row.lhs;
       Sample& s = Add(table, op, {}, {{lhs, dtype, base}, {rhs, dtype, row.rhs}});
       s.forward = Close(dtype, row.eps);
@@ -104,7 +104,7 @@ void AddChoices(Table& table) {
       .truth = true;
 }
 
-// Keys and counters of both words.
+// Keys and counters with both words set.
 void AddRandom(Table& table) {
   constexpr Fill kCounters{.lo = 0, .hi = 0x1p40, .whole = true, .wild = true};
   constexpr Fill kKeys{.lo = 0, .hi = 0x1p62, .whole = true, .wild = true};
@@ -134,7 +134,7 @@ void AddMakers(Table& table) {
   for (const base::Shape& shape : {base::Shape{0, 4}, {1, 8}, {7, 24}, {8, 9}})
     for (int64_t dim : {0, 1})
       Add(table, kIota, ir::MakeParams(IotaParams{{dim}}), {}).wanted = {shape, i32};
-  // Row-major, of dims in any order.
+  // Row-major, over dims in any order.
   for (const ir::ResultDims& dims :
        {ir::ResultDims{0, 1}, {1, 0}, {0, 1, 2}, {2, 0}, {1}, ir::ResultDims{}})
     for (const base::Shape& shape : {base::Shape{4, 6, 5}, {24, 4, 2}, {1, 40, 1}, {2, 3, 64}})

@@ -1,4 +1,4 @@
-// Sample table: results that a function of the host computes.
+// Sample table: results that a host function computes.
 #include "base/at.h"
 #include "ops/pure_callback.h"
 #include "suite/table.h"
@@ -8,7 +8,7 @@ namespace {
 
 using base::Shape;
 
-// Twice the elements of the first operand, and the sum of the others' added to each.
+// Doubles the elements of the first operand, and adds the sum of the other operands' elements.
 class Sums final : public ir::HostFunction {
  public:
   void Run(const ir::HostArguments& arguments) const override {

@@ -1,5 +1,5 @@
-// Sample table: gather and scatter. Whole numbers where updates are summed, so that every order of
-// them gives the same.
+// Sample table: gather and scatter. Summed updates are whole numbers, so that
+// their order does not matter.
 #include "suite/table.h"
 
 namespace tessera::suite {
@@ -8,7 +8,7 @@ namespace {
 using namespace ops;
 using base::Shape;
 
-// Shapes and dims of a lookup, for gather and scatter alike.
+// Shapes and dims of a lookup, for gather and scatter.
 struct Lookup {
   Shape operand, indices, slices;
   std::vector<int64_t> windows, dropped, starts;
@@ -26,7 +26,7 @@ const std::vector<Lookup>& Lookups() {
       {{12, 8}, {24, 2}, {24}, {}, {0, 1}, {1, 0}, {}, false},
       {{4, 8}, {4, 2}, {4}, {}, {0, 1}, {0, 1}, {}, true},
       {{24}, {4, 6, 1}, {4, 6}, {}, {0}, {0}, {}, false},
-      // One slice, none, and of nothing.
+      // One slice, no slice, and slices of nothing.
       {{24, 8}, {1}, {8}, {0}, {0}, {0}, {}, false},
       {{24, 8}, {0, 1}, {0, 8}, {1}, {0}, {0}, {}, false},
       {{24, 0}, {6, 1}, {6, 0}, {1}, {0}, {0}, {}, false},
@@ -36,7 +36,7 @@ const std::vector<Lookup>& Lookups() {
       // Dims that do not divide.
       {{7, 24}, {3, 8, 1}, {3, 8, 24}, {2}, {0}, {0}, {}, false},
       {{25, 6}, {13, 1}, {13, 6}, {1}, {0}, {0}, {}, false},
-      // Longer slices, in part along dims that are not looked up.
+      // Longer slices, some of them along dims that are not looked up.
       {{24, 8}, {12, 1}, {12, 3, 8}, {1, 2}, {}, {0}, {}, false},
       {{24, 8}, {12, 1}, {5, 12, 4}, {0, 2}, {}, {0}, {}, false},
       {{24, 8}, {4, 3, 2}, {2, 4, 3, 3}, {0, 3}, {}, {1, 0}, {}, false},
@@ -90,7 +90,7 @@ constexpr const OpDef* kScatters[] = {&kScatter, &kScatterAdd, &kScatterMul, &kS
 void AddLookups(Table& table) {
   for (const Lookup& row : Lookups()) {
     for (LookupMode mode : {LookupMode::kFill, LookupMode::kClip})
-      // A dim of longer slices is whole where they are made, whatever the result's is.
+      // A dim along which longer slices extend must be whole, whatever the result's layout.
       AddGather(table, row, mode, f32, i32).truth =
           row.truth && mode == LookupMode::kFill && !row.dropped.empty();
     AddScatter(table, kScatter, row, LookupMode::kDrop, f32, i32).truth = row.truth;

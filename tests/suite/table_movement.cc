@@ -1,4 +1,4 @@
-// Sample table: ops that only move elements. Wild data, compared bit by bit.
+// Sample table: ops that only move elements. Arbitrary bits, compared bit by bit.
 #include "suite/table.h"
 
 namespace tessera::suite {
@@ -7,7 +7,7 @@ namespace {
 using namespace ops;
 using base::Shape;
 
-// Widths of elements and not values decide what a movement does.
+// A movement depends on the width of elements, not on their values.
 constexpr DType kWidths[] = {i32, u8, bf16, f64, key_dtype};
 
 void AddReshapes(Table& table) {
@@ -234,7 +234,7 @@ void AddReversalsAndJoins(Table& table) {
   }
 }
 
-// Starts reach outside on both sides.
+// Starts are out of range on both sides.
 void AddDynamicSlices(Table& table) {
   struct {
     Shape shape, sizes;

@@ -1,5 +1,5 @@
-// Mapping, promised of every op and tried on every sample: all lanes at once against lane by lane,
-// whichever operands are mapped, on several devices against one, and its program as text.
+// vmap of every op on every sample: the whole batch against one element at a time, for all choices
+// of mapped operands, on several devices against one, and its program as text.
 #include <gtest/gtest.h>
 
 #include "ir/program_text.h"
@@ -18,7 +18,7 @@ namespace {
 
 using ir::HostTensor;
 using sharding::MeshDef;
-// One sample with some operands mapped.
+// One sample with some mapped operands.
 struct Try : Lanes {
   Try(const Sample& s, std::vector<bool> m) : Lanes(s, std::move(m), MakeData(s)) {}
   auto Function(const Case& c) const {
@@ -27,7 +27,7 @@ struct Try : Lanes {
     return vmap([&c](const std::vector<Array>& xs) { return Apply(c, xs); },
                 {.in_dims = MapDims(std::vector{MapDims(std::move(dims))})});
   }
-  // `c`: of one lane.
+  // `c`: for one lane.
   std::vector<Array> Placed(const Case& c, const ir::MappedDim& dim) const {
     std::vector<Array> arrays;
     for (size_t i = 0; i < data.size(); ++i)
@@ -68,8 +68,8 @@ TEST_P(Mapping, EqualsLaneByLane) {
   });
 }
 
-// The lanes over one axis, what they are mapped of over the other: types are those of one lane with
-// the dim in front, and the program is one that its text says.
+// Lanes are sharded over one axis, the mapped operands over the other. Types are those of one lane
+// with the batch dim, and the program can be written as text.
 TEST_P(Mapping, ShardedEqualsUnsharded) {
   const MeshDef* mesh = MeshOf({2, 2});
   const ir::MappedDim dim{.size = kLanes, .mesh = mesh, .axes = {sharding::WholeAxis(*mesh, 0)}};
@@ -111,13 +111,11 @@ TEST_P(Mapping, ShardedEqualsUnsharded) {
 INSTANTIATE_TEST_SUITE_P(EveryOp, Mapping, testing::ValuesIn(Ops()),
                          [](const auto& op) { return std::string(op.param->name); });
 
-// Of the others the rule is derived. Each of these is another op where the number that differs by
-// lane was one for all:
+// All other rules are derived. Each of these ops becomes another op where a number that was
+// one for all differs by lane:
 //   pad                   the padding value: no op takes an array of them
 //   dynamic_slice         the starts: a lookup
 //   dynamic_update_slice  the same
-// A call of the host becomes one with another function, which calls it for each lane; of one with
-// results the user says whether it is called for each lane or for all.
 TEST(MappingCoverage, ThreeOpsHaveARuleOfTheirOwnBesideCallsOfTheHost) {
   std::set<std::string_view> own;
   for (const ir::OpDef* op : ir::AllOps())

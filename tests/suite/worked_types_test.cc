@@ -1,4 +1,4 @@
-// The derivations that docs/typing.md works out, as a user writes them.
+// The derivations worked out in docs/typing.md, as a user writes them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 namespace tessera::suite {
 namespace {
 
-// An array of the type that the text names.
+// Returns an array of the type that the text names.
 Array Of(const char* text) {
   ArrayType type = ArrayType::Parse(text);
   return zeros(Shape(type.shape()), {.dtype = type.dtype(), .out_sharding = type.spec()});

@@ -12,7 +12,7 @@ double Stored(DType dtype, long double v) {
   return t.Float(0);
 }
 
-// By way of f32 to nearest each of these would become a tie, and the tie the other neighbour.
+// Rounding to f32 first would turn each of these into a tie, and round the tie the other way.
 TEST(HostTensor, FloatsAreRoundedOnce) {
   EXPECT_EQ(Stored(f16, 1 + 0x1p-11 + 0x1p-40), 1 + 0x1p-10);
   EXPECT_EQ(Stored(f16, 1 + 0x1p-10 + 0x1p-11 - 0x1p-40), 1 + 0x1p-10);

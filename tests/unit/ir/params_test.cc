@@ -1,4 +1,4 @@
-// Params are equal if they are of one struct and all fields are.
+// Params are equal if they have one type and all fields are equal.
 #include "ir/params.h"
 
 #include <gtest/gtest.h>

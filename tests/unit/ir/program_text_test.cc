@@ -1,5 +1,5 @@
-// Program text: read back as printed; refused with the place; nothing that is written there can do
-// worse than throw.
+// Program text parses back as printed, errors give the position, and no
+// text can do worse than throw.
 #include "ir/program_text.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ device func @main(%0: f32[4,8]) -> f32[8,8] {
   return %2
 }
 )";
-// Moves between places: modes do not matter to them, and dims need not divide.
+// Moves between places: modes do not apply to them, and dims need not divide.
 constexpr const char* kPlaces = R"(mesh @mesh = <["x"=2]> auto={"x"}
 device func @main(%0: f32[3], %1: f32[]) -> (f32[5], f32[], f32[2]) {
   %2: f32[6] = all_gather %0 {from=f32[5@x], to=f32[6]}
@@ -108,7 +108,7 @@ Program Parse(std::string_view text) {
   return ParseProgram(text, Loc::Unknown());
 }
 
-// Blanks before comments, and comments, are not compared.
+// Removes comments and the blanks before them, which are not compared.
 std::string WithoutComments(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -153,7 +153,7 @@ TEST(ProgramText, ResultsHaveShardings) {
   const std::string text = kPlaced;
   Program program = Parse(text);
   EXPECT_EQ(WithoutComments(Text(program)), WithoutComments(text));
-  // Old text has none; a result that alone has one gives it to its value.
+  // Old text has no places on results. If only a result has a place, its value gets it.
   const char* results = R"((f32[8] <@mesh, [{"x"}]>, f32[8] <@mesh, [{}]>, i32[] <@mesh, []>))";
   EXPECT_EQ(Text(Parse(Edited(text, results, "(f32[8], f32[8], i32[])"))), Text(program));
   EXPECT_EQ(Text(Parse(Edited(text, R"(%3: f32[8] <@mesh, [{"x"}]>)", "%3: f32[8]"))),
@@ -189,7 +189,7 @@ TEST(ProgramText, OtherCommentsSayNothing) {
   }
 }
 
-// What is wrong with a text is said of its own lines, whatever it says it is from.
+// Errors in a text name its own lines, whatever lines its comments name.
 TEST(ProgramText, ErrorsOfTheTextAreOfItsLines) {
   ops::Install();
   try {
@@ -283,7 +283,7 @@ TEST(ProgramText, RegionsNestToADepth) {
   }
 }
 
-// Whatever is read without an error prints and reads back.
+// Expects that text which parses also prints and parses back.
 void ExpectHarmless(const std::string& text) {
   try {
     std::string printed = Text(Parse(text));
@@ -316,7 +316,7 @@ TEST(HostileText, MutatedAtRandom) {
     ExpectHarmless(Mutated(kTexts[which(engine)], tokens, engine));
 }
 
-// Every op with every small number of operands of odd types: its checks come before its maps.
+// Every op with every small number of operands of odd types: checks come before maps.
 TEST(HostileText, EveryOpWithOperandsItDoesNotExpect) {
   ops::Install();
   const char* const types[] = {"f32[]", "f32[4]", "i32[0,3]", "bool[4,4,4]", "u8[1,1]"};

@@ -1,4 +1,4 @@
-// What goes of loops and branches when nobody reads it.
+// Loops and branches lose values that nobody reads.
 #include "ir/prune.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::string Pruned(const char* text) {
   return out;
 }
 
-// The second carry needs the first, which does not need it; ys and xs go with the second.
+// The second carry needs the first, but not the reverse; ys and xs go with the second.
 TEST(PruneRegions, KeepsOfALoopWhatItsReadCarriesNeed) {
   EXPECT_EQ(Pruned(R"(func @main(%0: f32[4], %1: f32[4], %2: f32[3,4], %3: f32[4]) -> f32[4] {
   %4: f32[4], %5: f32[4], %6: f32[3,4] = scan %3, %0, %1, %2 {constants=1, carries=2, length=3, reverse=false}
@@ -47,7 +47,7 @@ TEST(PruneRegions, KeepsOfALoopWhatItsReadCarriesNeed) {
 )");
 }
 
-// The condition reads a carry, and that a constant; what is read only by itself goes.
+// The condition reads a carry, which reads a constant. A carry that only reads itself goes.
 TEST(PruneRegions, KeepsWhatTheConditionReads) {
   EXPECT_EQ(Pruned(R"(func @main(%0: i32[], %1: f32[], %2: f32[]) -> f32[] {
   %3: i32[], %4: f32[], %5: f32[] = while_loop %0, %0, %1, %2 {constants=1, counted=false}
@@ -80,7 +80,7 @@ TEST(PruneRegions, KeepsWhatTheConditionReads) {
 )");
 }
 
-// What a branch in a loop does not give keeps nothing alive in the loop.
+// A value that a branch no longer returns keeps nothing alive in the enclosing loop.
 TEST(PruneRegions, GoesThroughNestedRegions) {
   EXPECT_EQ(Pruned(R"(func @main(%0: bool[], %1: f32[], %2: f32[]) -> f32[] {
   %3: f32[], %4: f32[] = scan %0, %1, %2 {constants=1, carries=2, length=3, reverse=false}

@@ -1,4 +1,4 @@
-// Which programs are the same: what compiled ones are kept by.
+// Equality of programs, by which compiled programs are cached.
 #include "ir/same.h"
 
 #include <gtest/gtest.h>

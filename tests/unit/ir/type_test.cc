@@ -1,4 +1,4 @@
-// Types: interned, printed as JAX does, parsed, and refused with the reason.
+// Types are interned, printed as in JAX, parsed, and refused with the reason.
 #include "ir/type.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What is used in a program, and what goes if it is not.
+// Used and unused values of a program, and removal of the latter.
 #include "ir/uses.h"
 
 #include <gmock/gmock.h>
@@ -50,8 +50,7 @@ TEST(Uses, DeadInstructionsGo) {
   EXPECT_THAT(Ops(program), ElementsAre("exp", "mul"));
 }
 
-// What acts on the outside stays, with what it reads and the loops that it is in, and is not
-// merged.
+// Effects stay, with their operands and the loops around them, and are not merged.
 TEST(Uses, EffectsAreNotDead) {
   ops::Install();
   Program program = ParseProgram(R"(

@@ -21,7 +21,7 @@ std::vector<Shape> Repeat(const Shape& shape, size_t times) {
   return std::vector<Shape>(times, shape);
 }
 
-// A builder that names a dim of all tensors.
+// A builder that can name a dim of all tensors.
 class ForeignRule : public RuleBuilder {
  public:
   ForeignRule(const std::vector<Shape>& shapes, size_t num_operands)
@@ -37,14 +37,14 @@ Places Join(Places a, const Places& b) {
   return a;
 }
 
-// `a` once, `b` once.
+// Returns one `a`, then one `b`.
 std::vector<Shape> Concat(std::vector<Shape> a, const std::vector<Shape>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
 
-// A spatial dim of a convolution: where the windows are, and the place inside a window. The larger
-// of the two is major; together they fill no more than the dim.
+// Adds a spatial dim of a convolution, of two factors: the window's position, and the position in
+// the window. The larger is major. Together they fill no more than the dim.
 void AddSpatialDim(RuleBuilder& rule, size_t lhs, size_t rhs, size_t result) {
   struct {
     Factor factor;
@@ -111,7 +111,7 @@ DimMap SelectAndScatterDims(const std::vector<Window>& windows, const Shape& ope
 DimMap FftDims(size_t num_dims, const Shape& operand, const Shape& result) {
   ForeignRule rule({operand, result}, 1);
   for (size_t d = 0; d < operand.size(); ++d) {
-    // Half the spectrum is no slice of the dim: sizes differ.
+    // Half a spectrum is no slice of the dim: sizes differ.
     bool blocked = d + 1 == operand.size() && operand[d] != result[d];
     bool transformed = d + num_dims >= operand.size();
     rule.Add(transformed ? Replicate(operand[d], blocked) : Pass(operand[d]), rule.OfAll(d));
@@ -130,10 +130,10 @@ DimMap TriangularSolveDims(bool left_side, bool transpose_a, const Shape& a, con
   ForeignRule rule({a, b, b}, 2);
   size_t row = b.size() - 2, column = b.size() - 1;
   for (size_t d = 0; d < row; ++d) rule.Add(Pass(b[d]), rule.OfAll(d));
-  // The dim of `a` that meets b's, and the one that the solution has instead.
+  // The dim of `a` that is contracted with b's, and the one that replaces it in the solution.
   size_t met = left_side != transpose_a ? row : column;
   size_t solved = row + column - met;
-  size_t side = left_side ? row : column;  // b's dim that is solved along
+  size_t side = left_side ? row : column;  // the dim of b along which the system is solved
   for (size_t d : {row, column})
     rule.Add(Replicate(b[d]), d == side ? Places{{0, met}, {1, d}} : Places{{1, d}, {2, d}});
   rule.Add(Replicate(a[solved]), {{0, solved}, {2, side}});
@@ -153,8 +153,8 @@ DimMap EighDims(const Shape& matrix) {
 
 namespace {
 
-// A matrix in packed form, and the scalars of its reflectors. Tensors 0 and `packed` are matrices,
-// `scalars` has a dim less.
+// The map of a matrix in packed form and the scalars of its reflectors. Tensors 0 and `packed` are
+// matrices; `scalars` has one dim less.
 DimMap ReflectorDims(ForeignRule rule, size_t packed, size_t scalars) {
   size_t row = rule.rank(0) - 2;
   for (size_t d = 0; d < row; ++d) rule.Add(Pass(rule.size(0, d)), rule.OfAll(d));
@@ -223,8 +223,8 @@ DimMap ApproxTopKDims(size_t dim, const Shape& operand, const Shape& result) {
 
 namespace {
 
-// Operands of one shape and results of another: all dims pass but `moved`, where both sides must
-// be whole.
+// The map of operands of one shape and results of another. All dims pass except `moved`, which
+// must be whole on both sides.
 DimMap MovedDims(const std::vector<size_t>& moved, const Shape& operand, const Shape& result,
                  size_t n) {
   ForeignRule rule(Concat(Repeat(operand, n), Repeat(result, n)), n);

@@ -1,7 +1,6 @@
 // The maps of ops that programs from elsewhere have and Tessera's frontend does not: functions of
-// shapes and of the attributes that matter, in StableHLO's terms. They take part in propagation
-// only.
-// The rules are Shardy's; see docs/propagation.md, "Rules of other compilers' ops".
+// shapes and of the attributes that matter, in StableHLO's terms. Only propagation uses them. The
+// rules are Shardy's; see docs/propagation.md, "Rules of other compilers' ops".
 #pragma once
 #include <optional>
 #include <vector>
@@ -15,7 +14,7 @@ using sharding::DimMap;
 
 struct ConvolutionNumbers {
   struct Dims {
-    int64_t batch, feature;  // of the kernel: output and input features
+    int64_t batch, feature;  // for the kernel: output and input features
     std::vector<int64_t> spatial;
   };
   Dims lhs, rhs, result;
@@ -24,7 +23,7 @@ struct ConvolutionNumbers {
 DimMap ConvolutionDims(const ConvolutionNumbers& numbers, const Shape& lhs, const Shape& rhs,
                        const Shape& result);
 
-// A window in one dim. A trivial one holds one element and does not move.
+// A window along one dim. A trivial one holds one element and does not move.
 struct Window {
   int64_t size = 1, stride = 1, low = 0, high = 0;
   bool trivial() const { return size == 1 && stride == 1 && low == 0 && high == 0; }
@@ -46,10 +45,10 @@ DimMap HouseholderProductDims(const Shape& matrix, const Shape& taus);
 
 DimMap BatchNormInferenceDims(const Shape& operand, size_t feature_dim);
 DimMap RngBitGeneratorDims(const Shape& state, const Shape& output);
-// The last dim of the tensor of higher rank is the parts of the other's elements.
+// The last dim of the higher-rank tensor holds the parts of the other's elements.
 DimMap BitcastConvertDims(const Shape& operand, const Shape& result);
 DimMap TopKDims(const Shape& operand, const Shape& result);
-// Two arrays (values and indices), two initial values; `dim` shrinks.
+// Two arrays (values and indices), then two initial values. `dim` shrinks.
 DimMap ApproxTopKDims(size_t dim, const Shape& operand, const Shape& result);
 
 // StableHLO's collectives on global shapes.

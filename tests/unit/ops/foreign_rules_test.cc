@@ -1,4 +1,4 @@
-// The maps of ops from elsewhere, a rule each.
+// The maps of ops from other IRs, one test each.
 #include "unit/ops/foreign_rules.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ void ExpectRules(const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) EXPECT_EQ(Text(rule.map), rule.text) << rule.name;
 }
 
-// NHWC images, HWIO kernels.
+// Returns NHWC images and HWIO kernels.
 ConvolutionNumbers Images(int64_t feature_groups = 1, int64_t batch_groups = 1) {
   return {.lhs = {0, 3, {1, 2}},
           .rhs = {3, 2, {0, 1}},

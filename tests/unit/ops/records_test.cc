@@ -1,4 +1,4 @@
-// What is promised of the records of all ops; that none lacks samples is the op suite's.
+// Properties of the records of all ops. The op suite checks that each op has samples.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -101,8 +101,8 @@ TEST(Records, CastsOfManualComputationAreLocal) {
   EXPECT_FALSE(is_local(kGatherShards, {{"x"}, {0}}));
 }
 
-// The dtypes of the operands where that which may differ is `dtype`: the cases of a select, the key
-// of random bits.
+// Returns the operands' dtypes where the variable ones are `dtype`: the cases of a
+// select, the key of random bits.
 std::vector<DType> OperandDTypes(const OpDef& op, ScalarOp scalar, DType dtype) {
   std::vector<DType> operands(static_cast<size_t>(plan::FactsOf(scalar).operands), dtype);
   if (scalar == ScalarOp::kSelect) operands[0] = bool_;
@@ -110,7 +110,7 @@ std::vector<DType> OperandDTypes(const OpDef& op, ScalarOp scalar, DType dtype) 
   return operands;
 }
 
-// The result's dtype if the op takes `dtype`, else none.
+// Returns the result's dtype if the op takes `dtype`.
 std::optional<DType> ResultDType(const OpDef& op, ScalarOp scalar, DType dtype) {
   std::vector<const ir::Type*> operands;
   for (DType t : OperandDTypes(op, scalar, dtype)) operands.push_back(ir::Type::Get({8}, t, {}));

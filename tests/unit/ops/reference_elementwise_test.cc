@@ -1,4 +1,4 @@
-// Reference functions of elementwise ops against numbers worked out elsewhere.
+// Reference functions of elementwise ops against independent numbers.
 #include "plan/scalar_op.h"
 #include "unit/ops/reference_test_util.h"
 
@@ -167,7 +167,7 @@ TEST(ReferenceElementwise, ComparesClampsAndSelects) {
   ExpectScalarOp(kClamp, {Ints(u64, {1}), Ints(u64, {-1}), Ints(u64, {-2})}, Ints(u64, {-2}));
 }
 
-// Numbers just above a tie, which rounding to float first would make one.
+// Numbers just above a tie. Rounding to float first would make them a tie.
 TEST(ReferenceElementwise, RoundsOnce) {
   using enum ScalarOp;
   const double above_tie = 1 + 0x1p-11 + 0x1p-40;

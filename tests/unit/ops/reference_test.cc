@@ -1,4 +1,4 @@
-// Reference functions of ops that move, reduce, multiply or sort, on tensors written out.
+// Reference functions of ops that move, reduce, multiply or sort, on explicit tensors.
 #include "plan/plan.h"
 #include "unit/ops/reference_test_util.h"
 

@@ -1,4 +1,4 @@
-// Tensors written out, and one call of a record's reference function.
+// Explicit tensors, and calls of a record's reference function.
 #pragma once
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ inline HostTensor Ints(DType dtype, const Integers& values) {
   return Ints(dtype, {static_cast<int64_t>(values.size())}, values);
 }
 
-// Tells -0 from 0, but no NaN from another.
+// Returns a text that distinguishes -0 from 0, but not one NaN from another.
 inline std::string Text(const HostTensor& t) {
   std::string text = fmt::format("{}[{}]", t.dtype.name(), fmt::join(t.shape, ","));
   for (int64_t i = 0; i < t.size(); ++i) {
@@ -56,7 +56,7 @@ inline std::string Text(const HostTensor& t) {
   return text;
 }
 
-// Calls the reference of an op; `want` also gives the dtypes and shapes of its results.
+// Calls the reference of an op. `want` also gives the dtypes and shapes of its results.
 inline void ExpectAll(const OpDef& op, const ir::ParamsPtr& params,
                       const std::vector<HostTensor>& in, const std::vector<HostTensor>& want,
                       const std::string& what = "") {

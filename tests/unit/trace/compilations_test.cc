@@ -1,5 +1,4 @@
-// What is compiled for functions that capture something outlives them, and what they captured does
-// not.
+// Compiled programs outlive the functions that captured arrays; the captured arrays do not.
 #include "trace/compilations.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Functions on tracers: what they capture, how deep they nest, and how regions are closed.
+// Traced functions: their captures, how deep they nest, and closing of regions.
 #include "trace/function.h"
 
 #include <gmock/gmock.h>

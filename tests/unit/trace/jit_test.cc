@@ -1,4 +1,4 @@
-// What the cache of a jitted function takes for the same call.
+// The calls that the cache of a jitted function treats as the same.
 #include "trace/jit.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@ namespace {
 // Calls that sum the arrays of their arguments, through one cache.
 class Cache {
  public:
-  // Returns whether such a call was traced.
+  // Returns whether such a call traces.
   template <class... A>
   bool Traces(A... arguments) {
     bool traced = false;
@@ -68,7 +68,7 @@ TEST(JitCache, ComparesTreesBySizesAndKeys) {
   EXPECT_TRUE(cache.Traces(std::string("1"), std::string(";")));
 }
 
-// A generic function has one cache for all types of arguments, and returns what it was given.
+// A generic function has one cache for all types of arguments, and returns its argument.
 TEST(JitCache, ComparesTheTypesOfTrees) {
   Cache cache;
   const Array x = ones({2});

@@ -1,4 +1,4 @@
-// What a note says has changed between two calls.
+// The changes between two calls that a note names.
 #include "trace/retrace.h"
 
 #include <gmock/gmock.h>

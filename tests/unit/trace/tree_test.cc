@@ -1,4 +1,4 @@
-// Trees: their arrays by name, in order, and others in their place.
+// Trees: their arrays by name and in order, and replacement of arrays.
 #include "trace/tree.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ struct Named {
   std::map<std::string, Node> nodes;
   std::map<int, std::array<Array, 2>> numbers;
 };
-// By hand.
+// Written by hand.
 inline auto tree_fields(Named& n) {
   return Fields("pairs", n.pairs, "maybe", n.maybe, "nothing", n.nothing, "nodes", n.nodes,
                 "numbers", n.numbers);
@@ -80,7 +80,7 @@ TEST(Tree, NamesThoseOfAPart) {
   EXPECT_EQ(DifferenceOf(TakeApart(tree, "c", {0}), TakeApart(tree.first, "c")), "");
 }
 
-// What a tree has in the place of another.
+// Returns the difference between two trees.
 template <class A, class B>
 std::string Difference(A wanted, B came) {
   return DifferenceOf(TakeApart(wanted, "t"), TakeApart(came, "t"));
