@@ -26,24 +26,23 @@ constexpr const char* kHead =
     R"(<!-- Written by tests/suite/ops_doc_test.cc; UPDATE_GOLDEN=1 ctest -R suite rewrites it. -->
 # Ops
 
-Every op of program text; `tessera ops NAME` prints one. Below its sentence there is:
+Every op of program text; `tessera ops NAME` prints one. Below its sentence there are:
 
-* an application, from the sample table of the tests;
-* or, of an op that only device programs have, its line in one: the type is that of what a device
-  has, those in braces are of the whole array before and after;
-* its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then
-  the factors that are reduced, must be whole or are permuted; after it, what Shardy has no words
-  for (`docs/design.md`);
-* the operands in which it is linear, together or each alone. Partial sums pass through these, and
-  partial maxima and minima where it says so;
-* what happens to a sharded dim, for each factor. It *stays* where each device works on its part
-  alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in parentheses. What is
-  *refused* is refused over Explicit axes only: over Auto axes the compiler chooses what moves, as
-  little as it can;
-* how shardings over Auto axes travel through it (`docs/propagation.md`), if otherwise than through
-  all others. Elementwise ops go first, and constants stay constants behind them;
-* its derivative (`docs/transforms.md`): the operands in which it is the op itself, and a transpose
-  takes it backward; those that have a formula; those in which it is zero almost everywhere.
+* an example from the sample table of the tests. For an op that only device programs have, its line
+  in one: the type is local, and the types in braces are the global ones before and after;
+* its dimension map, in Shardy's notation: the factors of each dim of operands and results, then the
+  factors that are reduced, must be whole or are permuted, then facts that Shardy's notation lacks
+  (`docs/design.md`);
+* the operands in which it is linear, together or each alone. Partial sums pass through these;
+  partial maxima and minima do so where the text says it;
+* for each factor, how the op computes when a dim is sharded. The dim *stays* sharded if each device
+  works on its part alone. Otherwise the collective in parentheses *exchanges*, *gathers* or
+  *reduces* the parts. *Refused* applies to Explicit axes only: over Auto axes the compiler chooses
+  the cheapest move;
+* how shardings over Auto axes propagate through it (`docs/propagation.md`), if not as through most
+  ops. Elementwise ops come first, and turn constants into constants;
+* its derivative (`docs/transforms.md`): the operands in which it is the op itself, which a transpose
+  takes backward; those that have a formula; those in which it is zero almost everywhere.
 
 )";
 
@@ -209,10 +208,10 @@ std::string TravelText(const ir::OpDef& op) {
     case ir::Travel::kLate:
       break;
     case ir::Travel::kElementwise:
-      parts.push_back("as an elementwise op, between equal shapes");
+      parts.push_back("like an elementwise op, between equal shapes");
       break;
     case ir::Travel::kEarly:
-      parts.push_back("first, as an elementwise op");
+      parts.push_back("first, like an elementwise op");
       break;
     case ir::Travel::kEarlyForward:
       parts.push_back("first, from operands to results");
@@ -221,14 +220,14 @@ std::string TravelText(const ir::OpDef& op) {
       parts.push_back("operand and result are one value");
       break;
   }
-  if (op.foldable) parts.push_back("of constants it makes a constant");
-  if (op.swaps_last) parts.push_back("the last two operands change places, as in StableHLO");
+  if (op.foldable) parts.push_back("turns constants into a constant");
+  if (op.swaps_last) parts.push_back("the last two operands are swapped, as in StableHLO");
   return parts.empty() ? "" : fmt::format("    propagation: {}\n", fmt::join(parts, "; "));
 }
 
 std::string EffectText(const ir::OpDef& op) {
   if (op.effect == ir::Effect::kNone) return "";
-  return op.effect == ir::Effect::kOrdered ? "    has an effect, in the order of the program\n"
+  return op.effect == ir::Effect::kOrdered ? "    has an effect, in program order\n"
                                            : "    has an effect\n";
 }
 
