@@ -1,8 +1,6 @@
 // Appends instructions with the types that their ops infer.
 #include "ir/builder.h"
 
-#include "base/at.h"
-
 namespace tessera::ir {
 
 ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueId> operands,
@@ -14,7 +12,7 @@ ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueI
   for (ValueId v : operands) {
     types.push_back(program_.type(v));
     if (!mesh) mesh = types.back()->mesh();
-    locs.push_back(base::At(program_.values, v).loc);
+    locs.push_back(program_.values[v].loc);
   }
   auto results = InferTypes({.op = op,
                              .operands = types,

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/at.h"
 #include "ir/mapped_axes.h"
 #include "sharding/partition.h"
 #include "sharding/project.h"
@@ -141,8 +140,8 @@ class Suggester {
   }
 
   void TryOperand(int k) {
-    const TensorSharding& own = *base::At(operands_, k).sharding;
-    const sharding::DimFactors& dims = base::At(map_.operands, k);
+    const TensorSharding& own = *operands_[k].sharding;
+    const sharding::DimFactors& dims = map_.operands[k];
     std::vector<TensorSharding> targets;
     for (size_t lead = 0; lead < operands_.size(); ++lead)
       for (const FactorAxes& axes : LedBy(lead)) {
@@ -184,7 +183,7 @@ class Suggester {
   }
 
   void TryTarget(int k, TensorSharding& s) {
-    auto i = base::Size(k);
+    const auto i = static_cast<size_t>(k);
     s.mesh = mesh_;
     s.varying = operands_[i].sharding->varying;
     if (s.unreduced.empty()) s.kind = Reduction::kSum;
@@ -233,7 +232,7 @@ class Suggester {
   AxisList Manual(const AxisList& axes) const {
     AxisList manual;
     for (sharding::AxisPart a : axes)
-      if (base::At(mesh_->axes(), a.axis).mode == AxisMode::Manual) manual.push_back(a);
+      if (mesh_->axes()[a.axis].mode == AxisMode::Manual) manual.push_back(a);
     return manual;
   }
   // Returns the spec as a user can write it, without Manual axes.
@@ -277,7 +276,7 @@ class Suggester {
                              what, Over(step));
       }
     };
-    if (operand >= 0) add(before, OperandName(call_.op, base::Size(operand)));
+    if (operand >= 0) add(before, OperandName(call_.op, static_cast<size_t>(operand)));
     std::vector<sharding::PartitionTensor> ins, outs;
     for (size_t i = 0; i < operands_.size(); ++i)
       ins.push_back({operands_[i].shape, call_.operands[i]->dtype().size(), operands_[i].sharding});

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/program.h"
@@ -37,7 +36,7 @@ HostFunction::HostFunction() : HostFunction(NextNumber()) {}
 std::string DeviceText(const sharding::MeshDef& mesh, int64_t position) {
   std::string at;
   for (int a = 0; a < mesh.rank(); ++a)
-    at += fmt::format("{}{}={}", at.empty() ? "" : ", ", base::At(mesh.axes(), a).name,
+    at += fmt::format("{}{}={}", at.empty() ? "" : ", ", mesh.axes()[a].name,
                       mesh.Coordinate(position, a));
   return fmt::format("device {} ({})", mesh.Device(position), at);
 }

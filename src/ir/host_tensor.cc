@@ -6,14 +6,13 @@
 #include <cstring>
 #include <limits>
 
-#include "base/at.h"
 #include "base/dtype.h"
 #include "base/shape.h"
 
 namespace tessera::ir {
 
 HostTensor::HostTensor(DType d, std::vector<int64_t> s) : dtype(d), shape(std::move(s)) {
-  data.resize(base::Size(size() * dtype.size()));
+  data.resize(static_cast<size_t>(size() * dtype.size()));
 }
 
 int64_t HostTensor::size() const { return base::Elements(shape); }
@@ -87,8 +86,8 @@ void HostTensor::SetInt(int64_t i, int64_t v) {
 }
 
 void HostTensor::SetFrom(int64_t i, const HostTensor& from, int64_t j) {
-  auto n = base::Size(dtype.size());
-  std::memcpy(data.data() + base::Size(i) * n, from.data.data() + base::Size(j) * n, n);
+  const int64_t n = dtype.size();
+  std::memcpy(data.data() + i * n, from.data.data() + j * n, static_cast<size_t>(n));
 }
 
 int64_t FlatIndex(const std::vector<int64_t>& shape, const std::vector<int64_t>& coords) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/at.h"
 #include "ir/simplify.h"
 
 namespace tessera::ir {
@@ -40,7 +39,7 @@ class Inliner {
   Inliner(const Program& from, Inlined what)
       : what_(what), out_(from), builder_(out_, Loc::Unknown()), now_(from.values.size()) {
     out_.instructions.clear();
-    for (size_t v = 0; v < now_.size(); ++v) now_[v] = static_cast<ValueId>(v);
+    for (ValueId v : now_.ids()) now_[v] = v;
     for (const Instruction& i : from.instructions) Write(i);
     for (ValueId& v : out_.outputs) v = Now(v);
     for (auto& [name, v] : out_.names) v = Now(v);
@@ -49,16 +48,14 @@ class Inliner {
 
  private:
   // Returns the new id of a value. Values of inlined functions have new ids already.
-  ValueId Now(ValueId v) const {
-    return static_cast<size_t>(v) < now_.size() ? base::At(now_, v) : v;
-  }
+  ValueId Now(ValueId v) const { return now_.Has(v) ? now_[v] : v; }
 
   void Write(Instruction i) {
     for (ValueId& v : i.operands) v = Now(v);
     if (!IsInlined(i, what_)) {
-      const ValueId only = what_ == Inlined::kAll ? OnlyChoice(out_, i) : -1;
-      if (only >= 0) {
-        base::At(now_, i.results[0]) = only;
+      const ValueId only = what_ == Inlined::kAll ? OnlyChoice(out_, i) : kNoValue;
+      if (only != kNoValue) {
+        now_[i.results[0]] = only;
         return;
       }
       for (RegionPtr& r : i.regions) r = WithInlined(r, what_);
@@ -70,13 +67,13 @@ class Inliner {
         IsCall(i) ? Inline(builder_, *WithInlined(i.regions[0], what_), i.operands)
                   : std::get<AsExpansion>(*i.op->lowering)
                         .expand(builder_, i.params.get(), i.operands, out_.type(i.results[0]));
-    for (size_t r = 0; r < results.size(); ++r) base::At(now_, i.results[r]) = results[r];
+    for (size_t r = 0; r < results.size(); ++r) now_[i.results[r]] = results[r];
   }
 
   const Inlined what_;
   Program out_;
   Builder builder_;
-  std::vector<ValueId> now_;
+  base::IdVector<ValueId, ValueId> now_;
 };
 
 std::shared_ptr<const Program> WithInlined(const std::shared_ptr<const Program>& program,
@@ -88,30 +85,30 @@ std::shared_ptr<const Program> WithInlined(const std::shared_ptr<const Program>&
 
 std::vector<ValueId> Inline(Builder& builder, const Program& program,
                             absl::Span<const ValueId> given) {
-  std::vector<ValueId> map(program.values.size(), -1);
+  base::IdVector<ValueId, ValueId> map(program.values.size(), kNoValue);
   const size_t inputs = program.inputs.size();
   for (size_t k = 0; k < given.size(); ++k)
-    base::At(map, k < inputs ? program.inputs[k] : program.captures[k - inputs].value) = given[k];
+    map[k < inputs ? program.inputs[k] : program.captures[k - inputs].value] = given[k];
   absl::InlinedVector<ValueId, 3> operands;
   absl::InlinedVector<const Type*, 1> types;
   const Loc loc = builder.loc();
   builder.program().Reserve(program.instructions.size());
   for (const Instruction& i : program.instructions) {
     operands.clear(), types.clear();
-    for (ValueId v : i.operands) operands.push_back(base::At(map, v));
+    for (ValueId v : i.operands) operands.push_back(map[v]);
     for (ValueId v : i.results) types.push_back(program.type(v));
     builder.set_loc(i.loc);
     const auto results = builder.EmitTyped(*i.op, i.params, operands, types, i.regions);
     for (size_t r = 0; r < results.size(); ++r) {
-      ValueId& made = base::At(map, i.results[r]);
-      if (made < 0) made = results[r];  // a value that was given stays
+      ValueId& made = map[i.results[r]];
+      if (made == kNoValue) made = results[r];  // a value that was given stays
     }
   }
   builder.set_loc(loc);
   for (const auto& [name, v] : program.names)
-    if (base::At(map, v) >= 0) builder.program().names.emplace_back(name, base::At(map, v));
+    if (map[v] != kNoValue) builder.program().names.emplace_back(name, map[v]);
   std::vector<ValueId> outputs;
-  for (ValueId v : program.outputs) outputs.push_back(base::At(map, v));
+  for (ValueId v : program.outputs) outputs.push_back(map[v]);
   return outputs;
 }
 

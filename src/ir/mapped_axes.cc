@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/at.h"
 #include "sharding/mesh.h"
 
 namespace tessera::ir {
@@ -16,7 +15,7 @@ thread_local std::vector<std::string> mapped_axes;
 
 MappedAxesScope::MappedAxesScope(const sharding::MeshDef* mesh, const sharding::AxisList& axes)
     : old_(mapped_axes.size()) {
-  for (sharding::AxisPart a : axes) mapped_axes.push_back(base::At(mesh->axes(), a.axis).name);
+  for (sharding::AxisPart a : axes) mapped_axes.push_back(mesh->axes()[a.axis].name);
 }
 MappedAxesScope::~MappedAxesScope() { mapped_axes.resize(old_); }
 

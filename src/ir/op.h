@@ -29,7 +29,9 @@ class Builder;
 // A function inside an instruction. It is closed: it uses nothing but its inputs.
 using RegionPtr = std::shared_ptr<const Program>;
 using Regions = absl::Span<const RegionPtr>;
+// A value of a program: its index in Program::values.
 using ValueId = int32_t;
+inline constexpr ValueId kNoValue{-1};
 using Types = absl::Span<const Type* const>;
 
 // A result before the typing rule has added its sharding.
@@ -215,7 +217,7 @@ struct ReferenceCall {
 using ReferenceFn = void (*)(const ReferenceCall&);
 
 // An instruction whose derivative is being built. Values are of the program under construction. In
-// a transpose, operands that depend on the tangents are -1, and there are no results.
+// a transpose, operands that depend on the tangents are kNoValue, and there are no results.
 struct DiffCall {
   Builder& builder;
   const OpDef& op;
@@ -226,14 +228,14 @@ struct DiffCall {
 };
 // Returns the result's tangent, given one operand's tangent; linear in it.
 using TangentFn = ValueId (*)(const DiffCall&, ValueId tangent);
-// Returns the results' tangents, given those of the operands; -1 is zero everywhere. The rule may
-// replace `results` by values that it computes differently.
+// Returns the results' tangents, given those of the operands; kNoValue is zero everywhere. The rule
+// may replace `results` by values that it computes differently.
 using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId> tangents,
                                        std::vector<ValueId>& results);
 // Returns the cotangent of operand k, in which the op is linear, given the only result's.
 using TransposeFn = ValueId (*)(const DiffCall&, ValueId cotangent, size_t k);
-// Returns the cotangents of the operands (-1: none), given those of the results (-1: zero
-// everywhere).
+// Returns the cotangents of the operands (kNoValue: none), given those of the results (kNoValue:
+// zero everywhere).
 using TransposesFn = std::vector<ValueId> (*)(const DiffCall&,
                                               absl::Span<const ValueId> cotangents);
 

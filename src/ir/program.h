@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/at.h"
+#include "base/ids.h"
 #include "ir/op.h"
 
 namespace tessera::ir {
@@ -54,21 +55,28 @@ struct Capture {
   std::shared_ptr<const void> array;  // owned by the tracer; null in parsed text
 };
 
+// A set of values of a program, as a flag per value. It converts from and to a plain list of flags.
+struct ValueSet : base::IdVector<ValueId, bool> {
+  using base::IdVector<ValueId, bool>::IdVector;
+  ValueSet(std::vector<bool> flags) : IdVector(std::move(flags)) {}
+  operator std::vector<bool>() const { return items(); }
+};
+
 // How deep traced functions, and regions, may be nested. Tracing, parsing and passes recurse.
 inline constexpr int kMostNested = 64;
 
 struct Program {
   const sharding::MeshDef* mesh = nullptr;
-  std::vector<Value> values;
+  base::IdVector<ValueId, Value> values;
   std::vector<ValueId> inputs, outputs;
   std::vector<std::pair<std::string, ValueId>> names;  // given by the user, with named()
   std::vector<Capture> captures;
   std::vector<Instruction> instructions;  // definitions come before uses
   bool per_device = false;                // shapes are local
 
-  const Type* type(ValueId v) const { return base::At(values, v).type; }
-  const Type* place(ValueId v) const { return base::At(values, v).place; }
-  void SetPlace(ValueId v, const Type* place) { base::At(values, v).place = place; }
+  const Type* type(ValueId v) const { return values[v].type; }
+  const Type* place(ValueId v) const { return values[v].place; }
+  void SetPlace(ValueId v, const Type* place) { values[v].place = place; }
   // Reserves room for that many more instructions of one result each.
   void Reserve(size_t more) {
     if (instructions.size() + more > instructions.capacity())
@@ -77,8 +85,7 @@ struct Program {
       values.reserve(std::max(values.size() + more, 2 * values.capacity()));
   }
   ValueId AddValue(const Type* type, Loc loc, const Type* place = nullptr) {
-    values.push_back({type, loc, place});
-    return static_cast<ValueId>(values.size()) - 1;
+    return values.Add({type, loc, place});
   }
 };
 

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <optional>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/verify.h"
@@ -56,7 +55,7 @@ const sharding::MeshDef* ReadModes(base::Reader& in, const sharding::MeshDef* me
       std::string name = in.Quoted();
       int axis = mesh->Find(name);
       if (axis < 0) in.Fail("there is no axis \"" + name + "\"");
-      base::At(modes, axis) = mode;
+      modes[axis] = mode;
     });
   }
   return mesh->WithModes(modes);
@@ -145,9 +144,9 @@ class Printer {
     if (const Type* place = program_->place(v)) text += " " + sharding::Text(place->sharding());
     return text;
   }
-  std::string Use(ValueId v) { return fmt::format("%{}", base::At(names_, v)); }
+  std::string Use(ValueId v) { return fmt::format("%{}", names_[v]); }
   std::string Define(ValueId v) {
-    base::At(names_, v) = next_++;
+    names_[v] = next_++;
     return Use(v) + ": " + TypeAndPlace(v);
   }
   void Parameters(const std::vector<ValueId>& values) {
@@ -173,7 +172,7 @@ class Printer {
   }
   void Region(const Program& region) {
     const Program* outer = program_;
-    std::vector<int> outer_names = std::move(names_);
+    base::IdVector<ValueId, int> outer_names = std::move(names_);
     Enter(region);
     indent_ += "    ";
     out_ += indent_ + "region" + OtherModes(region.mesh, outer->mesh);
@@ -184,7 +183,7 @@ class Printer {
   }
 
   const Program* program_;
-  std::vector<int> names_;  // numbers of the program's values, unique in the whole text
+  base::IdVector<ValueId, int> names_;  // numbers in the text, unique over all regions
   int next_ = 0;
   std::string indent_, out_;
 };
@@ -356,7 +355,7 @@ class Parser {
     if (!line) return;
     if (is_backward) line = line->Backward();
     instruction.loc = *line;
-    for (ValueId v : instruction.results) base::At(program_.values, v).loc = *line;
+    for (ValueId v : instruction.results) program_.values[v].loc = *line;
     while (!comment.empty() && !instruction.results.empty()) {
       ValueId v = instruction.results[0];
       if (size_t equals = comment.find('='); comment[0] == '%' && equals != comment.npos) {

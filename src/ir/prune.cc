@@ -2,16 +2,19 @@
 // all nested programs; then each instruction keeps the edges that were marked.
 #include "ir/prune.h"
 
+#include <absl/algorithm/container.h>
+
 #include <memory>
 
-#include "base/at.h"
 #include "ir/regions.h"
 #include "ir/uses.h"
 
 namespace tessera::ir {
 namespace {
 
-size_t Index(ValueId v) { return base::Size(v); }
+// A data-flow edge of one instruction.
+enum class EdgeId : int32_t {};
+constexpr EdgeId kNoEdge{-1};
 
 // Whether values flow through the instruction along edges.
 bool HasFlow(const Instruction& i) {
@@ -24,10 +27,10 @@ struct RegionFlow;
 struct Scope {
   Scope(const Program& p, RegionFlow* in);
   const Program& program;
-  RegionFlow* const flow;                          // the instruction whose region it is, or null
-  std::vector<bool> live;                          // per value
-  std::vector<int32_t> made_by;                    // per value: the instruction, or -1
-  std::vector<int32_t> input;                      // per value: which input it is, or -1
+  RegionFlow* const flow;  // the instruction whose region it is, or null
+  ValueSet live;
+  base::IdVector<ValueId, int32_t> made_by;        // the position of the instruction, or -1
+  base::IdVector<ValueId, int32_t> input;          // the position among the inputs, or -1
   std::vector<std::unique_ptr<RegionFlow>> flows;  // per instruction, null where nothing flows
 };
 
@@ -36,22 +39,18 @@ struct RegionFlow {
   RegionFlow(const Instruction& i, Scope& in);
   const Instruction& instruction;
   Scope& outside;
-  std::vector<FlowEdge> edges;
-  std::vector<bool> live;  // per edge
+  base::IdVector<EdgeId, FlowEdge> edges;
+  base::IdVector<EdgeId, bool> live;
   bool runs = false;
   std::vector<std::unique_ptr<Scope>> regions;
-  // Returns the edge of an end, or -1.
-  int32_t EdgeOf(const FlowEnd& end) const { return OfEnd(end.kind, end.region)[Index(end.index)]; }
+  // Returns the edge of an end, or kNoEdge.
+  EdgeId EdgeOf(const FlowEnd& end) const { return edge_of_[end.kind][end.region][end.index]; }
 
  private:
-  const std::vector<int32_t>& OfEnd(FlowEnd::Kind kind, int32_t region) const {
-    return edge_of_[kind][Index(region)];
+  void SetEdge(const FlowEnd& end, EdgeId edge) {
+    edge_of_[end.kind][end.region][end.index] = edge;
   }
-  void Note(const FlowEnd& end, size_t edge) {
-    std::vector<std::vector<int32_t>>& of = edge_of_[end.kind];
-    of[Index(end.region)][Index(end.index)] = static_cast<int32_t>(edge);
-  }
-  std::vector<std::vector<int32_t>> edge_of_[4];  // by kind of end, region and index
+  std::vector<std::vector<EdgeId>> edge_of_[4];  // by kind of end, region and index
 };
 
 Scope::Scope(const Program& p, RegionFlow* in)
@@ -61,9 +60,9 @@ Scope::Scope(const Program& p, RegionFlow* in)
       made_by(p.values.size(), -1),
       input(p.values.size(), -1),
       flows(p.instructions.size()) {
-  for (size_t i = 0; i < p.inputs.size(); ++i) input[Index(p.inputs[i])] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < p.inputs.size(); ++i) input[p.inputs[i]] = static_cast<int32_t>(i);
   for (size_t i = 0; i < p.instructions.size(); ++i) {
-    for (ValueId v : p.instructions[i].results) made_by[Index(v)] = static_cast<int32_t>(i);
+    for (ValueId v : p.instructions[i].results) made_by[v] = static_cast<int32_t>(i);
     if (HasFlow(p.instructions[i]))
       flows[i] = std::make_unique<RegionFlow>(p.instructions[i], *this);
   }
@@ -75,17 +74,17 @@ RegionFlow::RegionFlow(const Instruction& i, Scope& in)
       edges(std::get<DataFlowEdges>(*i.op->dims)
                 .edges({i.params.get(), i.operands.size(), i.regions})),
       live(edges.size()) {
-  edge_of_[FlowEnd::kOperand].emplace_back(i.operands.size(), -1);
-  edge_of_[FlowEnd::kResult].emplace_back(i.results.size(), -1);
+  edge_of_[FlowEnd::kOperand].emplace_back(i.operands.size(), kNoEdge);
+  edge_of_[FlowEnd::kResult].emplace_back(i.results.size(), kNoEdge);
   for (const RegionPtr& r : i.regions) {
-    edge_of_[FlowEnd::kRegionInput].emplace_back(r->inputs.size(), -1);
-    edge_of_[FlowEnd::kRegionOutput].emplace_back(r->outputs.size(), -1);
+    edge_of_[FlowEnd::kRegionInput].emplace_back(r->inputs.size(), kNoEdge);
+    edge_of_[FlowEnd::kRegionOutput].emplace_back(r->outputs.size(), kNoEdge);
     regions.push_back(std::make_unique<Scope>(*r, this));
   }
-  for (size_t e = 0; e < edges.size(); ++e) {
-    Note(edges[e].owner, e);
-    for (const FlowEnd& end : edges[e].sources) Note(end, e);
-    for (const FlowEnd& end : edges[e].targets) Note(end, e);
+  for (EdgeId e : edges.ids()) {
+    SetEdge(edges[e].owner, e);
+    for (const FlowEnd& end : edges[e].sources) SetEdge(end, e);
+    for (const FlowEnd& end : edges[e].targets) SetEdge(end, e);
   }
 }
 
@@ -104,8 +103,8 @@ class Needed {
 
  private:
   void Need(Scope& scope, ValueId v) {
-    if (scope.live[Index(v)]) return;
-    scope.live[Index(v)] = true;
+    if (scope.live[v]) return;
+    scope.live[v] = true;
     work_.emplace_back(&scope, v);
   }
 
@@ -122,25 +121,25 @@ class Needed {
   }
 
   void Visit(Scope& scope, ValueId v) {
-    if (const int32_t input = scope.input[Index(v)]; input >= 0) {
+    if (const int32_t input = scope.input[v]; input >= 0) {
       if (scope.flow) NeedEdge(*scope.flow, {FlowEnd::kRegionInput, RegionOf(scope), input});
       return;
     }
-    const int32_t i = scope.made_by[Index(v)];
+    const int32_t i = scope.made_by[v];
     if (i < 0) return;
-    const Instruction& instruction = scope.program.instructions[Index(i)];
-    RegionFlow* flow = scope.flows[Index(i)].get();
+    const Instruction& instruction = scope.program.instructions[i];
+    RegionFlow* flow = scope.flows[i].get();
     if (!flow) {
       for (ValueId operand : instruction.operands) Need(scope, operand);
       return;
     }
     Run(*flow);
-    const auto r = std::find(instruction.results.begin(), instruction.results.end(), v);
+    const auto r = absl::c_find(instruction.results, v);
     NeedEdge(*flow, {FlowEnd::kResult, 0, static_cast<int32_t>(r - instruction.results.begin())});
   }
   static int32_t RegionOf(const Scope& scope) {
     int32_t r = 0;
-    while (scope.flow->regions[Index(r)].get() != &scope) ++r;
+    while (scope.flow->regions[r].get() != &scope) ++r;
     return r;
   }
 
@@ -150,25 +149,25 @@ class Needed {
     flow.runs = true;
     const Instruction& i = flow.instruction;
     for (size_t k = 0; k < i.operands.size(); ++k)
-      if (flow.EdgeOf({FlowEnd::kOperand, 0, static_cast<int32_t>(k)}) < 0)
+      if (flow.EdgeOf({FlowEnd::kOperand, 0, static_cast<int32_t>(k)}) == kNoEdge)
         Need(flow.outside, i.operands[k]);
     for (size_t r = 0; r < i.regions.size(); ++r)
       for (size_t k = 0; k < i.regions[r]->outputs.size(); ++k)
-        if (flow.EdgeOf(
-                {FlowEnd::kRegionOutput, static_cast<int32_t>(r), static_cast<int32_t>(k)}) < 0)
+        if (flow.EdgeOf({FlowEnd::kRegionOutput, static_cast<int32_t>(r),
+                         static_cast<int32_t>(k)}) == kNoEdge)
           Need(*flow.regions[r], i.regions[r]->outputs[k]);
   }
 
   void NeedEdge(RegionFlow& flow, const FlowEnd& end) {
-    const size_t e = Index(flow.EdgeOf(end));
+    const EdgeId e = flow.EdgeOf(end);
     if (flow.live[e]) return;
     flow.live[e] = true;
     for (const FlowEnd& source : flow.edges[e].sources) {
       if (source.kind == FlowEnd::kOperand)
-        Need(flow.outside, flow.instruction.operands[Index(source.index)]);
+        Need(flow.outside, flow.instruction.operands[source.index]);
       else
-        Need(*flow.regions[Index(source.region)],
-             flow.instruction.regions[Index(source.region)]->outputs[Index(source.index)]);
+        Need(*flow.regions[source.region],
+             flow.instruction.regions[source.region]->outputs[source.index]);
     }
   }
 
@@ -180,8 +179,8 @@ template <class List>
 bool Keep(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
   size_t kept = 0;
   for (size_t k = 0; k < ends.size(); ++k) {
-    const int32_t e = flow.EdgeOf({kind, static_cast<int32_t>(region), static_cast<int32_t>(k)});
-    if (e < 0 || flow.live[Index(e)]) ends[kept++] = ends[k];
+    const EdgeId e = flow.EdgeOf({kind, static_cast<int32_t>(region), static_cast<int32_t>(k)});
+    if (e == kNoEdge || flow.live[e]) ends[kept++] = ends[k];
   }
   const bool all = kept == ends.size();
   ends.resize(kept);
@@ -191,7 +190,7 @@ bool Keep(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends)
 // Counts needed edges from operands into regions: those that end in a result, or those that do not.
 size_t CountOf(const RegionFlow& flow, bool with_result) {
   size_t n = 0;
-  for (size_t e = 0; e < flow.edges.size(); ++e) {
+  for (EdgeId e : flow.edges.ids()) {
     const FlowEdge& edge = flow.edges[e];
     if (!flow.live[e] || edge.stacked || edge.sources[0].kind != FlowEnd::kOperand) continue;
     n += (edge.owner.kind == FlowEnd::kResult) == with_result;
@@ -228,7 +227,7 @@ bool Rewrite(Program& program, const Scope& scope) {
 }  // namespace
 
 void PruneRegions(Program& program) {
-  if (std::none_of(program.instructions.begin(), program.instructions.end(), HasFlow)) return;
+  if (absl::c_none_of(program.instructions, HasFlow)) return;
   Scope scope(program, nullptr);
   Needed walk(scope);
   // The scopes refer to the unchanged program.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "ir/control_params.h"
 
@@ -19,10 +18,10 @@ const Type* InnerType(const RegionCall& call, const FlowEdge& edge, const FlowEn
   auto index = end.index;
   if (end.kind == FlowEnd::kResult) return nullptr;
   if (end.kind == FlowEnd::kOperand)
-    return edge.stacked ? SliceOf(base::At(call.operands, index)) : base::At(call.operands, index);
-  const Program& region = *base::At(call.regions, end.region);
-  return region.type(end.kind == FlowEnd::kRegionInput ? base::At(region.inputs, index)
-                                                       : base::At(region.outputs, index));
+    return edge.stacked ? SliceOf(call.operands[index]) : call.operands[index];
+  const Program& region = *call.regions[end.region];
+  return region.type(end.kind == FlowEnd::kRegionInput ? region.inputs[index]
+                                                       : region.outputs[index]);
 }
 
 std::vector<FlowEdge> EdgesOf(const RegionCall& call) {
@@ -143,8 +142,9 @@ std::vector<const Type*> InferRegionTypes(const RegionCall& call) {
     ends.push_back(edge.owner);
     for (const FlowEnd& end : ends) {
       if (end.kind != FlowEnd::kResult) continue;
-      if (results.size() <= base::Size(end.index)) results.resize(base::Size(end.index) + 1);
-      base::At(results, end.index) = ResultType(call, edge);
+      const auto index = static_cast<size_t>(end.index);
+      if (results.size() <= index) results.resize(index + 1);
+      results[index] = ResultType(call, edge);
     }
   }
   return results;

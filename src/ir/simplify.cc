@@ -18,7 +18,7 @@ struct Hash {
     size_t h = i->params ? i->params->Hash() : 0;
     h = MixHash(h, reinterpret_cast<uintptr_t>(i->op));
     h = MixHash(h, reinterpret_cast<uintptr_t>(p.type(i->results[0])));
-    for (ValueId v : i->operands) h = FieldHash(h, int64_t{v});
+    for (ValueId v : i->operands) h = FieldHash(h, int64_t{base::Number(v)});
     for (const RegionPtr& region : i->regions) h = MixHash(h, HashOf(*region));
     return h;
   }
@@ -42,49 +42,50 @@ struct Equal {
 }  // namespace
 
 ValueId OnlyChoice(const Program& program, const Instruction& i) {
-  if (!std::holds_alternative<AsElementwise>(*i.op->lowering) || i.operands.size() < 3) return -1;
-  if (std::count(i.operands.begin(), i.operands.end(), i.operands.back()) < 2) return -1;
+  if (!std::holds_alternative<AsElementwise>(*i.op->lowering) || i.operands.size() < 3)
+    return kNoValue;
+  if (std::count(i.operands.begin(), i.operands.end(), i.operands.back()) < 2) return kNoValue;
   absl::InlinedVector<const Type*, 3> operands;
   for (ValueId v : i.operands) operands.push_back(program.type(v));
   const Type* result = program.type(i.results[0]);
   for (const sharding::LinearGroup& g : LinearGroupsOf(*i.op, i.params, operands, {&result, 1})) {
     const auto& [sum, min, max] = g.kinds;
     if (!sum || !min || !max || g.operands.size() < 2) continue;
-    const ValueId first = base::At(i.operands, g.operands[0]);
+    const ValueId first = i.operands[g.operands[0]];
     if (std::all_of(g.operands.begin(), g.operands.end(),
-                    [&](int32_t k) { return base::At(i.operands, k) == first; }) &&
+                    [&](int32_t k) { return i.operands[k] == first; }) &&
         SameType(program.type(first), result) &&
         program.place(first) == program.place(i.results[0]))
       return first;
   }
-  return -1;
+  return kNoValue;
 }
 
 void Simplify(Program& p) {
-  std::vector<ValueId> same(p.values.size());
-  for (size_t v = 0; v < same.size(); ++v) same[v] = static_cast<ValueId>(v);
+  base::IdVector<ValueId, ValueId> same(p.values.size());
+  for (ValueId v : same.ids()) same[v] = v;
   absl::flat_hash_set<Instruction*, Hash, Equal> seen(p.instructions.size(), {p}, {p});
   for (Instruction& instruction : p.instructions) {
-    for (ValueId& v : instruction.operands) v = base::At(same, v);
+    for (ValueId& v : instruction.operands) v = same[v];
     // Opaque ops and effects are repeated on purpose.
     if (instruction.results.empty() || instruction.op->opaque ||
         EffectOf(instruction) != Effect::kNone)
       continue;
-    if (const ValueId only = OnlyChoice(p, instruction); only >= 0) {
-      base::At(same, instruction.results[0]) = only;
+    if (const ValueId only = OnlyChoice(p, instruction); only != kNoValue) {
+      same[instruction.results[0]] = only;
       continue;
     }
     const auto [it, fresh] = seen.insert(&instruction);
     if (fresh) continue;
     Instruction& earlier = **it;
     for (size_t r = 0; r < instruction.results.size(); ++r)
-      base::At(same, instruction.results[r]) = earlier.results[r];
+      same[instruction.results[r]] = earlier.results[r];
     // The report shows a move as written if the user wrote either of the two.
     if (instruction.cost && !instruction.cost->implied && earlier.cost->implied)
       earlier.cost = instruction.cost;
   }
-  for (ValueId& v : p.outputs) v = base::At(same, v);
-  for (auto& [name, v] : p.names) v = base::At(same, v);
+  for (ValueId& v : p.outputs) v = same[v];
+  for (auto& [name, v] : p.names) v = same[v];
   RemoveDead(p);
 }
 

@@ -5,7 +5,7 @@
 namespace tessera::ir {
 
 // For an instruction that takes each element from one of several operands (select_n): returns the
-// value if all of these are the same value, else -1.
+// value if all of these are the same value, else kNoValue.
 ValueId OnlyChoice(const Program& program, const Instruction& i);
 
 // Removes instructions that repeat an earlier one with the same operands, params and types, selects

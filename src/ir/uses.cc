@@ -1,48 +1,48 @@
 // Walks over the instructions of a program, backwards where uses matter.
 #include "ir/uses.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
-#include "base/at.h"
 #include "ir/prune.h"
 
 namespace tessera::ir {
 
-std::vector<bool> UsedValues(const Program& program, const std::vector<bool>& without) {
-  std::vector<bool> used(program.values.size());
-  for (ValueId v : program.outputs) base::At(used, v) = true;
+ValueSet UsedValues(const Program& program, const std::vector<bool>& without) {
+  ValueSet used(program.values.size());
+  for (ValueId v : program.outputs) used[v] = true;
   for (size_t i = 0; i < program.instructions.size(); ++i)
     if (without.empty() || !without[i])
-      for (ValueId v : program.instructions[i].operands) base::At(used, v) = true;
+      for (ValueId v : program.instructions[i].operands) used[v] = true;
   return used;
 }
 
 std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> values) {
-  std::vector<bool> input(program.values.size()), wanted(program.values.size());
-  for (ValueId v : program.inputs) base::At(input, v) = true;
-  for (ValueId v : values) base::At(wanted, v) = true;
+  ValueSet input(program.values.size()), wanted(program.values.size());
+  for (ValueId v : program.inputs) input[v] = true;
+  for (ValueId v : values) wanted[v] = true;
   std::vector<bool> needed(program.instructions.size());
   for (size_t i = needed.size(); i-- > 0;) {
     const Instruction& instruction = program.instructions[i];
-    needed[i] = std::any_of(instruction.results.begin(), instruction.results.end(),
-                            [&](ValueId v) { return base::At(wanted, v) && !base::At(input, v); });
+    needed[i] =
+        absl::c_any_of(instruction.results, [&](ValueId v) { return wanted[v] && !input[v]; });
     if (!needed[i]) continue;
-    for (ValueId v : instruction.operands) base::At(wanted, v) = true;
+    for (ValueId v : instruction.operands) wanted[v] = true;
   }
   return needed;
 }
 
-std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds) {
+ValueSet MadeOf(const Program& program, ValueSet seeds) {
   for (const Instruction& i : program.instructions)
-    if (std::any_of(i.operands.begin(), i.operands.end(),
-                    [&](ValueId v) { return base::At(seeds, v); }))
-      for (ValueId v : i.results) base::At(seeds, v) = true;
+    if (absl::c_any_of(i.operands, [&](ValueId v) { return seeds[v]; }))
+      for (ValueId v : i.results) seeds[v] = true;
   return seeds;
 }
 
 bool HasEffects(const Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(),
-                     [](const Instruction& i) { return EffectOf(i) != Effect::kNone; });
+  return absl::c_any_of(program.instructions,
+                        [](const Instruction& i) { return EffectOf(i) != Effect::kNone; });
 }
 
 Effect EffectOf(const Instruction& instruction) {
@@ -60,7 +60,7 @@ Effect EffectOf(const Instruction& instruction) {
 
 namespace {
 
-// Returns the instructions that outputs or effects need.
+// Returns, per instruction, whether outputs or effects need it.
 std::vector<bool> Live(const Program& program) {
   std::vector<ValueId> wanted = program.outputs;
   std::vector<bool> acts(program.instructions.size());
@@ -87,12 +87,12 @@ void KeepInstructions(Program& program, const std::vector<bool>& kept) {
   }
   instructions.erase(instructions.begin() + static_cast<long>(n), instructions.end());
   if (program.names.empty()) return;
-  std::vector<bool> exists(program.values.size());
-  for (ValueId v : program.inputs) base::At(exists, v) = true;
-  for (const Capture& c : program.captures) base::At(exists, c.value) = true;
+  ValueSet exists(program.values.size());
+  for (ValueId v : program.inputs) exists[v] = true;
+  for (const Capture& c : program.captures) exists[c.value] = true;
   for (const Instruction& i : instructions)
-    for (ValueId v : i.results) base::At(exists, v) = true;
-  std::erase_if(program.names, [&](const auto& n) { return !base::At(exists, n.second); });
+    for (ValueId v : i.results) exists[v] = true;
+  std::erase_if(program.names, [&](const auto& n) { return !exists[n.second]; });
 }
 
 void RemoveEffects(Program& program) {

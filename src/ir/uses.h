@@ -4,16 +4,16 @@
 
 namespace tessera::ir {
 
-// Returns, per value, whether the program returns it or an instruction reads it. Instructions that
-// are true in `without` do not count.
-std::vector<bool> UsedValues(const Program& program, const std::vector<bool>& without = {});
+// Returns the values that the program returns or an instruction reads. Instructions that are true
+// in `without` do not count.
+ValueSet UsedValues(const Program& program, const std::vector<bool>& without = {});
 
 // Returns, per instruction, whether any of `values` depends on its results. Inputs of the program
 // need no instruction.
 std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> values);
 
-// Returns, per value, whether it is true in `seeds` or depends on such a value.
-std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds);
+// Returns `seeds` and all values that depend on them.
+ValueSet MadeOf(const Program& program, ValueSet seeds);
 
 // Returns the strongest effect of an instruction's op and regions.
 Effect EffectOf(const Instruction& instruction);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
@@ -127,13 +126,13 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
 }  // namespace
 
 void Verify(const Program& program) {
-  std::vector<bool> defined(program.values.size());
-  for (ValueId v : program.inputs) base::At(defined, v) = true;
-  for (const Capture& c : program.captures) base::At(defined, c.value) = true;
+  ValueSet defined(program.values.size());
+  for (ValueId v : program.inputs) defined[v] = true;
+  for (const Capture& c : program.captures) defined[c.value] = true;
   for (const Instruction& instruction : program.instructions) {
     for (ValueId v : instruction.operands)
-      if (!base::At(defined, v)) Fail(instruction, "it uses a value before it is defined");
-    for (ValueId v : instruction.results) base::At(defined, v) = true;
+      if (!defined[v]) Fail(instruction, "it uses a value before it is defined");
+    for (ValueId v : instruction.results) defined[v] = true;
     bool takes_regions = !std::holds_alternative<DimMapFn>(*instruction.op->dims);
     if (!takes_regions && !instruction.regions.empty()) Fail(instruction, "it has no regions");
     for (const RegionPtr& region : instruction.regions) Verify(*region);

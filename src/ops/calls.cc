@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/inline.h"
@@ -143,8 +142,8 @@ std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types ope
     Add(r.inputs, kOperand, 0, operands.size());
     Add(r.outputs, kResult, 0, results.size());
   }
-  AddFloating(roles[1].inputs, kOperand, base::Size(ir::As<CallParams>(c.params).constants),
-              operands);
+  AddFloating(roles[1].inputs, kOperand,
+              static_cast<size_t>(ir::As<CallParams>(c.params).constants), operands);
   AddFloating(roles[1].outputs, kResult, 0, results);
   return roles;
 }
@@ -152,7 +151,7 @@ std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types ope
 std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types operands,
                                             ir::Types results) {
   using enum Role::Kind;
-  const auto constants = base::Size(ir::As<CallParams>(c.params).constants);
+  const size_t constants = ir::As<CallParams>(c.params).constants;
   const size_t made = c.regions[1]->outputs.size();
   const size_t residuals = made - std::min(made, results.size());
   std::vector<ir::RegionRoles> roles(3);
@@ -171,7 +170,7 @@ std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types ope
 std::vector<ir::RegionRoles> CustomLinearRoles(const ir::FlowCall& c, ir::Types operands,
                                                ir::Types results) {
   using enum Role::Kind;
-  const auto known = base::Size(ir::As<CustomLinearParams>(c.params).known);
+  const size_t known = ir::As<CustomLinearParams>(c.params).known;
   std::vector<ir::RegionRoles> roles(1);
   Add(roles[0].inputs, kOperand, 0, known);
   Add(roles[0].inputs, kResult, 0, results.size(), /*cotangent=*/true);
@@ -191,7 +190,7 @@ void CheckRoles(const TypeCall& c, ir::RolesFn roles_of, const TypeList& results
       const TypeList& list = role.kind == Role::kOperand  ? operands
                              : role.kind == Role::kResult ? results
                                                           : residuals;
-      const ir::Type* type = base::At(list, role.index);
+      const ir::Type* type = list[role.index];
       out.push_back(role.cotangent ? CotangentType(type) : type);
     }
     return out;
@@ -239,8 +238,8 @@ std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
 // C22: a rule covers arguments, not the outside values that the function uses.
 void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_t constants) {
   for (size_t k = 0; k < constants; ++k) {
-    if (tangents[k] < 0) continue;
-    const Loc made = base::At(c.builder.program().values, c.operands[k]).loc;
+    if (tangents[k] == ir::kNoValue) continue;
+    const Loc made = c.builder.program().values[c.operands[k]].loc;
     const std::string name(c.op.name);
     base::ThrowTrace({.kind = {},
                       .op = name,
@@ -256,13 +255,13 @@ void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_
 }
 
 Values JvpByRule(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
-  const auto constants = base::Size(ir::As<CallParams>(c.params.get()).constants);
+  const size_t constants = ir::As<CallParams>(c.params.get()).constants;
   CheckConstants(c, tangents, constants);
   Values inputs(c.operands.begin(), c.operands.end());
   const Values directions = FloatingTangents(c, tangents, constants);
   inputs.insert(inputs.end(), directions.begin(), directions.end());
   const Values made = ir::Inline(c.builder, *c.regions[1], inputs);
-  Values out(results.size(), -1);
+  Values out(results.size(), ir::kNoValue);
   for (size_t r = 0, next = results.size(); r < results.size(); ++r) {
     results[r] = made[r];
     if (HasTangent(c.result_types[r])) out[r] = made[next++];
@@ -271,7 +270,7 @@ Values JvpByRule(const DiffCall& c, absl::Span<const ValueId> tangents, Values& 
 }
 
 Values JvpByTranspose(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
-  const auto constants = base::Size(ir::As<CallParams>(c.params.get()).constants);
+  const size_t constants = ir::As<CallParams>(c.params.get()).constants;
   CheckConstants(c, tangents, constants);
   const Values made = ir::Inline(c.builder, *c.regions[1], c.operands);
   Values known(c.operands.begin(), c.operands.begin() + static_cast<long>(constants));
@@ -295,21 +294,22 @@ Values RefuseExpand(ir::Builder& builder, const ir::Params*, absl::Span<const Va
 void RefuseReference(const ir::ReferenceCall&) { FailForward(Loc::Unknown()); }
 
 Values LinearJvp(const DiffCall& c, absl::Span<const ValueId> tangents, Values&) {
-  const auto known = base::Size(ir::As<CustomLinearParams>(c.params.get()).known);
+  const size_t known = ir::As<CustomLinearParams>(c.params.get()).known;
   for (size_t k = 0; k < known; ++k)
-    if (tangents[k] >= 0) FailForward(c.builder.loc());
+    if (tangents[k] != ir::kNoValue) FailForward(c.builder.loc());
   return TangentsByTranspose(c, {c.operands.begin(), c.operands.begin() + static_cast<long>(known)},
                              FloatingTangents(c, tangents, known), c.regions[0]);
 }
 
 Values LinearTransposes(const DiffCall& c, absl::Span<const ValueId> cotangents) {
-  const auto known = base::Size(ir::As<CustomLinearParams>(c.params.get()).known);
+  const size_t known = ir::As<CustomLinearParams>(c.params.get()).known;
   Values inputs(c.operands.begin(), c.operands.begin() + static_cast<long>(known));
   for (size_t r = 0; r < cotangents.size(); ++r)
-    inputs.push_back(cotangents[r] >= 0 ? cotangents[r]
-                                        : Zeros(c.builder, CotangentType(c.result_types[r])));
+    inputs.push_back(cotangents[r] != ir::kNoValue
+                         ? cotangents[r]
+                         : Zeros(c.builder, CotangentType(c.result_types[r])));
   const Values made = ir::Inline(c.builder, *c.regions[0], inputs);
-  Values out(known, -1);
+  Values out(known, ir::kNoValue);
   out.insert(out.end(), made.begin(), made.end());
   return out;
 }
@@ -327,20 +327,21 @@ std::vector<ValueId> FloatingTangents(const DiffCall& call, absl::Span<const Val
   Values out;
   for (size_t k = first; k < tangents.size(); ++k)
     if (HasTangent(call.operand_types[k]))
-      out.push_back(tangents[k] >= 0 ? tangents[k] : Zeros(call.builder, call.operand_types[k]));
+      out.push_back(tangents[k] != ir::kNoValue ? tangents[k]
+                                                : Zeros(call.builder, call.operand_types[k]));
   return out;
 }
 
 std::vector<ValueId> TangentsByTranspose(const DiffCall& call, const Values& known,
                                          const Values& tangents, const ir::RegionPtr& transpose) {
   // Known values that the transpose does not read are not kept for it.
-  const std::vector<bool> used = ir::UsedValues(*transpose);
+  const ir::ValueSet used = ir::UsedValues(*transpose);
   ir::Program region = *transpose;
   region.inputs.clear();
   Values operands;
   for (size_t i = 0; i < transpose->inputs.size(); ++i) {
     const ValueId input = transpose->inputs[i];
-    if (i < known.size() && !base::At(used, input)) continue;
+    if (i < known.size() && !used[input]) continue;
     region.inputs.push_back(input);
     if (i < known.size()) operands.push_back(known[i]);
   }
@@ -351,20 +352,20 @@ std::vector<ValueId> TangentsByTranspose(const DiffCall& call, const Values& kno
     if (HasTangent(t)) types.push_back(t->WithWeak(false));
   const auto made = call.builder.EmitTyped(kCustomLinear, ir::MakeParams(params), operands, types,
                                            {ir::Shared(std::move(region))});
-  Values out(call.result_types.size(), -1);
+  Values out(call.result_types.size(), ir::kNoValue);
   for (size_t r = 0, next = 0; r < out.size(); ++r)
     if (HasTangent(call.result_types[r])) out[r] = made[next++];
   return out;
 }
 
-std::vector<bool> KeptBy(const CheckpointParams& params, const ir::Program& region) {
-  std::vector<bool> kept(region.values.size());
+ir::ValueSet KeptBy(const CheckpointParams& params, const ir::Program& region) {
+  ir::ValueSet kept(region.values.size());
   if (params.save == Remat::kDots)
     for (const ir::Instruction& i : region.instructions)
-      if (i.op == &kDotGeneral) base::At(kept, i.results[0]) = true;
+      if (i.op == &kDotGeneral) kept[i.results[0]] = true;
   if (params.save == Remat::kNamed)
     for (const auto& [name, v] : region.names)
-      if (std::count(params.names.begin(), params.names.end(), name)) base::At(kept, v) = true;
+      if (std::count(params.names.begin(), params.names.end(), name)) kept[v] = true;
   return kept;
 }
 

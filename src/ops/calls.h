@@ -61,13 +61,13 @@ struct CustomLinearParams {
 
 std::vector<const ir::Type*> OutputTypes(const ir::Program& program);
 
-// Returns, per value of a checkpoint's region, whether the derivative keeps it.
-std::vector<bool> KeptBy(const CheckpointParams& params, const ir::Program& region);
+// Returns the values of a checkpoint's region that the derivative keeps.
+ir::ValueSet KeptBy(const CheckpointParams& params, const ir::Program& region);
 
 // Returns the tangents of the floating operands from `first` on, with zeros for missing ones.
 std::vector<ir::ValueId> FloatingTangents(const ir::DiffCall& call,
                                           absl::Span<const ir::ValueId> tangents, size_t first);
-// Returns the results' tangents (-1: none) by a linear map that is known by its
+// Returns the results' tangents (kNoValue: none) by a linear map that is known by its
 // transpose (CustomLinearParams).
 std::vector<ir::ValueId> TangentsByTranspose(const ir::DiffCall& call,
                                              const std::vector<ir::ValueId>& known,

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/at.h"
 #include "ir/op.h"
 
 namespace tessera::ops {
@@ -63,10 +62,10 @@ inline void CheckRegionCount(const TypeCall& c, size_t n) {
 
 // C15: the declared number of leading operands, at most `most`, of an op with regions.
 inline size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
-  if (n < 0 || base::Size(n) > most)
+  if (n < 0 || static_cast<size_t>(n) > most)
     c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,
                                 c.operands.size()));
-  return base::Size(n);
+  return static_cast<size_t>(n);
 }
 
 template <class V>

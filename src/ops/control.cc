@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/at.h"
 #include "ir/control_params.h"
 #include "ir/interpret.h"
 #include "ir/program.h"
@@ -115,7 +114,7 @@ std::vector<ShapeAndDType> SwitchType(const TypeCall& c) {
 // ---- data flow ----------------------------------------------------------------------------------
 
 std::vector<FlowEdge> WhileEdges(const FlowCall& c) {
-  auto constants = base::Size(ir::As<ir::WhileParams>(c.params).constants);
+  size_t constants = ir::As<ir::WhileParams>(c.params).constants;
   std::vector<FlowEdge> edges;
   for (size_t i = 0; i < constants; ++i)
     edges.push_back({Input(1, i), {Operand(i)}, {Input(0, i)}});
@@ -128,7 +127,7 @@ std::vector<FlowEdge> WhileEdges(const FlowCall& c) {
 
 std::vector<FlowEdge> ScanEdges(const FlowCall& c) {
   const auto& p = ir::As<ir::ScanParams>(c.params);
-  auto constants = base::Size(p.constants), carries = base::Size(p.carries);
+  size_t constants = p.constants, carries = p.carries;
   std::vector<FlowEdge> edges;
   for (size_t i = 0; i < constants; ++i) edges.push_back({Input(0, i), {Operand(i)}, {}});
   for (size_t i = 0; i < carries; ++i)
@@ -178,7 +177,7 @@ HostTensor SliceAt(const HostTensor& xs, int64_t i) {
 }
 
 void WhileReference(const ir::ReferenceCall& call) {
-  auto n = base::Size(ir::As<ir::WhileParams>(call.params).constants);
+  size_t n = ir::As<ir::WhileParams>(call.params).constants;
   const Tensors constants = Operands(call, 0, n);
   Tensors carry = Operands(call, n, call.operands.size());
   while (ir::Interpret(*call.regions[0], Join(constants, carry))[0].Int(0) != 0)
@@ -188,7 +187,7 @@ void WhileReference(const ir::ReferenceCall& call) {
 
 void ScanReference(const ir::ReferenceCall& call) {
   const auto& p = ir::As<ir::ScanParams>(call.params);
-  auto constants = base::Size(p.constants), carries = base::Size(p.carries);
+  size_t constants = p.constants, carries = p.carries;
   const Tensors fixed = Operands(call, 0, constants);
   Tensors carry = Operands(call, constants, constants + carries);
   for (int64_t step = 0; step < p.length; ++step) {
@@ -200,8 +199,8 @@ void ScanReference(const ir::ReferenceCall& call) {
     for (size_t i = 0; i < carries; ++i) carry[i] = std::move(outputs[i]);
     for (size_t i = carries; i < outputs.size(); ++i) {
       auto bytes = outputs[i].data.size();
-      std::memcpy(call.results[i]->data.data() + base::Size(at) * bytes, outputs[i].data.data(),
-                  bytes);
+      std::memcpy(call.results[i]->data.data() + static_cast<size_t>(at) * bytes,
+                  outputs[i].data.data(), bytes);
     }
   }
   for (size_t i = 0; i < carries; ++i) *call.results[i] = std::move(carry[i]);
@@ -212,8 +211,7 @@ void SwitchReference(const ir::ReferenceCall& call) {
   auto last = static_cast<int64_t>(call.regions.size()) - 1;
   int64_t branch = index.dtype.is_bool() ? (index.Int(0) != 0 ? 0 : 1)
                                          : std::clamp<int64_t>(IndexAt(index, 0), 0, last);
-  Tensors outputs =
-      ir::Interpret(*base::At(call.regions, branch), Operands(call, 1, call.operands.size()));
+  Tensors outputs = ir::Interpret(*call.regions[branch], Operands(call, 1, call.operands.size()));
   for (size_t i = 0; i < outputs.size(); ++i) *call.results[i] = std::move(outputs[i]);
 }
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "kernels/reduce/reduce_elements.h"
@@ -156,9 +155,8 @@ class Half {
   int64_t InWhole(const sharding::FactorList& dim, int64_t index) const {
     if (!Has(dim, factor_)) return index;
     int64_t below = 1;
-    for (size_t k = dim.size(); dim[k - 1] != factor_; --k)
-      below *= base::At(map_.factors, dim[k - 1]).size;
-    int64_t size = base::At(map_.factors, factor_).size, mine = size / 2;
+    for (size_t k = dim.size(); dim[k - 1] != factor_; --k) below *= map_.factors[dim[k - 1]].size;
+    int64_t size = map_.factors[factor_].size, mine = size / 2;
     int64_t low = index % below, digit = index / below % mine, high = index / (below * mine);
     return (high * size + digit + half_ * mine) * below + low;
   }
@@ -216,10 +214,10 @@ class Trial {
     std::vector<std::vector<double>> sum(whole_.size());
     std::vector<std::vector<bool>> seen(whole_.size());
     for (size_t r = 0; r < whole_.size(); ++r) {
-      sum[r].resize(base::Size(whole_[r].size()));
+      sum[r].resize(whole_[r].size());
       seen[r].resize(sum[r].size());
     }
-    const sharding::Factor& f = base::At(map_.factors, factor);
+    const sharding::Factor& f = map_.factors[factor];
     for (int half = 0; half < 2; ++half) {
       Half part(map_, factor, half);
       std::vector<ir::HostTensor> made = RunKernel(d_, Shards(part));
@@ -228,10 +226,10 @@ class Trial {
           return fmt::format("result {} of one shard has shape {}", r, ShapeText(made[r].shape));
         part.ForEach(map_.results[r], whole_[r].shape, [&](int64_t at, int64_t i) {
           double v = Value(made[r], i);
-          base::At(sum[r], at) = base::At(seen[r], at) && f.kind == FactorKind::kReduce
-                                     ? Combine(made[r].dtype, f.reduction, base::At(sum[r], at), v)
-                                     : v;
-          base::At(seen[r], at) = true;
+          sum[r][at] = seen[r][at] && f.kind == FactorKind::kReduce
+                           ? Combine(made[r].dtype, f.reduction, sum[r][at], v)
+                           : v;
+          seen[r][at] = true;
         });
       }
     }
@@ -253,7 +251,7 @@ class Trial {
   std::string Compare(const std::vector<std::vector<double>>& got) const {
     for (size_t r = 0; r < whole_.size(); ++r)
       for (int64_t i = 0; i < whole_[r].size(); ++i) {
-        double want = Value(whole_[r], i), have = base::At(got[r], i);
+        double want = Value(whole_[r], i), have = got[r][i];
         double tolerance =
             whole_[r].dtype.is_floating() ? 1e-2 / (whole_[r].dtype.size() >= 4 ? 1000 : 1) : 0;
         if (std::abs(want - have) <= tolerance * (1 + std::abs(want))) continue;

@@ -1,8 +1,6 @@
 // Shared parts of the transposes of ops that cut and pad.
 #include "ops/derivatives.h"
 
-#include "base/at.h"
-
 namespace tessera::ops {
 
 ir::ValueId OfOtherSize(const ir::DiffCall& c, size_t k, const OpDef& op, ir::ParamsPtr params,

@@ -1,10 +1,11 @@
 // Matrices: products summed over contracted dims, and tridiagonal systems.
 #include "kernels/gemm/dot.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <cmath>
 
-#include "base/at.h"
 #include "base/shape.h"
 #include "kernels/solve/tridiagonal.h"
 #include "ops/check.h"
@@ -37,7 +38,7 @@ void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
     c.FailShape(17, fmt::format("there are {} {} dims on the left, but {} on the right",
                                 pairs.lhs.size(), what, pairs.rhs.size()));
   for (size_t i = 0; i < pairs.lhs.size(); ++i) {
-    int64_t m = base::At(a, pairs.lhs[i]), n = base::At(b, pairs.rhs[i]);
+    int64_t m = a[pairs.lhs[i]], n = b[pairs.rhs[i]];
     if (m != n)
       c.FailShape(18, fmt::format("{} dims {} and {} have different sizes, {} and {}", what,
                                   pairs.lhs[i], pairs.rhs[i], m, n));
@@ -53,7 +54,7 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
        {std::tuple(&p.contract.lhs, &p.batch.lhs, 0), {&p.contract.rhs, &p.batch.rhs, 1}}) {
     std::vector<int64_t> named = *contract;
     named.insert(named.end(), batch->begin(), batch->end());
-    CheckDims(c, named, base::At(c.operands, i)->rank());
+    CheckDims(c, named, c.operands[i]->rank());
   }
   CheckPairs(c, p.contract, "contracting");
   CheckPairs(c, p.batch, "batch");
@@ -62,9 +63,9 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
     c.FailDType(14, "it multiplies numbers, not bool");
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   Shape shape;
-  for (int64_t d : p.batch.lhs) shape.push_back(base::At(a, d));
-  for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size())) shape.push_back(base::At(a, d));
-  for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size())) shape.push_back(base::At(b, d));
+  for (int64_t d : p.batch.lhs) shape.push_back(a[d]);
+  for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size())) shape.push_back(a[d]);
+  for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size())) shape.push_back(b[d]);
   DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
   if (out.is_bool() || (t.is_floating() && !out.is_floating()))
     c.FailDType(19, fmt::format("products of {} cannot be summed in {}", t.name(), out.name()));
@@ -78,15 +79,15 @@ DimMap DotDims(const ir::DimsCall& c) {
   DimMap map;
   sharding::DimFactors lhs(a.size()), rhs(b.size()), result;
   for (size_t i = 0; i < p.batch.lhs.size(); ++i) {
-    int32_t f = map.AddFactor({.size = base::At(a, p.batch.lhs[i])});
-    base::At(lhs, p.batch.lhs[i]) = base::At(rhs, p.batch.rhs[i]) = {f};
+    int32_t f = map.AddFactor({.size = a[p.batch.lhs[i]]});
+    lhs[p.batch.lhs[i]] = rhs[p.batch.rhs[i]] = {f};
     result.push_back({f});
   }
   auto free = [&](const Shape& shape, sharding::DimFactors& dims,
                   const std::vector<int64_t>& list) {
     for (int64_t d : list) {
-      int32_t f = map.AddFactor({.size = base::At(shape, d)});
-      base::At(dims, d) = {f};
+      int32_t f = map.AddFactor({.size = shape[d]});
+      dims[d] = {f};
       result.push_back({f});
     }
   };
@@ -94,8 +95,7 @@ DimMap DotDims(const ir::DimsCall& c) {
   free(b, rhs, FreeDims(p.contract.rhs, p.batch.rhs, b.size()));
   for (size_t i = 0; i < p.contract.lhs.size(); ++i) {
     const int64_t l = p.contract.lhs[i];
-    base::At(lhs, l) = base::At(rhs, p.contract.rhs[i]) = {
-        map.AddFactor({.size = base::At(a, l), .kind = FactorKind::kReduce})};
+    lhs[l] = rhs[p.contract.rhs[i]] = {map.AddFactor({.size = a[l], .kind = FactorKind::kReduce})};
   }
   map.operands = {lhs, rhs};
   map.results = {result};
@@ -130,8 +130,8 @@ struct DotSide {
   }
 };
 
-DotSide SideOf(const HostTensor& x, const Coords& batch, const Coords& contract) {
-  return {batch, contract, FreeDims(contract, batch, x.shape.size())};
+DotSide SideOf(size_t rank, const Coords& batch, const Coords& contract) {
+  return {batch, contract, FreeDims(contract, batch, rank)};
 }
 
 // Computes element j of the product, at coordinates [batch..., lhs free..., rhs free...].
@@ -163,8 +163,8 @@ void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, co
 void DotGeneralReference(const ir::ReferenceCall& call) {
   const auto& params = ir::As<DotParams>(call.params);
   const HostTensor &x = *call.operands[0], &y = *call.operands[1];
-  const DotSide lhs = SideOf(x, params.batch.lhs, params.contract.lhs);
-  const DotSide rhs = SideOf(y, params.batch.rhs, params.contract.rhs);
+  const DotSide lhs = SideOf(x.shape.size(), params.batch.lhs, params.contract.lhs);
+  const DotSide rhs = SideOf(y.shape.size(), params.batch.rhs, params.contract.rhs);
   HostTensor& out = *call.results[0];
   for (int64_t j = 0; j < out.size(); ++j) DotElement(x, y, lhs, rhs, out, j);
 }
@@ -210,7 +210,7 @@ using Row = std::vector<long double>;
 std::vector<Row> SystemAt(const ir::ReferenceCall& call, int64_t first) {
   const HostTensor &dl = *call.operands[0], &d = *call.operands[1], &du = *call.operands[2];
   const HostTensor& b = *call.operands[3];
-  const auto n = base::Size(d.shape.back()), k = base::Size(b.shape.back());
+  const size_t n = d.shape.back(), k = b.shape.back();
   std::vector<Row> rows(n, Row(n + k));
   for (size_t i = 0; i < n; ++i) {
     const auto at = first + static_cast<int64_t>(i);
@@ -239,7 +239,7 @@ void Diagonalize(std::vector<Row>& rows) {
 void TridiagonalReference(const ir::ReferenceCall& call) {
   HostTensor& out = *call.results[0];
   const Shape& shape = call.operands[1]->shape;
-  const auto k = base::Size(out.shape.back());
+  const size_t k = out.shape.back();
   int64_t at = 0;
   for (int64_t first = 0; first < call.operands[1]->size(); first += shape.back()) {
     std::vector<Row> rows = SystemAt(call, first);
@@ -258,61 +258,68 @@ std::vector<int64_t> Joined(std::vector<int64_t> a, const std::vector<int64_t>& 
   return a;
 }
 
-// Of lhs: the cotangent times rhs, contracted over what only rhs has; then the dims are put in
-// lhs's order. Of rhs the same with the sides exchanged.
+// The product of a cotangent and the other operand, which is an operand's cotangent but for the
+// order of its dims.
+struct TransposedDot {
+  DotParams dot;
+  bool exchanged;             // whether the other operand is on the left
+  std::vector<int64_t> dims;  // the operand's dims, in the order of the product
+};
+
+// Contracts the dims that only the other operand has. The product's dims are batch dims, own free
+// dims, and own contracted dims in the order of the other operand; or with the sides exchanged, if
+// the product then has the operand's order.
+TransposedDot TransposeOf(const DotSide& own, const DotSide& other, size_t other_rank, bool left) {
+  TransposedDot out{.dot = {}, .exchanged = false, .dims = {}};
+  // The cotangent's dims: batch, free dims of lhs, free dims of rhs.
+  const size_t n = own.batch.size(), first = left ? n + own.free.size() : n;
+  for (size_t i = 0; i < other.free.size(); ++i)
+    out.dot.contract.lhs.push_back(static_cast<int64_t>(first + i));
+  out.dot.contract.rhs = other.free;
+  for (size_t i = 0; i < n; ++i) out.dot.batch.lhs.push_back(static_cast<int64_t>(i));
+  out.dot.batch.rhs = other.batch;
+  std::vector<int64_t> contracted;
+  for (int64_t d : FreeDims(other.free, other.batch, other_rank))
+    contracted.push_back(own.contract[absl::c_find(other.contract, d) - other.contract.begin()]);
+  out.dims = Joined(own.batch, own.free, contracted);
+  std::vector<int64_t> exchanged = Joined(own.batch, contracted, own.free);
+  if (absl::c_is_sorted(out.dims) || !absl::c_is_sorted(exchanged)) return out;
+  out.exchanged = true;
+  out.dims = std::move(exchanged);
+  std::swap(out.dot.contract.lhs, out.dot.contract.rhs);
+  std::swap(out.dot.batch.lhs, out.dot.batch.rhs);
+  return out;
+}
+
+// Returns the type with its dims in the given order.
+const ir::Type* WithDims(const ir::Type* type, const std::vector<int64_t>& dims) {
+  sharding::TensorSharding layout = type->sharding();
+  Shape shape;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    shape.push_back(type->shape()[dims[i]]);
+    layout.dims[i] = type->sharding().dims[dims[i]];
+  }
+  return ir::Type::Get(std::move(shape), type->dtype(), std::move(layout));
+}
+
 ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   const auto& p = ir::As<DotParams>(c.params.get());
-  const bool left = k == 0;
-  const auto &own_batch = left ? p.batch.lhs : p.batch.rhs,
-             &own_contract = left ? p.contract.lhs : p.contract.rhs,
-             &other_batch = left ? p.batch.rhs : p.batch.lhs,
-             &other_contract = left ? p.contract.rhs : p.contract.lhs;
-  const size_t own_rank = c.operand_types[k]->shape().size(),
-               other_rank = c.operand_types[1 - k]->shape().size();
-  const std::vector<int64_t> own_free = FreeDims(own_contract, own_batch, own_rank),
-                             other_free = FreeDims(other_contract, other_batch, other_rank);
-  // The result's dims: batch, free dims of lhs, free dims of rhs.
-  const auto n = static_cast<int64_t>(own_batch.size());
-  const int64_t first = left ? n + static_cast<int64_t>(own_free.size()) : n;
-  DotParams dot;
-  for (size_t i = 0; i < other_free.size(); ++i)
-    dot.contract.lhs.push_back(first + static_cast<int64_t>(i));
-  dot.contract.rhs = other_free;
-  for (int64_t i = 0; i < n; ++i) dot.batch.lhs.push_back(i);
-  dot.batch.rhs = other_batch;
-  // The product's dims: batch, own free ones, then those that were contracted, in the other's
-  // order; or with the sides exchanged, if the product then lies as the operand does.
-  std::vector<int64_t> contracted;
-  for (int64_t d : FreeDims(other_free, other_batch, other_rank)) {
-    const auto at = std::find(other_contract.begin(), other_contract.end(), d);
-    contracted.push_back(base::At(own_contract, at - other_contract.begin()));
-  }
-  const std::vector<int64_t> as_written = Joined(own_batch, own_free, contracted),
-                             exchanged = Joined(own_batch, contracted, own_free);
-  const bool exchanges = !std::is_sorted(as_written.begin(), as_written.end()) &&
-                         std::is_sorted(exchanged.begin(), exchanged.end());
-  const std::vector<int64_t>& made = exchanges ? exchanged : as_written;
-  absl::InlinedVector<ir::ValueId, 2> sides{cotangent, c.operands[1 - k]};
-  if (exchanges) {
-    std::swap(sides[0], sides[1]);
-    std::swap(dot.contract.lhs, dot.contract.rhs);
-    std::swap(dot.batch.lhs, dot.batch.rhs);
-  }
-  const ir::Type* to = CotangentTypeOf(c, k);
+  const size_t ranks[] = {c.operand_types[0]->shape().size(), c.operand_types[1]->shape().size()};
+  const DotSide sides[] = {SideOf(ranks[0], p.batch.lhs, p.contract.lhs),
+                           SideOf(ranks[1], p.batch.rhs, p.contract.rhs)};
+  TransposedDot product = TransposeOf(sides[k], sides[1 - k], ranks[1 - k], k == 0);
+  absl::InlinedVector<ir::ValueId, 2> operands{cotangent, c.operands[1 - k]};
+  if (product.exchanged) std::swap(operands[0], operands[1]);
+  const ir::Type* type =
+      WithDims(CotangentTypeOf(c, k)->WithDType(c.result_types[0]->dtype()), product.dims);
+  const ir::ValueId made =
+      EmitSums(c.builder, kDotGeneral, ir::MakeParams(std::move(product.dot)), operands, type);
+  if (absl::c_is_sorted(product.dims)) return made;
   TransposeParams order;
-  order.perm.resize(made.size());
-  sharding::TensorSharding layout = to->sharding();
-  Shape shape(made.size());
-  for (size_t i = 0; i < made.size(); ++i) {
-    base::At(order.perm, made[i]) = static_cast<int64_t>(i);
-    layout.dims[i] = base::At(to->sharding().dims, made[i]);
-    shape[i] = base::At(to->shape(), made[i]);
-  }
-  const ir::Type* type = ir::Type::Get(shape, c.result_types[0]->dtype(), layout);
-  const ir::ValueId product =
-      EmitSums(c.builder, kDotGeneral, ir::MakeParams(std::move(dot)), sides, type);
-  if (std::is_sorted(order.perm.begin(), order.perm.end())) return product;
-  return AsCotangent(c, k, kTranspose, ir::MakeParams(std::move(order)), {product});
+  order.perm.resize(product.dims.size());
+  for (size_t i = 0; i < product.dims.size(); ++i)
+    order.perm[product.dims[i]] = static_cast<int64_t>(i);
+  return AsCotangent(c, k, kTranspose, ir::MakeParams(std::move(order)), {made});
 }
 
 // Returns a diagonal as a matrix of one column.

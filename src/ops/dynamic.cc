@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/at.h"
 #include "kernels/index/dynamic_slice.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
@@ -178,7 +177,7 @@ AsLookup LookupOf(const ir::BatchCall& c, size_t first, const Shape& part) {
   if (out.along.empty()) out.along = {0};
   std::vector<ir::ValueId> starts;
   for (int64_t d : out.along) {
-    const size_t k = first + base::Size(d);
+    const size_t k = first + d;
     sharding::TensorSharding s = sharding::Replicated(c.operand_types[0]->mesh(), 1);
     s.TakeSets(c.operand_types[k]->sharding());
     const ir::Type* column =

@@ -1,7 +1,6 @@
 // Formulas over values: each operator emits an op.
 #include "ops/expression.h"
 
-#include "base/at.h"
 #include "ops/laid_out.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -38,7 +37,7 @@ X Shifted(X x, int64_t dim, int64_t by, double fill) {
   PadParams pad;
   const size_t rank = x.type()->shape().size();
   pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
-  base::At(pad.low, dim) = by, base::At(pad.high, dim) = -by;
+  pad.low[dim] = by, pad.high[dim] = -by;
   return {x.builder(),
           x.builder().Emit(kPad, ir::MakeParams(std::move(pad)), {x.id(), x.Number(fill).id()})};
 }

@@ -1,7 +1,6 @@
 // Gather: slices of an array, at positions that indices give.
 #include "kernels/index/gather.h"
 
-#include "base/at.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/lookup.h"
@@ -31,7 +30,7 @@ std::vector<ShapeAndDType> GatherType(const TypeCall& c) {
   CheckLookup(c, p.numbers(), shapes, "result");
   const bool empty = std::count(shapes.slices.begin(), shapes.slices.end(), 0) != 0;
   for (int64_t d : p.dropped)
-    if (base::At(shapes.operand, d) == 0 && !empty)
+    if (shapes.operand[d] == 0 && !empty)
       c.FailShape(19, fmt::format("dim {} is empty: there is nothing to take", d));
   return {{shapes.slices, dtype}};
 }
@@ -50,11 +49,11 @@ void MakeGather(const ir::LocalCall& c, plan::Kernel* out) {
   const ir::LocalTensor &operand = c.operands[0], &indices = c.operands[1], &slices = c.results[0];
   const LookupRoles roles = RolesOf(p.numbers(), {operand.global, indices.global, slices.global});
   sharding::AxisList partial = operand.sharding->unreduced;
-  for (size_t d = 0; d < roles.slice_of.size(); ++d) {
-    const int64_t slice = roles.slice_of[d];
-    const bool whole = slice >= 0 && base::At(slices.global, slice) == operand.global[d];
+  for (size_t d = 0; d < roles.operand.size(); ++d) {
+    const std::optional<size_t>& window = roles.operand[d].window;
+    const bool whole = window && slices.global[*window] == operand.global[d];
     const sharding::AxisList& axes = operand.sharding->dims[d].axes;
-    if (!whole && roles.batch_of[d] < 0) partial.insert(partial.end(), axes.begin(), axes.end());
+    if (!whole && !roles.is_batch(d)) partial.insert(partial.end(), axes.begin(), axes.end());
   }
   const LookupMode mode = p.mode == LookupMode::kPromise ? LookupMode::kClip : p.mode;
   *out = kernels::Gather(LocalLookup(roles, operand, indices, slices, mode, c.mesh, partial),
@@ -93,10 +92,10 @@ ir::ValueId GatherTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t
   sharding::TensorSharding start = to->sharding();
   for (size_t i = 0; i < p.batch.lhs.size(); ++i) {
     const auto& dims = c.builder.type(c.operands[1])->sharding().dims;
-    const sharding::AxisList& axes = base::At(dims, p.batch.rhs[i]).axes;
+    const sharding::AxisList& axes = dims[p.batch.rhs[i]].axes;
     if (sharding::Difference(start.unreduced, axes) == start.unreduced) continue;
     start.unreduced = sharding::Difference(start.unreduced, axes);
-    base::At(start.dims, p.batch.lhs[i]).axes = axes;
+    start.dims[p.batch.lhs[i]].axes = axes;
   }
   const ir::ValueId zeros = Zeros(c.builder, to->WithSharding(std::move(start)));
   return EmitSums(c.builder, kScatterAdd, ir::MakeParams(AsScatter(p)),

@@ -1,7 +1,6 @@
 // Calls of host functions. They have effects and no results.
 #include "ops/host_call.h"
 
-#include "base/at.h"
 #include "ir/builder.h"
 #include "ops/check.h"
 #include "ops/ops.h"
@@ -38,7 +37,7 @@ ir::HostArgument LaneOf(const ir::HostArgument& all, int64_t lane) {
   for (size_t device = 0; device < all.shards.size(); ++device) {
     auto at = static_cast<int64_t>(device);
     if (!lanes.empty()) at = sharding::WithShardIndex(*s.mesh, lanes, at, lane / per_shard);
-    one.shards.push_back(base::At(all.shards, at) + lane % per_shard * bytes);
+    one.shards.push_back(all.shards[at] + lane % per_shard * bytes);
   }
   return one;
 }

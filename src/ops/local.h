@@ -2,7 +2,6 @@
 #pragma once
 #include <vector>
 
-#include "base/at.h"
 #include "ir/op.h"
 #include "sharding/local.h"
 
@@ -16,7 +15,7 @@ inline std::vector<int64_t> ShardBegins(const ir::LocalTensor& t, size_t d) {
   if (axes.empty()) return begins;
   const sharding::MeshDef& mesh = *t.sharding->mesh;
   for (int64_t i = 0; i < mesh.size(); ++i) {
-    auto device = base::Size(mesh.Device(i));
+    size_t device = mesh.Device(i);
     if (begins.size() <= device) begins.resize(device + 1);
     begins[device] = sharding::ShardIndex(mesh, axes, i) * t.shape[d];
   }

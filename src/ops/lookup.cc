@@ -2,9 +2,7 @@
 #include "ops/lookup.h"
 
 #include <algorithm>
-#include <array>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "kernels/index/lookup.h"
@@ -15,21 +13,15 @@
 
 namespace tessera {
 
-namespace {
-constexpr std::array<const char*, 3> kModes = {"fill", "clip", "promise"};
+std::string FieldText(LookupMode mode) {
+  return mode == LookupMode::kFill ? "fill" : mode == LookupMode::kClip ? "clip" : "promise";
 }
 
-// kModes is in the order of the enum.
-static_assert(LookupMode::kFill == LookupMode{0} && LookupMode::kClip == LookupMode{1} &&
-              LookupMode::kPromise == LookupMode{2});
-
-std::string FieldText(LookupMode mode) { return base::At(kModes, mode); }
-
 void ReadField(base::Reader& in, LookupMode& mode) {
-  std::string word = in.Word();
-  auto at = std::find(kModes.begin(), kModes.end(), word);
-  if (at == kModes.end()) in.Fail("there is no mode '" + word + "'");
-  mode = static_cast<LookupMode>(at - kModes.begin());
+  const std::string word = in.Word();
+  for (LookupMode m : {LookupMode::kFill, LookupMode::kClip, LookupMode::kPromise})
+    if (word == FieldText(m)) return void(mode = m);
+  in.Fail("there is no mode '" + word + "'");
 }
 
 }  // namespace tessera
@@ -41,22 +33,24 @@ using sharding::Factor;
 using sharding::FactorKind;
 
 LookupRoles RolesOf(const LookupNumbers& n, const LookupShapes& s) {
-  LookupRoles roles;
-  for (auto* list : {&roles.slice_of, &roles.entry_of, &roles.batch_of})
-    list->assign(s.operand.size(), -1);
-  for (size_t k = 0; k < n.starts.size(); ++k)
-    base::At(roles.entry_of, n.starts[k]) = static_cast<int64_t>(k);
+  LookupRoles roles{.operand = std::vector<DimRole>(s.operand.size()),
+                    .slices = std::vector<SliceRole>(s.slices.size())};
+  for (size_t k = 0; k < n.starts.size(); ++k) roles.operand[n.starts[k]].entry = k;
   size_t window = 0;
   for (size_t d = 0; d < s.operand.size(); ++d) {
-    auto dim = static_cast<int64_t>(d);
-    if (!Has(n.dropped, dim) && !Has(n.batch.lhs, dim)) roles.slice_of[d] = n.windows[window++];
+    const auto dim = static_cast<int64_t>(d);
+    if (Has(n.dropped, dim) || Has(n.batch.lhs, dim)) continue;
+    const auto slice = static_cast<size_t>(n.windows[window++]);
+    roles.operand[d].window = slice;
+    roles.slices[slice].operand = d;
   }
   int64_t query = 0;
-  for (size_t d = 0; d < s.slices.size(); ++d)
-    roles.query_of.push_back(Has(n.windows, static_cast<int64_t>(d)) ? -1 : query++);
-  for (size_t k = 0; k < n.batch.lhs.size(); ++k) {
-    auto at = std::find(roles.query_of.begin(), roles.query_of.end(), n.batch.rhs[k]);
-    base::At(roles.batch_of, n.batch.lhs[k]) = at - roles.query_of.begin();
+  for (size_t d = 0; d < s.slices.size(); ++d) {
+    if (Has(n.windows, static_cast<int64_t>(d))) continue;
+    const auto batch = absl::c_find(n.batch.rhs, query);
+    if (batch != n.batch.rhs.end())
+      roles.slices[d].operand = n.batch.lhs[batch - n.batch.rhs.begin()];
+    roles.slices[d].query = query++;
   }
   return roles;
 }
@@ -98,28 +92,23 @@ void CheckNumbers(const ir::TypeCall& c, const LookupNumbers& n, const LookupSha
 void CheckLookup(const ir::TypeCall& c, const LookupNumbers& n, const LookupShapes& s,
                  const char* slices) {
   CheckNumbers(c, n, s, slices);
-  LookupRoles roles = RolesOf(n, s);
+  const LookupRoles roles = RolesOf(n, s);
   for (size_t d = 0; d < s.slices.size(); ++d) {
-    if (roles.query_of[d] < 0) continue;
-    int64_t size = base::At(s.indices, roles.query_of[d]);
-    if (size != s.slices[d])
+    const SliceRole& role = roles.slices[d];
+    const int64_t size = s.slices[d];
+    if (role.query && s.indices[*role.query] != size)
       c.FailShape(18, fmt::format("dim {} of the {} has size {}, but in the indices it has size {}",
-                                  d, slices, s.slices[d], size));
-  }
-  for (size_t d = 0; d < s.operand.size(); ++d) {
-    if (roles.batch_of[d] >= 0) {
-      int64_t size = base::At(s.slices, roles.batch_of[d]);
-      if (size != s.operand[d])
-        c.FailShape(
-            18, fmt::format(
-                    "batch dim {} of the operand has size {}, but in the indices it has size {}", d,
-                    s.operand[d], size));
-    } else if (roles.slice_of[d] >= 0) {
-      int64_t size = base::At(s.slices, roles.slice_of[d]);
-      if (size > s.operand[d])
-        c.FailShape(18, fmt::format("slices of size {} do not fit into dim {} of size {}", size, d,
-                                    s.operand[d]));
-    }
+                                  d, slices, size, s.indices[*role.query]));
+    if (!role.operand) continue;
+    const int64_t whole = s.operand[*role.operand];
+    if (role.query && size != whole)
+      c.FailShape(
+          18,
+          fmt::format("batch dim {} of the operand has size {}, but in the indices it has size {}",
+                      *role.operand, whole, size));
+    if (!role.query && size > whole)
+      c.FailShape(18, fmt::format("slices of size {} do not fit into dim {} of size {}", size,
+                                  *role.operand, whole));
   }
 }
 
@@ -134,7 +123,7 @@ struct LookupRule {
     if (scatters) return {{0, d}, {3, d}};
     return {{0, d}};
   }
-  RuleBuilder::Places Joined(size_t d, size_t slice) const {
+  RuleBuilder::Places OperandAndSlices(size_t d, size_t slice) const {
     RuleBuilder::Places places = Operand(d);
     places.push_back({2, slice});
     return places;
@@ -147,7 +136,7 @@ void AddWindow(LookupRule& rule, size_t d, size_t slice, bool placed) {
   int64_t whole = rule.builder.size(0, d), part = rule.builder.size(2, slice);
   Factor piece{.size = part, .kind = FactorKind::kReplicate};
   if (whole == part) {
-    rule.builder.Add({.size = whole}, rule.Joined(d, slice));
+    rule.builder.Add({.size = whole}, rule.OperandAndSlices(d, slice));
   } else if (rule.scatters) {
     rule.builder.Add({.size = whole}, rule.Operand(d));
     rule.builder.Add(piece, {{2, slice}});
@@ -159,14 +148,17 @@ void AddWindow(LookupRule& rule, size_t d, size_t slice, bool placed) {
     piece.size = whole;
     piece.blocked = true;
     if (!placed) piece = {.size = whole, .kind = FactorKind::kPermute, .blocked = true};
-    rule.builder.Add(piece, rule.Joined(d, slice));
+    rule.builder.Add(piece, rule.OperandAndSlices(d, slice));
   }
 }
 
 }  // namespace
 
-ScatterParams AsScatter(const GatherParams& p) {
-  ScatterParams out;
+namespace {
+
+template <class To, class From>
+To WithNumbersOf(const From& p) {
+  To out;
   out.windows.assign(p.windows.begin(), p.windows.end());
   out.dropped = p.dropped, out.starts = p.starts;
   out.batch.lhs = p.batch.lhs, out.batch.rhs = p.batch.rhs;
@@ -174,12 +166,12 @@ ScatterParams AsScatter(const GatherParams& p) {
   return out;
 }
 
+}  // namespace
+
+ScatterParams AsScatter(const GatherParams& p) { return WithNumbersOf<ScatterParams>(p); }
+
 GatherParams AsGather(const ScatterParams& p, DType dtype) {
-  GatherParams out;
-  out.windows.assign(p.windows.begin(), p.windows.end());
-  out.dropped = p.dropped, out.starts = p.starts;
-  out.batch.lhs = p.batch.lhs, out.batch.rhs = p.batch.rhs;
-  out.mode = p.mode, out.sorted = p.sorted, out.unique = p.unique;
+  auto out = WithNumbersOf<GatherParams>(p);
   out.fill = {dtype, 0};
   return out;
 }
@@ -198,26 +190,21 @@ DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters
   std::vector<Shape> shapes = {s.operand, s.indices, s.slices};
   if (scatters) shapes.push_back(s.operand);
   LookupRule rule{{std::move(shapes), scatters ? size_t{3} : size_t{2}}, scatters};
-  auto with = [](const std::vector<int64_t>& list, size_t slice) {
-    return base::Size(std::find(list.begin(), list.end(), static_cast<int64_t>(slice)) -
-                      list.begin());
-  };
   for (size_t slice = 0; slice < s.slices.size(); ++slice) {
-    if (roles.query_of[slice] < 0) {
-      size_t d = with(roles.slice_of, slice);
-      AddWindow(rule, d, slice, roles.entry_of[d] >= 0);
+    const auto& [query_dim, dim] = roles.slices[slice];
+    if (!query_dim) {
+      AddWindow(rule, *dim, slice, roles.operand[*dim].entry.has_value());
       continue;
     }
-    size_t d = with(roles.batch_of, slice);
-    bool batch = d < s.operand.size();
-    Factor factor = batch ? Factor{} : query;
+    Factor factor = dim ? Factor{} : query;
     factor.size = s.slices[slice];
-    RuleBuilder::Places places = batch ? rule.Joined(d, slice) : RuleBuilder::Places{{2, slice}};
-    places.push_back({1, base::Size(roles.query_of[slice])});
+    RuleBuilder::Places places =
+        dim ? rule.OperandAndSlices(*dim, slice) : RuleBuilder::Places{{2, slice}};
+    places.push_back({1, *query_dim});
     rule.builder.Add(factor, places);
   }
   for (size_t d = 0; d < s.operand.size(); ++d) {
-    if (roles.slice_of[d] >= 0 || roles.batch_of[d] >= 0) continue;
+    if (roles.operand[d].window || roles.is_batch(d)) continue;
     Factor looked_up{.size = s.operand[d]};
     if (!scatters && looked_up.size == 1) looked_up.kind = FactorKind::kReplicate;
     if (!scatters && looked_up.size != 1) looked_up.kind = FactorKind::kReduce;
@@ -237,25 +224,24 @@ std::vector<bool> FirstAlong(const sharding::MeshDef* mesh, const sharding::Axis
   std::vector<bool> first;
   if (axes.empty()) return first;
   for (int64_t i = 0; i < mesh->size(); ++i) {
-    auto device = base::Size(mesh->Device(i));
+    const auto device = static_cast<size_t>(mesh->Device(i));
     if (first.size() <= device) first.resize(device + 1);
     first[device] = sharding::ShardIndex(*mesh, axes, i) == 0;
   }
   return first;
 }
 
-kernels::LookupDesc::Dim LocalDim(const LookupRoles& roles, size_t d,
-                                  const ir::LocalTensor& operand, const ir::LocalTensor& slices) {
+kernels::LookupDesc::Dim LocalDim(const DimRole& role, size_t d, const ir::LocalTensor& operand,
+                                  const ir::LocalTensor& slices) {
   kernels::LookupDesc::Dim dim{.size = operand.shape[d],
                                .stride = base::DenseStrides(operand.shape)[d],
-                               .entry = roles.entry_of[d],
+                               .entry = role.entry ? static_cast<int64_t>(*role.entry) : -1,
                                .begins = {}};
   int64_t window = 1;
-  if (roles.slice_of[d] >= 0) {
-    const int64_t s = roles.slice_of[d];
-    window = base::At(slices.global, s);
-    dim.window = base::At(slices.shape, s);
-    dim.slice_stride = base::At(base::DenseStrides(slices.shape), s);
+  if (role.window) {
+    window = slices.global[*role.window];
+    dim.window = slices.shape[*role.window];
+    dim.slice_stride = base::DenseStrides(slices.shape)[*role.window];
   }
   dim.last = operand.global[d] - window;
   if (dim.last != 0) dim.begins = ShardBegins(operand, d);
@@ -278,21 +264,20 @@ kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor&
                            .dims = {},
                            .queries = {}};
   for (size_t d = 0; d < operand.shape.size(); ++d)
-    desc.dims.push_back(roles.batch_of[d] >= 0 ? kernels::LookupDesc::Dim{}
-                                               : LocalDim(roles, d, operand, slices));
-  std::vector<int64_t> strides = base::DenseStrides(slices.shape);
-  std::vector<int64_t> index_strides = base::DenseStrides(indices.shape);
+    desc.dims.push_back(roles.is_batch(d) ? kernels::LookupDesc::Dim{}
+                                          : LocalDim(roles.operand[d], d, operand, slices));
+  const std::vector<int64_t> strides = base::DenseStrides(slices.shape),
+                             index_strides = base::DenseStrides(indices.shape);
   for (size_t s = 0; s < slices.shape.size(); ++s) {
-    if (roles.query_of[s] < 0) continue;
-    const int64_t q = roles.query_of[s];
-    for (size_t d = 0; d < operand.shape.size(); ++d)
-      if (roles.batch_of[d] == static_cast<int64_t>(s))
-        desc.dims[d] = {.size = operand.shape[d],
-                        .stride = base::DenseStrides(operand.shape)[d],
-                        .query = static_cast<int64_t>(desc.queries.size()),
-                        .begins = {}};
+    const auto& [query, dim] = roles.slices[s];
+    if (!query) continue;
+    if (dim)
+      desc.dims[*dim] = {.size = operand.shape[*dim],
+                         .stride = base::DenseStrides(operand.shape)[*dim],
+                         .query = static_cast<int64_t>(desc.queries.size()),
+                         .begins = {}};
     desc.queries.push_back({.size = slices.shape[s],
-                            .index_stride = base::At(index_strides, q),
+                            .index_stride = index_strides[*query],
                             .slice_stride = strides[s],
                             .whole = slices.global[s],
                             .begins = ShardBegins(slices, s)});
@@ -300,35 +285,57 @@ kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor&
   return desc;
 }
 
+namespace {
+
+using reference::Coords;
+
+// Returns where the slice that contains `to` begins in the operand, or nothing if it is out of
+// range. `query`: coordinates of its index vector.
+std::optional<Coords> StartOf(const LookupRoles& roles, const LookupShapes& s,
+                              const ir::HostTensor& indices, LookupMode mode, const Coords& query,
+                              const Coords& to) {
+  Coords start(s.operand.size(), 0), entry = query;
+  for (size_t d = 0; d < to.size(); ++d)
+    if (roles.slices[d].query && roles.slices[d].operand) start[*roles.slices[d].operand] = to[d];
+  entry.push_back(0);
+  for (size_t d = 0; d < start.size(); ++d) {
+    const DimRole& role = roles.operand[d];
+    if (!role.entry) continue;
+    const int64_t last = s.operand[d] - (role.window ? s.slices[*role.window] : 1);
+    entry.back() = static_cast<int64_t>(*role.entry);
+    start[d] = reference::IndexAt(indices, ir::FlatIndex(s.indices, entry));
+    if (mode == LookupMode::kClip) start[d] = std::max<int64_t>(std::min(start[d], last), 0);
+    if (start[d] < 0 || start[d] > last) return std::nullopt;
+  }
+  return start;
+}
+
+// Returns the coordinates in the operand of the slices' element `to`.
+Coords ElementAt(const LookupRoles& roles, Coords start, const Coords& to) {
+  for (size_t d = 0; d < start.size(); ++d)
+    if (roles.operand[d].window) start[d] += to[*roles.operand[d].window];
+  return start;
+}
+
+}  // namespace
+
 void ForEachLookup(const LookupNumbers& n, const LookupShapes& s, const ir::HostTensor& indices,
-                   LookupMode mode, const std::function<void(int64_t, int64_t)>& f) {
+                   LookupMode mode, absl::FunctionRef<void(int64_t, int64_t)> f) {
   const LookupRoles roles = RolesOf(n, s);
-  Shape queries(s.indices.begin(), s.indices.end() - 1), windows;
-  for (int64_t d : n.windows) windows.push_back(base::At(s.slices, d));
+  const Shape queries(s.indices.begin(), s.indices.end() - 1);
+  Shape windows;
+  for (int64_t d : n.windows) windows.push_back(s.slices[d]);
   for (int64_t q = 0; q < base::Elements(queries); ++q) {
-    std::vector<int64_t> vector = ir::CoordsOf(queries, q), to(s.slices.size());
+    const Coords query = ir::CoordsOf(queries, q);
+    Coords to(s.slices.size());
     for (size_t d = 0; d < to.size(); ++d)
-      if (roles.query_of[d] >= 0) to[d] = base::At(vector, roles.query_of[d]);
-    vector.push_back(0);
-    bool inside = true;
-    std::vector<int64_t> starts(s.operand.size(), 0);
-    for (size_t d = 0; d < starts.size(); ++d) {
-      if (roles.batch_of[d] >= 0) starts[d] = base::At(to, roles.batch_of[d]);
-      if (roles.entry_of[d] < 0) continue;
-      const int64_t slice = roles.slice_of[d];
-      const int64_t last = s.operand[d] - (slice < 0 ? 1 : base::At(s.slices, slice));
-      vector.back() = roles.entry_of[d];
-      starts[d] = reference::IndexAt(indices, ir::FlatIndex(s.indices, vector));
-      if (mode == LookupMode::kClip) starts[d] = std::max<int64_t>(std::min(starts[d], last), 0);
-      inside = inside && starts[d] >= 0 && starts[d] <= last;
-    }
+      if (roles.slices[d].query) to[d] = query[*roles.slices[d].query];
+    const std::optional<Coords> start = StartOf(roles, s, indices, mode, query, to);
     for (int64_t w = 0; w < base::Elements(windows); ++w) {
-      const std::vector<int64_t> at = ir::CoordsOf(windows, w);
-      for (size_t k = 0; k < at.size(); ++k) base::At(to, n.windows[k]) = at[k];
-      std::vector<int64_t> from = starts;
-      for (size_t d = 0; d < from.size(); ++d)
-        if (roles.slice_of[d] >= 0) from[d] += base::At(to, roles.slice_of[d]);
-      f(ir::FlatIndex(s.slices, to), inside ? ir::FlatIndex(s.operand, from) : -1);
+      const Coords at = ir::CoordsOf(windows, w);
+      for (size_t k = 0; k < at.size(); ++k) to[n.windows[k]] = at[k];
+      f(ir::FlatIndex(s.slices, to),
+        start ? ir::FlatIndex(s.operand, ElementAt(roles, *start, to)) : -1);
     }
   }
 }

@@ -1,7 +1,10 @@
 // Shared parts of gather and scatter: slices of an operand, at positions that indices give.
 #pragma once
+#include <absl/algorithm/container.h>
+#include <absl/functional/function_ref.h>
+
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <vector>
 
 #include "ir/op.h"
@@ -14,13 +17,23 @@ struct LookupShapes {
   const base::Shape &operand, &indices, &slices;
 };
 
-// The dims of operand, indices and slices (a gather's result, a scatter's updates), matched.
+// The role of a dim of the operand.
+struct DimRole {
+  std::optional<size_t> window;  // the dim of the slices that runs along it
+  std::optional<size_t> entry;   // the entry of an index vector at which slices begin; none: at 0
+};
+// The role of a dim of the slices (a gather's result, a scatter's updates).
+struct SliceRole {
+  std::optional<size_t> query;    // the dim of the indices that it is, unless it is a window
+  std::optional<size_t> operand;  // the dim of the operand that it runs along or is batched with
+};
 struct LookupRoles {
-  // Per dim of the operand, -1 where there is none: the dim of the slices along it; the entry of
-  // an index vector that says where a slice begins; the dim of the slices that it goes with.
-  std::vector<int64_t> slice_of, entry_of, batch_of;
-  // Per dim of the slices: the dim of the indices; -1 of those along the operand.
-  std::vector<int64_t> query_of;
+  std::vector<DimRole> operand;
+  std::vector<SliceRole> slices;
+  // Whether dim d of the operand is a batch dim.
+  bool is_batch(size_t d) const {
+    return absl::c_any_of(slices, [&](const SliceRole& s) { return s.query && s.operand == d; });
+  }
 };
 LookupRoles RolesOf(const LookupNumbers& n, const LookupShapes& s);
 
@@ -51,6 +64,6 @@ kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor&
 // Calls f(element of the slices, element of the operand) for each element of each slice, in order.
 // The latter is -1 where the slice is out of range.
 void ForEachLookup(const LookupNumbers& n, const LookupShapes& s, const ir::HostTensor& indices,
-                   LookupMode mode, const std::function<void(int64_t, int64_t)>& f);
+                   LookupMode mode, absl::FunctionRef<void(int64_t, int64_t)> f);
 
 }  // namespace tessera::ops

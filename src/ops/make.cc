@@ -1,5 +1,4 @@
 // Ops without operands.
-#include "base/at.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/local.h"
@@ -41,7 +40,7 @@ ir::AffineIndex IotaIndex(const ir::Params* params, const ir::LocalTensor& resul
   const auto& dims = ir::As<IotaParams>(params).dim;
   int64_t stride = 1;
   for (size_t k = dims.size(); k-- > 0;) {
-    const auto d = base::Size(dims[k]);
+    const size_t d = dims[k];
     index.strides[d] = stride;
     const std::vector<int64_t> begins = ShardBegins(result, d);
     if (index.offsets.size() < begins.size()) index.offsets.resize(begins.size(), 0);
@@ -58,7 +57,7 @@ void IotaReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) {
     const std::vector<int64_t> at = ir::CoordsOf(out.shape, i);
     int64_t index = 0;
-    for (int64_t d : dims) index = index * base::At(out.shape, d) + base::At(at, d);
+    for (int64_t d : dims) index = index * out.shape[d] + at[d];
     if (out.dtype.is_floating())
       out.SetFloat(i, static_cast<long double>(index));
     else

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
 #include "ops/check.h"
@@ -20,7 +19,7 @@ using sharding::AxisList;
 using sharding::TensorSharding;
 
 bool IsManual(const sharding::MeshDef* mesh, sharding::AxisPart a) {
-  return base::At(mesh->axes(), a.axis).mode == AxisMode::Manual;
+  return mesh->axes()[a.axis].mode == AxisMode::Manual;
 }
 
 // Puts axes in front of a dim's own: they are major.
@@ -43,7 +42,7 @@ struct PlacedOperand {
         shape(type->shape()),
         sharding(type->sharding()),
         dtype(type->dtype()) {}
-  AxisList& dim(size_t i) { return base::At(sharding.dims, params.dims[i]).axes; }
+  AxisList& dim(size_t i) { return sharding.dims[params.dims[i]].axes; }
   const ir::Type* type() const { return ir::Type::Get(shape, dtype, sharding); }
   // Makes the arrays terms of a reduction over the axes, if they are not yet.
   void AsTerms(Reduction kind) {
@@ -58,7 +57,7 @@ struct PlacedOperand {
   // Makes the arrays parts along a dim.
   void AsParts(size_t i) {
     sharding.varying = sharding::Difference(sharding.varying, axes);
-    base::At(shape, params.dims[i]) *= sharding::SizeOf(axes);
+    shape[params.dims[i]] *= sharding::SizeOf(axes);
     PutInFront(dim(i), axes);
   }
 };
@@ -162,7 +161,7 @@ void CheckSomeAxis(const TypeCall& c) {
 
 // C21: a dim that is cut divides evenly.
 void Cut(const TypeCall& c, base::Shape& shape, int64_t dim, int64_t parts) {
-  int64_t& size = base::At(shape, dim);
+  int64_t& size = shape[dim];
   if (size % parts != 0)
     c.FailShape(21, fmt::format("dim {} of size {} cannot be divided evenly into {} parts", dim,
                                 size, parts));
@@ -183,7 +182,7 @@ std::vector<ShapeAndDType> LeavingType(const TypeCall& c) {
   const auto& params = ir::As<ManualParams>(c.params);
   base::Shape shape = c.operands[0]->shape();
   const AxisList axes = AxesOf(c.operands[0]->mesh(), params.axes);
-  for (size_t i = 0; i < axes.size(); ++i) base::At(shape, params.dims[i]) *= axes[i].size;
+  for (size_t i = 0; i < axes.size(); ++i) shape[params.dims[i]] *= axes[i].size;
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
 std::vector<ShapeAndDType> SameShape(const TypeCall& c) {
@@ -196,13 +195,13 @@ std::vector<ShapeAndDType> PermutedType(const TypeCall& c) {
   if (params.axes.empty()) c.FailShape(23, "no axis is named");
   CheckAxes(c, params.axes);
   const int64_t devices = sharding::SizeOf(AxesOf(c.operands[0]->mesh(), params.axes));
-  std::vector<bool> receives(base::Size(devices));
+  std::vector<bool> receives(devices);
   for (const std::vector<int64_t>& pair : params.pairs) {
     if (pair.size() != 2 ||
         std::any_of(pair.begin(), pair.end(), [&](int64_t p) { return p < 0 || p >= devices; }))
       c.FailShape(24, fmt::format("each pair must hold two positions from 0 to {}", devices - 1));
-    if (base::At(receives, pair[1])) c.FailShape(24, "a position receives twice");
-    base::At(receives, pair[1]) = true;
+    if (receives[pair[1]]) c.FailShape(24, "a position receives twice");
+    receives[pair[1]] = true;
   }
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
@@ -219,7 +218,7 @@ std::vector<ShapeAndDType> GrownType(const TypeCall& c) {
   CheckSomeAxis(c);
   const auto& params = ir::As<ManualParams>(c.params);
   base::Shape shape = c.operands[0]->shape();
-  base::At(shape, params.dims[0]) *= DevicesAlong(c, params.axes);
+  shape[params.dims[0]] *= DevicesAlong(c, params.axes);
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
 std::vector<ShapeAndDType> ExchangedType(const TypeCall& c) {
@@ -229,7 +228,7 @@ std::vector<ShapeAndDType> ExchangedType(const TypeCall& c) {
   base::Shape shape = c.operands[0]->shape();
   const int64_t parts = DevicesAlong(c, params.axes);
   Cut(c, shape, params.dims[0], parts);
-  base::At(shape, params.dims[1]) *= parts;
+  shape[params.dims[1]] *= parts;
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
 std::vector<ShapeAndDType> IndexType(const TypeCall& c) {
@@ -303,19 +302,19 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
                                   [&](const auto& pair) { return pair[0] == params.pairs[0][0]; });
   if (to_all) return BroadcastBack(c, cotangent);
   std::vector<std::vector<std::vector<int64_t>>> rounds;  // a source occurs once in each
-  std::vector<size_t> sends(base::Size(devices));
+  std::vector<size_t> sends(devices);
   for (const std::vector<int64_t>& pair : params.pairs) {
-    const size_t round = base::At(sends, pair[0])++;
+    const size_t round = sends[pair[0]]++;
     if (round == rounds.size()) rounds.emplace_back();
     rounds[round].push_back({pair[1], pair[0]});
   }
-  ir::ValueId sum = -1;
+  ir::ValueId sum = ir::kNoValue;
   for (auto& pairs : rounds)
     sum =
         Sum(c.builder, sum,
             AsCotangent(c, 0, kPpermute,
                         ir::MakeParams(PermuteParams{params.axes, std::move(pairs)}), {cotangent}));
-  return sum >= 0 ? sum : Zeros(c.builder, CotangentTypeOf(c, 0));
+  return sum != ir::kNoValue ? sum : Zeros(c.builder, CotangentTypeOf(c, 0));
 }
 // Shares the tangent equally among the devices that have the extreme.
 ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
@@ -372,7 +371,7 @@ ir::AffineIndex PositionIndex(const ir::Params* params, const ir::LocalTensor& r
   const sharding::MeshDef* mesh = result.sharding->mesh;
   const AxisList axes = AxesOf(mesh, ir::As<ManualParams>(params).axes);
   for (int64_t i = 0; i < mesh->size(); ++i) {
-    const auto device = base::Size(mesh->Device(i));
+    const size_t device = mesh->Device(i);
     if (index.offsets.size() <= device) index.offsets.resize(device + 1, 0);
     index.offsets[device] = sharding::ShardIndex(*mesh, axes, i);
   }
@@ -405,8 +404,8 @@ const ir::Type* WholeOf(const ir::Type* part, const ManualParams& params) {
   const AxisList axes = AxesOf(sharding.mesh, params.axes);
   std::vector<AxisList> manual(shape.size());
   for (size_t i = 0; i < axes.size(); ++i) {
-    base::At(shape, params.dims[i]) *= axes[i].size;
-    base::At(manual, params.dims[i]).push_back(axes[i]);
+    shape[params.dims[i]] *= axes[i].size;
+    manual[params.dims[i]].push_back(axes[i]);
   }
   for (size_t d = 0; d < manual.size(); ++d) PutInFront(sharding.dims[d].axes, manual[d]);
   sharding.varying = sharding::Difference(sharding.varying, axes);

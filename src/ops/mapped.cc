@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "ir/move_params.h"
 #include "ops/expression.h"
@@ -25,8 +24,7 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
   sharding::DimAxes mapped;
   // A part of a program may have other modes (auto_axes).
   for (const sharding::AxisPart& a : dim.axes)
-    if (base::At(sharding.mesh->axes(), a.axis).mode == AxisMode::Explicit)
-      mapped.axes.push_back(a);
+    if (sharding.mesh->axes()[a.axis].mode == AxisMode::Explicit) mapped.axes.push_back(a);
   sharding.dims.insert(sharding.dims.begin() + static_cast<long>(at), std::move(mapped));
   return ir::Type::Get(std::move(shape), type->dtype(), std::move(sharding), type->weak());
 }
@@ -50,7 +48,7 @@ void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
 void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
   const sharding::MeshDef* mesh = type->mesh();
   for (const sharding::AxisPart& a : dim.axes)
-    if (mesh && base::At(mesh->axes(), a.axis).mode == AxisMode::Manual)
+    if (mesh && mesh->axes()[a.axis].mode == AxisMode::Manual)
       base::ThrowSharding(base::Refusal(
           std::string(op.name), 26, base::Where(loc),
           fmt::format("inside vmap axis {} becomes Manual, but the mapped dim is sharded over it",
@@ -78,7 +76,7 @@ ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& d
   CheckAxes(type, dim, kBroadcastInDim, builder.loc());
   type = WithDim(type, dim);
   BroadcastParams params;
-  params.dims.resize(base::Size(type->rank()) - 1);
+  params.dims.resize(type->rank() - 1);
   std::iota(params.dims.begin(), params.dims.end(), 1);
   return builder.EmitTyped(kBroadcastInDim, ir::MakeParams(std::move(params)), {v}, {&type, 1})[0];
 }

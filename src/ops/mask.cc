@@ -1,6 +1,5 @@
 // mask_padding: the padding of a dim that does not divide, on the last
 // devices, must reach no result.
-#include "base/at.h"
 #include "base/dtype.h"
 #include "ir/move_params.h"
 #include "kernels/reduce/reduce_elements.h"
@@ -40,7 +39,7 @@ std::vector<ir::ValueId> ExpandMask(ir::Builder& b, const ir::Params* params,
   DType t = type->dtype();
   ir::ValueId fill = values.Number(Identity(t, mask.reduction), t);
   for (int64_t d : mask.dims) {
-    ir::ValueId end = values.Integer(base::At(type->shape(), d));
+    ir::ValueId end = values.Integer(type->shape()[d]);
     ir::ValueId inside = values.Apply(Elementwise(ScalarOp::kLt), {values.Index(d), end}, bool_);
     x = b.EmitTyped(Elementwise(ScalarOp::kSelect), nullptr, {inside, fill, x}, {&type, 1})[0];
   }

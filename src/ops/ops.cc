@@ -1,9 +1,7 @@
 // The list of all ops: the arrays of records, joined.
 #include "ops/ops.h"
 
-#include <array>
-
-#include "base/at.h"
+#include "base/ids.h"
 
 namespace tessera::ops {
 namespace {
@@ -20,13 +18,12 @@ std::vector<const OpDef*> Join() {
 }
 
 // No entry is null: the arrays are complete (ops/elementwise.h).
-using ByScalarOp = std::array<const OpDef*, plan::kScalarOps>;
+using ByScalarOp = base::IdVector<ScalarOp, const OpDef*>;
 
 ByScalarOp ElementwiseOps() {
-  ByScalarOp ops{};
+  ByScalarOp ops(plan::kScalarOps);
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
-    for (const OpDef& op : records)
-      base::At(ops, std::get<ir::AsElementwise>(*op.lowering).op) = &op;
+    for (const OpDef& op : records) ops[std::get<ir::AsElementwise>(*op.lowering).op] = &op;
   return ops;
 }
 
@@ -34,7 +31,7 @@ ByScalarOp ElementwiseOps() {
 
 const OpDef& Elementwise(ScalarOp op) {
   static const ByScalarOp ops = ElementwiseOps();
-  return *base::At(ops, op);
+  return *ops[op];
 }
 
 void Install() {

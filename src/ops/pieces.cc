@@ -2,7 +2,6 @@
 // passes through; along any other, positions matter (permute factors).
 #include "ops/pieces.h"
 
-#include "base/at.h"
 #include "base/shape.h"
 #include "kernels/copy/concatenate.h"
 #include "kernels/copy/copy.h"
@@ -28,8 +27,7 @@ using sharding::FactorKind;
 void AddAccess(DimMap& map, size_t operand, size_t d, sharding::Access access) {
   access.operand = static_cast<int32_t>(operand);
   access.factor = map.operands[operand][d][0];
-  if (base::At(map.factors, access.factor).kind != FactorKind::kPass)
-    map.accesses.push_back(access);
+  if (map.factors[access.factor].kind != FactorKind::kPass) map.accesses.push_back(access);
 }
 
 // C17: one entry per dim. C18: 0 <= start <= limit <= size, stride >= 1.
@@ -224,8 +222,8 @@ void MakeRev(const ir::LocalCall& c, plan::Kernel* out) {
   std::vector<int64_t> in = base::DenseStrides(box);
   int64_t offset = 0;
   for (int64_t dim : ir::As<DimsParams>(c.params).dims) {
-    offset += std::max<int64_t>(base::At(box, dim) - 1, 0) * base::At(in, dim);
-    base::At(in, dim) = -base::At(in, dim);
+    offset += std::max<int64_t>(box[dim] - 1, 0) * in[dim];
+    in[dim] = -in[dim];
   }
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = box,
@@ -254,7 +252,7 @@ std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
   if (dim.size() != 1) c.FailShape(12, "it joins exactly one dim");
   CheckDims(c, dim, c.operands[0]->rank());
   Shape shape = c.operands[0]->shape();
-  auto joined = base::Size(dim[0]);
+  size_t joined = dim[0];
   for (size_t i = 1; i < c.operands.size(); ++i) {
     Shape other = c.operands[i]->shape();
     bool fits = other.size() == shape.size();
@@ -269,7 +267,7 @@ std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
 }
 
 DimMap ConcatenateDims(const ir::DimsCall& c) {
-  auto dim = base::Size(ir::As<DimParams>(c.params).dim[0]);
+  size_t dim = ir::As<DimParams>(c.params).dim[0];
   DimMap map = PieceDims(c, c.operands.size(), [&](size_t d) { return d == dim; });
   map.factors[dim].size = (*c.results[0])[dim];  // of all pieces together
   int64_t begin = 0;
@@ -307,7 +305,7 @@ std::vector<ShapeAndDType> RollType(const TypeCall& c) {
   const auto& p = ir::As<RollParams>(c.params);
   if (p.dim.size() != 1) c.FailShape(12, "it rolls exactly one dim");
   CheckDims(c, p.dim, c.operands[0]->rank());
-  int64_t size = base::At(c.operands[0]->shape(), p.dim[0]);
+  int64_t size = c.operands[0]->shape()[p.dim[0]];
   if (p.shift < 0 || p.shift > std::max<int64_t>(size - 1, 0))
     c.FailShape(17, fmt::format("a dim of size {} can be rolled by 0 to {}, not by {}", size,
                                 std::max<int64_t>(size - 1, 0), p.shift));
@@ -317,7 +315,7 @@ std::vector<ShapeAndDType> RollType(const TypeCall& c) {
 // The result begins with the end of the operand.
 DimMap RollDims(const ir::DimsCall& c) {
   const auto& p = ir::As<RollParams>(c.params);
-  auto dim = base::Size(p.dim[0]);
+  size_t dim = p.dim[0];
   DimMap map = PieceDims(c, 1, [&](size_t d) { return d == dim; });
   AddAccess(map, 0, dim, {.offset = (*c.operands[0])[dim] - p.shift});
   AddAccess(map, 0, dim, {.offset = -p.shift});
@@ -335,7 +333,7 @@ void RollReference(const ir::ReferenceCall& call) {
   HostTensor& out = *call.results[0];
   for (int64_t i = 0; i < out.size(); ++i) {
     Coords at = ir::CoordsOf(out.shape, i);
-    base::At(at, dim) = (base::At(at, dim) + params.shift) % base::At(out.shape, dim);
+    at[dim] = (at[dim] + params.shift) % out.shape[dim];
     out.SetFrom(ir::FlatIndex(out.shape, at), *call.operands[0], i);
   }
 }
@@ -429,15 +427,14 @@ ir::ValueId ConcatenateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, s
   slice.limits = c.operand_types[k]->shape();
   slice.starts.resize(slice.limits.size());
   slice.strides.resize(slice.limits.size(), 1);
-  for (size_t i = 0; i < k; ++i)
-    base::At(slice.starts, dim) += base::At(c.operand_types[i]->shape(), dim);
-  base::At(slice.limits, dim) += base::At(slice.starts, dim);
+  for (size_t i = 0; i < k; ++i) slice.starts[dim] += c.operand_types[i]->shape()[dim];
+  slice.limits[dim] += slice.starts[dim];
   return OfOtherSize(c, k, kSlice, ir::MakeParams(std::move(slice)), {cotangent});
 }
 
 ir::ValueId RollTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   RollParams back = ir::As<RollParams>(c.params.get());
-  const int64_t size = base::At(c.operand_types[0]->shape(), back.dim[0]);
+  const int64_t size = c.operand_types[0]->shape()[back.dim[0]];
   back.shift = back.shift == 0 ? 0 : size - back.shift;
   return AsCotangent(c, 0, kRoll, ir::MakeParams(std::move(back)), {cotangent});
 }

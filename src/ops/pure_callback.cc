@@ -26,13 +26,13 @@ std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
   if (p.lanes < 0 || p.lanes_of.size() != c.operands.size())
     c.FailShape(12, fmt::format("lanes are declared for {} operands, but there are {}",
                                 p.lanes_of.size(), c.operands.size()));
-  std::vector<int64_t> sizes(base::Size(p.lanes), -1);
+  std::vector<int64_t> sizes(p.lanes, -1);
   for (size_t k = 0; k < p.lanes_of.size(); ++k) {
     CheckDims(c, p.lanes_of[k], p.lanes);
     if (p.lanes_of[k].size() > c.operands[k]->shape().size())
       c.FailShape(12, fmt::format("operand {} has more lanes than dims", k));
     for (size_t d = 0; d < p.lanes_of[k].size(); ++d) {
-      int64_t& size = base::At(sizes, p.lanes_of[k][d]);
+      int64_t& size = sizes[p.lanes_of[k][d]];
       if (size >= 0 && size != c.operands[k]->shape()[d])
         c.FailShape(12, fmt::format("operand {} has a different number of lanes", k));
       size = c.operands[k]->shape()[d];
@@ -69,12 +69,13 @@ DimMap CallDims(const ir::DimsCall& c) {
       for (size_t d = 0; d < p.lanes_of[k].size(); ++d)
         if (p.lanes_of[k][d] == lane) places.push_back({k, d});
     const int64_t size = rule.size(places[0].tensor, places[0].dim);
-    for (size_t r = operands; r < shapes.size(); ++r) places.push_back({r, base::Size(lane)});
+    for (size_t r = operands; r < shapes.size(); ++r)
+      places.push_back({r, static_cast<size_t>(lane)});
     rule.Add({.size = size, .kind = FactorKind::kPass}, places);
   }
   for (size_t t = 0; t < shapes.size(); ++t)
-    for (size_t d = t < operands ? p.lanes_of[t].size() : base::Size(p.lanes); d < rule.rank(t);
-         ++d)
+    for (size_t d = t < operands ? p.lanes_of[t].size() : static_cast<size_t>(p.lanes);
+         d < rule.rank(t); ++d)
       rule.Add({.size = rule.size(t, d), .kind = FactorKind::kReplicate}, {{t, d}});
   return rule.Build();
 }
@@ -88,7 +89,7 @@ struct Lanes {
   // Returns the offset of a lane in bytes.
   int64_t At(const std::vector<int64_t>& lane, const std::vector<int64_t>& sizes) const {
     int64_t at = 0;
-    for (int64_t d : dims) at = at * base::At(sizes, d) + base::At(lane, d);
+    for (int64_t d : dims) at = at * sizes[d] + lane[d];
     return at * one->elements() * one->dtype().size();
   }
 };
@@ -109,8 +110,7 @@ struct Calls {
     for (size_t k = 0; k < operands.size(); ++k) {
       const auto& [shape, dtype] = operands[k];
       const auto lanes = static_cast<long>(p.lanes_of[k].size());
-      for (long d = 0; d < lanes; ++d)
-        base::At(sizes, base::At(p.lanes_of[k], d)) = base::At(shape, d);
+      for (long d = 0; d < lanes; ++d) sizes[p.lanes_of[k][d]] = shape[d];
       in.push_back({ir::Type::Get({shape.begin() + lanes, shape.end()}, dtype), p.lanes_of[k]});
     }
     for (size_t r = 0; r < results.size(); ++r) out.push_back({p.results[r], all});

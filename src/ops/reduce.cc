@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/at.h"
 #include "ir/builder.h"
 #include "kernels/reduce/arg_reduce.h"
 #include "kernels/reduce/cumulative.h"
@@ -221,7 +220,7 @@ std::vector<ShapeAndDType> ArgType(const TypeCall& c) {
   const auto& dim = ir::As<DimParams>(c.params).dim;
   if (dim.size() != 1) c.FailShape(17, "it searches exactly one dim");
   CheckDims(c, dim, c.operands[0]->rank());
-  if (base::At(c.operands[0]->shape(), dim[0]) == 0)
+  if (c.operands[0]->shape()[dim[0]] == 0)
     c.FailShape(18,
                 fmt::format("dim {} is empty: there is no largest or smallest element", dim[0]));
   DType index = c.wanted ? c.wanted->dtype : i32;
@@ -293,7 +292,7 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
   ir::ValueId index = b.Emit(kIota, ir::MakeParams(IotaParams{dim}), {},
                              {.wanted = &counting, .out_sharding = &laid_out});
   ir::HostTensor last(result->dtype(), {1});
-  last.SetInt(0, base::At(type->shape(), dim[0]) - 1);
+  last.SetInt(0, type->shape()[dim[0]] - 1);
   Literal literal{result->dtype(), 0};
   std::copy(last.data.begin(), last.data.end(), reinterpret_cast<std::byte*>(&literal.bits));
   ir::ValueId none = b.Emit(kConstant, ir::MakeParams(ConstantParams{literal}), {});
@@ -333,7 +332,7 @@ template <bool linear>
 DimMap CumulativeDims(const ir::DimsCall& c) {
   DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
   for (int64_t d : ir::As<CumulativeParams>(c.params).dim)
-    base::At(map.factors, d).kind = FactorKind::kReplicate;
+    map.factors[d].kind = FactorKind::kReplicate;
   if (linear) map.linear = {{.operands = {0}}};
   return map;
 }
@@ -442,7 +441,7 @@ X ProductOfOthers(X x, int64_t dim, bool reverse) {
 }
 X WithWhole(X x, int64_t dim) {
   sharding::TensorSharding whole = x.type()->sharding();
-  base::At(whole.dims, dim).axes.clear();
+  whole.dims[dim].axes.clear();
   return {x.builder(), Conform(x.builder(), x.id(), x.type()->WithSharding(std::move(whole)))};
 }
 
@@ -474,7 +473,7 @@ struct Dual {
 template <class Pair>
 ir::ValueId RunningTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   const auto& p = ir::As<CumulativeParams>(c.params.get());
-  const int64_t dim = p.dim[0], size = base::At(c.operand_types[0]->shape(), dim);
+  const int64_t dim = p.dim[0], size = c.operand_types[0]->shape()[dim];
   Dual all{X(c.builder, c.operands[0]), X(c.builder, tangent)};
   for (int64_t step = 1; step < size; step *= 2) {
     const int64_t by = p.reverse ? -step : step;

@@ -6,22 +6,21 @@
 #include <cstring>
 #include <limits>
 
-#include "base/at.h"
 #include "base/shape.h"
 
 namespace tessera::ops::reference {
 
 uint64_t BitsAt(const HostTensor& t, int64_t i) {
   static_assert(std::endian::native == std::endian::little);
-  const auto size = base::Size(t.dtype.size());
+  const size_t size = t.dtype.size();
   uint64_t bits = 0;
-  std::memcpy(&bits, t.data.data() + base::Size(i) * size, size);
+  std::memcpy(&bits, t.data.data() + i * t.dtype.size(), size);
   return bits;
 }
 
 void SetBits(HostTensor& t, int64_t i, uint64_t bits) {
-  const auto size = base::Size(t.dtype.size());
-  std::memcpy(t.data.data() + base::Size(i) * size, &bits, size);
+  const size_t size = t.dtype.size();
+  std::memcpy(t.data.data() + i * t.dtype.size(), &bits, size);
 }
 
 // Written independently of the kernels, which are tested against these.
@@ -82,7 +81,7 @@ void SameElements(const ir::ReferenceCall& call) {
 
 Coords Pick(const Coords& from, const Coords& dims) {
   Coords picked;
-  for (int64_t d : dims) picked.push_back(base::At(from, d));
+  for (int64_t d : dims) picked.push_back(from[d]);
   return picked;
 }
 

@@ -71,10 +71,10 @@ void MakeScatter(const ir::LocalCall& c, plan::Kernel* out) {
   const ir::LocalTensor &operand = c.operands[0], &indices = c.operands[1], &slices = c.operands[2];
   const LookupRoles roles = RolesOf(p.numbers(), {operand.global, indices.global, slices.global});
   sharding::AxisList partial;
-  for (size_t s = 0; s < roles.query_of.size(); ++s) {
-    const bool batch = Has(roles.batch_of, static_cast<int64_t>(s));
+  for (size_t s = 0; s < roles.slices.size(); ++s) {
     const sharding::AxisList& axes = slices.sharding->dims[s].axes;
-    if (roles.query_of[s] >= 0 && !batch) partial.insert(partial.end(), axes.begin(), axes.end());
+    const bool is_update = roles.slices[s].query && !roles.slices[s].operand;
+    if (is_update) partial.insert(partial.end(), axes.begin(), axes.end());
   }
   // A partial operand counts on every device.
   partial = sharding::Difference(partial, operand.sharding->unreduced);

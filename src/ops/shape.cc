@@ -1,7 +1,6 @@
 // Ops that give the same elements another shape, order or dtype.
 #include "base/shape.h"
 
-#include "base/at.h"
 #include "kernels/copy/copy.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
@@ -43,7 +42,7 @@ std::vector<ShapeAndDType> TransposeType(const TypeCall& c) {
     c.FailShape(17, fmt::format("the permutation must name all {1} dims of the array, not {0}",
                                 perm.size(), from.size()));
   Shape shape;
-  for (int64_t d : perm) shape.push_back(base::At(from, d));
+  for (int64_t d : perm) shape.push_back(from[d]);
   return {{shape, c.operands[0]->dtype()}};
 }
 
@@ -52,7 +51,7 @@ DimMap TransposeDims(const ir::DimsCall& c) {
   const auto& perm = ir::As<TransposeParams>(c.params).perm;
   DimMap map = sharding::Pointwise({}, *c.results[0]);
   sharding::DimFactors operand(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d) base::At(operand, perm[d]) = map.results[0][d];
+  for (size_t d = 0; d < perm.size(); ++d) operand[perm[d]] = map.results[0][d];
   map.operands = {operand};
   map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
   return map;
@@ -60,7 +59,7 @@ DimMap TransposeDims(const ir::DimsCall& c) {
 
 void MakeTranspose(const ir::LocalCall& c, plan::Kernel* out) {
   std::vector<int64_t> in = base::DenseStrides(c.operands[0].shape), moved;
-  for (int64_t d : ir::As<TransposeParams>(c.params).perm) moved.push_back(base::At(in, d));
+  for (int64_t d : ir::As<TransposeParams>(c.params).perm) moved.push_back(in[d]);
   const Shape& box = c.results[0].shape;
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = box,
@@ -93,7 +92,7 @@ std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
                                 "ascending order, not {}",
                                 from.size(), ShapeText(dims)));
   for (size_t d = 0; d < from.size(); ++d) {
-    int64_t size = base::At(to, dims[d]);
+    int64_t size = to[dims[d]];
     if (from[d] != size && from[d] != 1)
       c.FailShape(19, fmt::format("dim {} of size {} cannot become size {}", d, from[d], size));
   }
@@ -125,7 +124,7 @@ void MakeBroadcast(const ir::LocalCall& c, plan::Kernel* out) {
   const Shape &from = c.operands[0].shape, &to = c.results[0].shape;
   std::vector<int64_t> own = base::DenseStrides(from), in(to.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d)
-    if (from[d] != 1) base::At(in, dims[d]) = own[d];
+    if (from[d] != 1) in[dims[d]] = own[d];
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = to,
                         .in_strides = in,
@@ -195,14 +194,13 @@ ir::ValueId TransposeTranspose(const ir::DiffCall& c, ir::ValueId cotangent, siz
   const auto& perm = ir::As<TransposeParams>(c.params.get()).perm;
   TransposeParams inverse;
   inverse.perm.resize(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d)
-    base::At(inverse.perm, perm[d]) = static_cast<int64_t>(d);
+  for (size_t d = 0; d < perm.size(); ++d) inverse.perm[perm[d]] = static_cast<int64_t>(d);
   return c.builder.Emit(kTranspose, ir::MakeParams(std::move(inverse)), {cotangent});
 }
 
 std::vector<ir::ValueId> NoTangents(const ir::DiffCall& c, absl::Span<const ir::ValueId>,
                                     std::vector<ir::ValueId>&) {
-  return std::vector<ir::ValueId>(c.results.size(), -1);
+  return std::vector<ir::ValueId>(c.results.size(), ir::kNoValue);
 }
 
 std::vector<ir::ValueId> Itself(ir::Builder&, const ir::Params*,
@@ -217,7 +215,7 @@ ir::ValueId BroadcastTranspose(const ir::DiffCall& c, ir::ValueId cotangent, siz
   DimsParams summed;
   for (int64_t d = 0; d < static_cast<int64_t>(to.size()); ++d) {
     const auto at = std::find(dims.begin(), dims.end(), d);
-    const bool repeated = at == dims.end() || base::At(from, at - dims.begin()) != base::At(to, d);
+    const bool repeated = at == dims.end() || from[at - dims.begin()] != to[d];
     if (repeated) summed.dims.push_back(d);
   }
   return SumTo(c.builder, cotangent, summed, CotangentTypeOf(c, 0));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/at.h"
 #include "kernels/sort/top_k.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
@@ -47,7 +46,7 @@ std::vector<ShapeAndDType> SortType(const TypeCall& c) {
 DimMap SortDims(const ir::DimsCall& c) {
   const Shape& shape = *c.results[0];
   DimMap map = sharding::Pointwise(c.operands, shape, static_cast<int>(c.results.size()));
-  auto dim = base::Size(ir::As<SortParams>(c.params).dim[0]);
+  size_t dim = ir::As<SortParams>(c.params).dim[0];
   bool others = false;
   for (size_t d = 0; d < shape.size(); ++d) others = others || (d != dim && shape[d] != 1);
   map.factors[dim].kind = FactorKind::kReplicate;
@@ -71,7 +70,7 @@ std::vector<size_t> Positions(size_t n) {
 // `descending` reverses the whole order (NaN comes first), but equal elements stay in order.
 void SortReference(const ir::ReferenceCall& call) {
   const auto& params = ir::As<SortParams>(call.params);
-  const auto keys = base::Size(params.num_keys);
+  const size_t keys = params.num_keys;
   for (const auto& lane : Lanes(call.operands[0]->shape, params.dim[0])) {
     std::vector<size_t> sorted = Positions(lane.size());
     std::ranges::stable_sort(sorted, [&](size_t a, size_t b) {
@@ -158,13 +157,14 @@ std::vector<ir::ValueId> SortJvp(const ir::DiffCall& c, absl::Span<const ir::Val
   auto sorted = c.builder.EmitTyped(kSort, c.params, operands, types);
   results.assign(sorted.begin(), sorted.end() - 1);
   std::vector<ir::ValueId> out;
-  for (ir::ValueId t : tangents) out.push_back(t < 0 ? t : Along(c.builder, t, sorted.back(), dim));
+  for (ir::ValueId t : tangents)
+    out.push_back(t == ir::kNoValue ? t : Along(c.builder, t, sorted.back(), dim));
   return out;
 }
 
 std::vector<ir::ValueId> TopKJvp(const ir::DiffCall& c, absl::Span<const ir::ValueId> tangents,
                                  std::vector<ir::ValueId>& results) {
-  return {Along(c.builder, tangents[0], results[1], c.operand_types[0]->rank() - 1), -1};
+  return {Along(c.builder, tangents[0], results[1], c.operand_types[0]->rank() - 1), ir::kNoValue};
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <numeric>
 
-#include "base/at.h"
 #include "ops/expression.h"
 #include "ops/laid_out.h"
 #include "ops/manual.h"
@@ -15,7 +14,7 @@ namespace {
 // Returns the result's dims of an operand that an elementwise op broadcasts. A scalar has none.
 ir::ParamsPtr AlignedDims(const ir::Type* from) {
   BroadcastParams params;
-  params.dims.resize(base::Size(from->rank()));
+  params.dims.resize(from->rank());
   std::iota(params.dims.begin(), params.dims.end(), 0);
   return ir::MakeParams(std::move(params));
 }
@@ -97,8 +96,7 @@ ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params
   for (ir::ValueId v : operands) types.push_back(builder.type(v));
   const sharding::DimMap map = ir::DimMapOf(op, params.get(), types, {&to, 1});
   const auto is_summed = [&](const sharding::FactorList& factors) {
-    return !factors.empty() &&
-           base::At(map.factors, factors[0]).kind == sharding::FactorKind::kReduce;
+    return !factors.empty() && map.factors[factors[0]].kind == sharding::FactorKind::kReduce;
   };
   sharding::AxisList partial, reduced;  // left partial by the op, and passed on by it
   bool sums = map.traits.product;
@@ -164,7 +162,8 @@ ir::ValueId Barrier(ir::Builder& builder, ir::ValueId v) {
 }
 
 ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b) {
-  if (a < 0 || b < 0) return a < 0 ? b : a;
+  if (a == ir::kNoValue) return b;
+  if (b == ir::kNoValue) return a;
   return (X(builder, a) + X(builder, b)).id();
 }
 

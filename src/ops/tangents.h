@@ -21,7 +21,7 @@ inline ir::ValueId Zeros(ir::Builder& builder, const ir::Type* type) {
 ir::ValueId ZerosBeside(ir::Builder& builder, ir::ValueId other, const ir::Type* type);
 // Returns `v` after a barrier: ops on it are not merged with ops on `v`.
 ir::ValueId Barrier(ir::Builder& builder, ir::ValueId v);
-// Returns a + b, of one type. Either may be -1, which is zero.
+// Returns a + b, of one type. Either may be kNoValue, which is zero.
 ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b);
 // Returns the result of an op that sums, as a value of type `to`. The op leaves partial sums where
 // it can and `to` is unreduced; a move after it does the rest.

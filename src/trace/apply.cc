@@ -6,7 +6,6 @@
 
 #include <mutex>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "ir/infer.h"
 #include "ir/regions.h"
@@ -326,7 +325,7 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
   s.mesh = current;
   for (const sharding::DimAxes& d : s.dims)
     for (sharding::AxisPart axis : d.axes) {
-      if (base::At(current->axes(), axis.axis).mode != AxisMode::Manual) continue;
+      if (current->axes()[axis.axis].mode != AxisMode::Manual) continue;
       ErrorDetail detail =
           base::Refusal(op, 24, base::Where(loc),
                         "an array from outside is sharded over an axis that is Manual here",

@@ -140,7 +140,7 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
       Refuse("trace", "foreign", use, "a value of another trace is used in this one",
              {"made at " + base::Where(array->loc()) + ": pass it as an argument"});
   }
-  auto [it, fresh] = captured_.try_emplace(array.get(), -1);
+  auto [it, fresh] = captured_.try_emplace(array.get(), ir::kNoValue);
   if (fresh) {
     it->second = program_.AddValue(array->type(), array->loc());
     if (const ir::Type* place = PlaceOf(*array)) program_.SetPlace(it->second, place);

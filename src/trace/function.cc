@@ -55,10 +55,10 @@ std::vector<ArrayRef> CloseRegions(std::vector<TracedFunction>& regions) {
       if (index.try_emplace(c.array.get(), constants.size()).second)
         constants.push_back(CapturedArray(c));
   for (TracedFunction& region : regions) {
-    std::vector<ir::ValueId> inputs(constants.size(), -1);
+    std::vector<ir::ValueId> inputs(constants.size(), ir::kNoValue);
     for (const ir::Capture& c : region.program.captures) inputs[index.at(c.array.get())] = c.value;
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (inputs[i] < 0)
+      if (inputs[i] == ir::kNoValue)
         inputs[i] = region.program.AddValue(constants[i]->type(), constants[i]->loc());
     inputs.insert(inputs.end(), region.program.inputs.begin(), region.program.inputs.end());
     region.program.inputs = std::move(inputs);

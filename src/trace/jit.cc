@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <mutex>
 
-#include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/fork.h"
@@ -36,7 +35,7 @@ void CheckDonate(const std::vector<int>& donate, size_t arguments, Loc loc) {
         base::Refusal("jit", 17, base::Where(loc), std::move(reason), std::move(notes)));
   };
   for (size_t i = 0; i < donate.size(); ++i) {
-    if (donate[i] < 0 || base::Size(donate[i]) >= arguments)
+    if (donate[i] < 0 || static_cast<size_t>(donate[i]) >= arguments)
       refuse(
           fmt::format(".donate names argument {}, but the function takes {}", donate[i], arguments),
           {"arguments are counted from 0"});

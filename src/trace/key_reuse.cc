@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 
-#include "base/at.h"
 #include "base/error.h"
 #include "tessera/random.h"
 #include "trace/scopes.h"
@@ -36,21 +35,24 @@ struct Place {
 
 }  // namespace
 
+// A value of keys. Values that are computed alike have one id.
+enum class KeyId : int32_t {};
+
 // A thread's record of used keys.
 class KeyChecker {
  public:
   void UseUp(const ArrayRef& key, const std::string& op, Loc loc) {
     std::vector<Place> path = PathOf(*key);
-    for (int node : NodesOf(key)) {
+    for (KeyId node : NodesOf(key)) {
       CheckLoops(node, path, op, loc);
-      for (const Spent& earlier : base::At(nodes_, node).uses)
+      for (const Spent& earlier : nodes_[node].uses)
         if (!Exclude(earlier.path, path))
           Refuse(op, loc,
                  fmt::format("this key was already used by {} at {}: the numbers would repeat or "
                              "be correlated",
                              earlier.op, base::Where(earlier.loc)),
                  {"split it first: auto [a, b] = random::split<2>(key)"});
-      base::At(nodes_, node).uses.push_back({op, loc, path, key});
+      nodes_[node].uses.push_back({op, loc, path, key});
     }
   }
 
@@ -64,7 +66,7 @@ class KeyChecker {
         if (node.trace == trace.id()) {
           const auto at = std::find(inputs.begin(), inputs.end(), node.value);
           if (at != inputs.end())
-            uses.push_back({base::Size(at - inputs.begin()), nullptr, use.op, use.loc});
+            uses.push_back({static_cast<size_t>(at - inputs.begin()), nullptr, use.op, use.loc});
         } else if (use.key->kind() == ArrayImpl::kConcrete) {
           uses.push_back({0, Keep(use.key), use.op, use.loc});
         }
@@ -82,7 +84,7 @@ class KeyChecker {
   // A value of keys. Leaves, which are inputs of a trace or words, are not computed from others.
   struct Node {
     uint64_t trace = 0;  // of an input
-    ir::ValueId value = -1;
+    ir::ValueId value = ir::kNoValue;
     std::set<uint64_t> inputs;  // traces on whose inputs it depends
     std::vector<Spent> uses;
   };
@@ -105,43 +107,44 @@ class KeyChecker {
     return false;
   }
 
-  void CheckLoops(int node, const std::vector<Place>& path, const std::string& op, Loc loc) const {
-    const std::set<uint64_t>& inputs = base::At(nodes_, node).inputs;
+  void CheckLoops(KeyId node, const std::vector<Place>& path, const std::string& op,
+                  Loc loc) const {
+    const std::set<uint64_t>& inputs = nodes_[node].inputs;
     for (const Place& place : path) {
       if (inputs.count(place.id) != 0) return;
       if (place.repeats) RefuseEveryIteration(op, loc);
     }
   }
 
-  int Intern(std::string text, Node node) {
-    const auto [it, fresh] = ids_.try_emplace(std::move(text), static_cast<int>(nodes_.size()));
-    if (fresh) nodes_.push_back(std::move(node));
+  KeyId Intern(std::string text, Node node) {
+    const auto [it, fresh] = ids_.try_emplace(std::move(text), nodes_.next_id());
+    if (fresh) nodes_.Add(std::move(node));
     return it->second;
   }
 
-  std::vector<int> NodesOf(const ArrayRef& key) {
+  std::vector<KeyId> NodesOf(const ArrayRef& key) {
     if (key->kind() == ArrayImpl::kTraced) {
       const auto& traced = static_cast<const TracedArray&>(*key);
       return {NodeOf(*traced.trace, traced.value)};
     }
-    std::vector<int> nodes;
+    std::vector<KeyId> nodes;
     if (key->kind() == ArrayImpl::kConcrete)
       for (uint64_t words : TheExecutor().KeysOf(*key))
         nodes.push_back(Intern(fmt::format("words {}", words), {}));
     return nodes;
   }
 
-  int NodeOf(Trace& trace, ir::ValueId v) {
+  KeyId NodeOf(Trace& trace, ir::ValueId v) {
     const auto known = known_.find({trace.id(), v});
     if (known != known_.end()) return known->second;
     return known_[{trace.id(), v}] = MakeNode(trace, v);
   }
 
-  int MakeNode(Trace& trace, ir::ValueId v) {
+  KeyId MakeNode(Trace& trace, ir::ValueId v) {
     const ir::Program& program = trace.program();
     for (const ir::Capture& c : program.captures) {
       if (c.value != v) continue;
-      const std::vector<int> nodes = NodesOf(CapturedArray(c));
+      const std::vector<KeyId> nodes = NodesOf(CapturedArray(c));
       if (nodes.size() == 1) return nodes[0];
     }
     for (size_t k = program.instructions.size(); k-- > 0;) {
@@ -153,19 +156,20 @@ class KeyChecker {
                                      program.type(v)->text(), at - i.results.begin());
       Node node;
       for (ir::ValueId operand : i.operands) {
-        const int of = NodeOf(trace, operand);
-        text += fmt::format(" %{}", of);
-        const std::set<uint64_t>& inputs = base::At(nodes_, of).inputs;
+        const KeyId of = NodeOf(trace, operand);
+        text += fmt::format(" %{}", base::Number(of));
+        const std::set<uint64_t>& inputs = nodes_[of].inputs;
         node.inputs.insert(inputs.begin(), inputs.end());
       }
       return Intern(std::move(text), std::move(node));
     }
-    return Intern(fmt::format("input {} of {}", v, trace.id()), {trace.id(), v, {trace.id()}, {}});
+    return Intern(fmt::format("input {} of {}", base::Number(v), trace.id()),
+                  {trace.id(), v, {trace.id()}, {}});
   }
 
-  std::vector<Node> nodes_;
-  std::map<std::string, int> ids_;
-  std::map<std::pair<uint64_t, ir::ValueId>, int> known_;
+  base::IdVector<KeyId, Node> nodes_;
+  std::map<std::string, KeyId> ids_;
+  std::map<std::pair<uint64_t, ir::ValueId>, KeyId> known_;
 };
 
 namespace {
