@@ -1,12 +1,14 @@
 // Applies an op: records it, computes it at once as a program of one op, or only infers its type.
 #include "trace/apply.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
 
 #include <mutex>
 
 #include "base/error.h"
+#include "base/reader.h"
 #include "ir/infer.h"
 #include "ir/regions.h"
 #include "ir/same.h"
@@ -89,12 +91,59 @@ std::vector<Array> Record(Trace& trace, const Application& a) {
   return results;
 }
 
-// The key of an eager call. The cache maps it to a compiled program.
+using Flags = absl::InlinedVector<bool, 4>;
+
+// Everything that decides the program of an eager call. It refers to its parts, so a lookup copies
+// nothing.
+struct EagerCall {
+  const ir::OpDef* op;
+  const ir::Params* params;
+  ir::Types operands, places;
+  absl::Span<const bool> shares;
+  const ir::Type* result;
+  absl::Span<const int64_t> wanted_shape;
+  DType wanted_dtype;
+  const sharding::TensorSharding* out_sharding;
+  const sharding::MeshDef* mesh;
+  size_t compile_key;
+  ir::Regions regions;
+
+  friend bool operator==(const EagerCall& x, const EagerCall& y) {
+    return x.op == y.op && IsSame(x.params, y.params) && x.operands == y.operands &&
+           x.places == y.places && x.shares == y.shares && x.result == y.result &&
+           x.wanted_shape == y.wanted_shape && x.wanted_dtype == y.wanted_dtype &&
+           IsSame(x.out_sharding, y.out_sharding) && x.mesh == y.mesh &&
+           x.compile_key == y.compile_key && absl::c_equal(x.regions, y.regions, IsSameRegion);
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const EagerCall& c) {
+    h = H::combine(std::move(h), c.op, c.params ? c.params->Hash() : 0, c.operands, c.places,
+                   c.shares, c.result, c.wanted_shape, c.wanted_dtype.code(), c.mesh,
+                   c.compile_key);
+    if (c.out_sharding) h = H::combine(std::move(h), *c.out_sharding);
+    for (const ir::RegionPtr& r : c.regions) h = H::combine(std::move(h), ir::HashOf(*r));
+    return h;
+  }
+
+ private:
+  static bool IsSame(const ir::Params* a, const ir::Params* b) {
+    return a == b || (a && b && a->Equals(*b));
+  }
+  static bool IsSame(const sharding::TensorSharding* a, const sharding::TensorSharding* b) {
+    return a == b || (a && b && *a == *b);
+  }
+  // Regions are traced again at each call. Messages name lines, so lines must be equal too.
+  static bool IsSameRegion(const ir::RegionPtr& a, const ir::RegionPtr& b) {
+    return ir::SameProgram(*a, *b) && ir::SameLines(*a, *b);
+  }
+};
+
+// A key of the cache: an eager call that owns its parts.
 struct EagerKey {
   const ir::OpDef* op;
   ir::ParamsPtr params;
   TypeList operands, places;
-  absl::InlinedVector<bool, 4> shares;
+  Flags shares;
   const ir::Type* result;
   base::Shape wanted_shape;
   DType wanted_dtype;
@@ -102,76 +151,36 @@ struct EagerKey {
   const sharding::MeshDef* mesh;
   size_t compile_key;
   std::vector<ir::RegionPtr> regions;
-};
-// The key of a call that is looked up. It refers to the call and copies nothing.
-struct EagerProbe {
-  const Application& a;
-  const TypeList &operands, &places;
-  const absl::InlinedVector<bool, 4>& shares;
-  const sharding::MeshDef* mesh;
-  size_t compile_key;
-};
 
-template <class Params, class Out>
-size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& operands,
-                 const TypeList& places, const ir::Type* result, const base::Shape* shape,
-                 DType dtype, const Out& out, const sharding::MeshDef* mesh, size_t key,
-                 ir::Regions regions) {
-  size_t h = absl::HashOf(op, operands, places, result, mesh, key, dtype.code());
-  if (params) h = ir::MixHash(h, params->Hash());
-  if (shape) h = ir::FieldHash(h, *shape);
-  if (out) h = ir::MixHash(h, absl::HashOf(*out));
-  for (const ir::RegionPtr& region : regions) h = ir::MixHash(h, ir::HashOf(*region));
-  return h;
-}
+  EagerKey(const EagerCall& c, ir::ParamsPtr p)
+      : op(c.op),
+        params(std::move(p)),
+        operands(c.operands.begin(), c.operands.end()),
+        places(c.places.begin(), c.places.end()),
+        shares(c.shares.begin(), c.shares.end()),
+        result(c.result),
+        wanted_shape(c.wanted_shape.begin(), c.wanted_shape.end()),
+        wanted_dtype(c.wanted_dtype),
+        out_sharding(c.out_sharding ? new sharding::TensorSharding(*c.out_sharding) : nullptr),
+        mesh(c.mesh),
+        compile_key(c.compile_key),
+        regions(c.regions.begin(), c.regions.end()) {}
+  EagerCall call() const {
+    return {op,           params.get(), operands,           places, shares,      result,
+            wanted_shape, wanted_dtype, out_sharding.get(), mesh,   compile_key, regions};
+  }
+};
 
 struct EagerHash {
   using is_transparent = void;
-  size_t operator()(const EagerKey& k) const {
-    return HashParts(k.op, k.params, k.operands, k.places, k.result, &k.wanted_shape,
-                     k.wanted_dtype, k.out_sharding, k.mesh, k.compile_key, k.regions);
-  }
-  size_t operator()(const EagerProbe& p) const {
-    static const base::Shape kNone;
-    return HashParts(&p.a.op, p.a.params, p.operands, p.places, p.a.result,
-                     p.a.wanted ? &p.a.wanted->shape : &kNone,
-                     p.a.wanted ? p.a.wanted->dtype : DType{}, p.a.out_sharding, p.mesh,
-                     p.compile_key, p.a.regions);
-  }
+  size_t operator()(const EagerCall& c) const { return absl::HashOf(c); }
+  size_t operator()(const EagerKey& k) const { return absl::HashOf(k.call()); }
 };
 struct EagerEqual {
   using is_transparent = void;
-  bool operator()(const EagerKey& x, const EagerKey& y) const {
-    return x.op == y.op && SameParams(x.params.get(), y.params.get()) && x.operands == y.operands &&
-           x.places == y.places && x.shares == y.shares && x.result == y.result &&
-           x.wanted_shape == y.wanted_shape && x.wanted_dtype == y.wanted_dtype &&
-           SameOut(x.out_sharding.get(), y.out_sharding.get()) && x.mesh == y.mesh &&
-           x.compile_key == y.compile_key && SameRegions(x.regions, y.regions);
-  }
-  bool operator()(const EagerKey& x, const EagerProbe& p) const {
-    bool wanted = p.a.wanted
-                      ? x.wanted_shape == p.a.wanted->shape && x.wanted_dtype == p.a.wanted->dtype
-                      : x.wanted_shape.empty() && x.wanted_dtype.is_default();
-    return wanted && x.op == &p.a.op && SameParams(x.params.get(), p.a.params.get()) &&
-           x.operands == p.operands && x.places == p.places && x.shares == p.shares &&
-           x.result == p.a.result && SameOut(x.out_sharding.get(), p.a.out_sharding) &&
-           x.mesh == p.mesh && x.compile_key == p.compile_key &&
-           SameRegions(x.regions, p.a.regions);
-  }
-  bool operator()(const EagerProbe& p, const EagerKey& x) const { return (*this)(x, p); }
-  static bool SameParams(const ir::Params* a, const ir::Params* b) {
-    return a == b || (a && b && a->Equals(*b));
-  }
-  // Regions are traced again at each call. Messages name lines, so lines must be equal too.
-  static bool SameRegions(ir::Regions a, ir::Regions b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const ir::RegionPtr& x, const ir::RegionPtr& y) {
-                        return ir::SameProgram(*x, *y) && ir::SameLines(*x, *y);
-                      });
-  }
-  static bool SameOut(const sharding::TensorSharding* a, const sharding::TensorSharding* b) {
-    return a == b || (a && b && *a == *b);
-  }
+  bool operator()(const EagerKey& x, const EagerKey& y) const { return x.call() == y.call(); }
+  bool operator()(const EagerKey& x, const EagerCall& y) const { return x.call() == y; }
+  bool operator()(const EagerCall& x, const EagerKey& y) const { return x == y.call(); }
 };
 
 // One cache per thread, so that a hit takes no lock. Bounded: cleared when it is full.
@@ -179,8 +188,7 @@ using EagerCache = absl::flat_hash_map<EagerKey, Executor::Compiled, EagerHash, 
 constexpr size_t kMostEager = 4096;
 
 Executor::Compiled CompileEager(const Application& a, const TypeList& types, const TypeList& places,
-                                const sharding::MeshDef* mesh,
-                                const absl::InlinedVector<bool, 4>& shares) {
+                                const sharding::MeshDef* mesh, const Flags& shares) {
   auto results = Infer(a, types, mesh);
   auto program = std::make_shared<ir::Program>();
   program->mesh = mesh ? mesh : results[0]->mesh();
@@ -197,34 +205,31 @@ Executor::Compiled CompileEager(const Application& a, const TypeList& types, con
 
 std::vector<Array> Eager(const Application& a) {
   static thread_local EagerCache cache;
-  TypeList types = TypesOf(a), places = PlacesOf(a);
-  absl::InlinedVector<bool, 4> shares;
+  const TypeList types = TypesOf(a), places = PlacesOf(a);
+  Flags shares;
   for (const ArrayRef& operand : a.operands)
     shares.push_back(static_cast<const ConcreteArray*>(operand.get())->shares_replicas());
-  const sharding::MeshDef* mesh = CurrentMesh();
-  size_t key = TheExecutor().CompileKey();
-  auto it = cache.find(EagerProbe{a, types, places, shares, mesh, key});
+  const EagerCall call{
+      .op = &a.op,
+      .params = a.params.get(),
+      .operands = types,
+      .places = places,
+      .shares = shares,
+      .result = a.result,
+      .wanted_shape = a.wanted ? absl::MakeConstSpan(a.wanted->shape) : absl::Span<const int64_t>(),
+      .wanted_dtype = a.wanted ? a.wanted->dtype : DType{},
+      .out_sharding = a.out_sharding,
+      .mesh = CurrentMesh(),
+      .compile_key = TheExecutor().CompileKey(),
+      .regions = a.regions};
+  auto it = cache.find(call);
   Executor::Compiled compiled;
   if (it != cache.end()) {
     compiled = it->second;
   } else {
-    compiled = CompileEager(a, types, places, mesh, shares);
+    compiled = CompileEager(a, types, places, call.mesh, shares);
     if (cache.size() > kMostEager) cache.clear();
-    cache.emplace(
-        EagerKey{&a.op,
-                 a.params,
-                 types,
-                 places,
-                 shares,
-                 a.result,
-                 a.wanted ? a.wanted->shape : base::Shape{},
-                 a.wanted ? a.wanted->dtype : DType{},
-                 a.out_sharding ? std::make_shared<const sharding::TensorSharding>(*a.out_sharding)
-                                : nullptr,
-                 mesh,
-                 key,
-                 {a.regions.begin(), a.regions.end()}},
-        compiled);
+    cache.emplace(EagerKey(call, a.params), compiled);
   }
   std::vector<Array> results;
   for (ArrayRef& r :
@@ -297,14 +302,15 @@ bool AnyMustEnter(const Application& a) {
   const sharding::MeshDef* current = CurrentMesh();
   if (!current || !current->has_mode(AxisMode::Manual)) return false;
   if (std::holds_alternative<ir::AsManualMove>(*a.op.lowering)) return false;
-  return std::any_of(a.operands.begin(), a.operands.end(),
-                     [](const ArrayRef& operand) { return MustEnter(*operand); });
+  return absl::c_any_of(a.operands, [](const ArrayRef& operand) { return MustEnter(*operand); });
 }
 
-// Applies an op of manual computation without axes or dims.
-Array Recast(const ir::OpDef& op, const ArrayRef& array, sharding::TensorSharding to, Loc loc) {
+// Applies an op of manual computation, named as in program text, to no axes and no dims.
+Array Recast(std::string_view name, const ArrayRef& array, sharding::TensorSharding to, Loc loc) {
+  const ir::OpDef& op = *ir::FindOp(name);
+  base::Reader fields("axes=[], dims=[]", "params", loc);
   return Apply({.op = op,
-                .params = TheExecutor().Casts().no_axes,
+                .params = op.params.read(fields, nullptr),
                 .operands = {array},
                 .loc = loc,
                 .result = array->type()->WithSharding(std::move(to))})[0];
@@ -335,7 +341,7 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
       base::ThrowSharding(std::move(detail));
     }
   const TraceScope scope(AroundRegions());
-  return Recast(*TheExecutor().Casts().full_to_shard, array, std::move(s), loc);
+  return Recast("full_to_shard", array, std::move(s), loc);
 }
 
 // C27: an array that differs by device cannot be a term of a sum.
@@ -361,7 +367,7 @@ Array BringIn(const ArrayRef& array, const char* op, Loc loc) {
   sharding::AddTo(s.varying, missing);
   s.reduced = sharding::Difference(s.reduced, missing);
   const TraceScope scope(divergence.around);
-  return Recast(*TheExecutor().Casts().pcast, inside.impl(), std::move(s), loc);
+  return Recast("pcast", inside.impl(), std::move(s), loc);
 }
 
 }  // namespace

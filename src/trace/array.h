@@ -151,12 +151,6 @@ class TracedArray final : public ArrayImpl {
 // donated, or belongs to a trace that has ended.
 const ArrayRef& Use(const Array& array, const char* op, Loc loc);
 
-// The ops that bring an outside array into a region, and their params of no axes and no dims.
-struct Casts {
-  const ir::OpDef *full_to_shard, *pcast;
-  ir::ParamsPtr no_axes;
-};
-
 // Runs programs.
 class Executor {
  public:
@@ -171,7 +165,6 @@ class Executor {
   virtual std::vector<uint64_t> KeysOf(const ArrayImpl& keys) = 0;
   // Returns a hash of everything that decides how a program is compiled, apart from its text.
   virtual size_t CompileKey() = 0;
-  virtual const trace::Casts& Casts() = 0;
 };
 // Installs the executor. The layer with a runtime (src/compile) does so before main.
 using GetExecutor = Executor& (*)();

@@ -19,7 +19,6 @@
 #include "kernels/fused/fused.h"
 #include "kernels/initialize.h"
 #include "kernels/reduce/combine.h"
-#include "ops/manual.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "runtime/buffers.h"
@@ -148,7 +147,6 @@ class RuntimeExecutor final : public trace::Executor {
     return absl::HashOf(policy, pins, balance, checks, key);
   }
 
-  const trace::Casts& Casts() override { return casts_; }
 
  private:
   // SetDeviceCount may have come between.
@@ -192,10 +190,6 @@ class RuntimeExecutor final : public trace::Executor {
       per_input.push_back(i < shares.size() ? shares[i] : true);
     return per_input;
   }
-
-  const trace::Casts casts_{.full_to_shard = &ops::kFullToShard,
-                            .pcast = &ops::kPcast,
-                            .no_axes = ir::MakeParams(ops::ManualParams{})};
 };
 
 trace::Executor& TheExecutor() {
