@@ -1,6 +1,7 @@
 // Collects edits of a refused call, tries each, and orders those that are legal by bytes sent.
 #include "ir/fixes.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ class Suggester {
     if (conflict_.check == sharding::Conflict::kMesh) return {};
     if (call_.op.out_sharding && results_.size() == 1) TryOutShardings();
     for (size_t k = 0; k < operands_.size(); ++k) TryOperand(static_cast<int>(k));
-    std::stable_sort(fixes_.begin(), fixes_.end(), [](const Offered& a, const Offered& b) {
+    absl::c_stable_sort(fixes_, [](const Offered& a, const Offered& b) {
       return std::pair(a.fix.bytes, a.in_gradient) < std::pair(b.fix.bytes, b.in_gradient);
     });
     std::vector<Fix> fixes;
@@ -73,9 +74,8 @@ class Suggester {
       if (i == lead) continue;
       FactorAxes more = AxesOf(i, cut);
       for (size_t f = 0; f < axes.size(); ++f) {
-        bool free = std::none_of(more[f].begin(), more[f].end(), [&](sharding::AxisPart a) {
-          return sharding::CollidesWithAny(used, a);
-        });
+        bool free = absl::c_none_of(
+            more[f], [&](sharding::AxisPart a) { return sharding::CollidesWithAny(used, a); });
         if (!axes[f].empty() || more[f].empty() || !free) continue;
         axes[f] = more[f];
         used.insert(used.end(), more[f].begin(), more[f].end());
@@ -250,7 +250,7 @@ class Suggester {
     const AxisList cast = Manual(sharding::Difference(to.reduced, from.reduced));
     const AxisList lost = Manual(sharding::Difference(from.reduced, to.reduced));
     const auto varies = [&](sharding::AxisPart a) { return OverlapsAny(from.varying, a); };
-    if (!lost.empty() || std::any_of(cast.begin(), cast.end(), varies)) return "";
+    if (!lost.empty() || absl::c_any_of(cast, varies)) return "";
     const PartitionSpec spec = SpecOf(to);
     if (summed.empty() && cast.empty()) return fmt::format("reshard({}, {})", name, spec.text());
     if (!(spec == SpecOf(from)) || (!summed.empty() && !cast.empty())) return "";

@@ -1,6 +1,7 @@
 // Host functions as parameters of instructions.
 #include "ir/host_call.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,12 +55,10 @@ bool HasHostFunction(const Params* params) {
          dynamic_cast<const ParamsOf<PureCallParams>*>(params);
 }
 bool HasHostFunctions(const Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(),
-                     [](const Instruction& i) {
-                       return HasHostFunction(i.params.get()) ||
-                              std::any_of(i.regions.begin(), i.regions.end(),
-                                          [](const auto& r) { return HasHostFunctions(*r); });
-                     });
+  return absl::c_any_of(program.instructions, [](const Instruction& i) {
+    return HasHostFunction(i.params.get()) ||
+           absl::c_any_of(i.regions, [](const auto& r) { return HasHostFunctions(*r); });
+  });
 }
 
 }  // namespace tessera::ir

@@ -1,6 +1,8 @@
 // Inlines calls and expansions, and copies a program into another.
 #include "ir/inline.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
 #include "ir/simplify.h"
@@ -23,11 +25,10 @@ bool IsInlined(const Instruction& i, Inlined what) {
 }
 
 bool Has(const Program& program, Inlined what) {
-  return std::any_of(
-      program.instructions.begin(), program.instructions.end(), [&](const Instruction& i) {
-        return IsInlined(i, what) || std::any_of(i.regions.begin(), i.regions.end(),
-                                                 [&](const RegionPtr& r) { return Has(*r, what); });
-      });
+  return absl::c_any_of(program.instructions, [&](const Instruction& i) {
+    return IsInlined(i, what) ||
+           absl::c_any_of(i.regions, [&](const RegionPtr& r) { return Has(*r, what); });
+  });
 }
 
 std::shared_ptr<const Program> WithInlined(const std::shared_ptr<const Program>& program,

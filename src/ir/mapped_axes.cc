@@ -1,6 +1,8 @@
 // The mesh axes of the vmaps around the function that this thread traces.
 #include "ir/mapped_axes.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -20,7 +22,7 @@ MappedAxesScope::MappedAxesScope(const sharding::MeshDef* mesh, const sharding::
 MappedAxesScope::~MappedAxesScope() { mapped_axes.resize(old_); }
 
 bool IsMappedAxis(const std::string& name) {
-  return std::find(mapped_axes.begin(), mapped_axes.end(), name) != mapped_axes.end();
+  return absl::c_find(mapped_axes, name) != mapped_axes.end();
 }
 
 sharding::AxisList MappedAxesOf(const sharding::MeshDef* mesh) {

@@ -2,6 +2,7 @@
 #include "ir/params.h"
 
 #include <absl/hash/hash.h>
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -38,15 +39,15 @@ std::string FieldText(const std::vector<int64_t>& v) {
   return fmt::format("[{}]", fmt::join(v, ", "));
 }
 std::string FieldText(const std::vector<std::vector<int64_t>>& v) {
-  std::string out;
-  for (const auto& row : v) out += (out.empty() ? "" : ", ") + FieldText(row);
-  return "[" + out + "]";
+  const auto row_text = [](std::string* out, const std::vector<int64_t>& row) {
+    *out += FieldText(row);
+  };
+  return "[" + absl::StrJoin(v, ", ", row_text) + "]";
 }
 std::string FieldText(const Type* v) { return v->text(); }
 std::string FieldText(const std::vector<const Type*>& v) {
-  std::string out;
-  for (const Type* type : v) out += (out.empty() ? "" : ", ") + type->text();
-  return "[" + out + "]";
+  const auto type_text = [](std::string* out, const Type* type) { *out += type->text(); };
+  return "[" + absl::StrJoin(v, ", ", type_text) + "]";
 }
 std::string FieldText(const PairedDims& v) { return FieldText(v.lhs) + "x" + FieldText(v.rhs); }
 

@@ -1,6 +1,7 @@
 // Compares programs instruction by instruction.
 #include "ir/same.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/hash/hash.h>
 
 #include <algorithm>
@@ -18,8 +19,8 @@ bool SameParams(const ParamsPtr& a, const ParamsPtr& b) {
 bool SameInstruction(const Instruction& a, const Instruction& b) {
   return a.op == b.op && a.operands == b.operands && a.results == b.results &&
          SameParams(a.params, b.params) &&
-         std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
-                    [](const RegionPtr& x, const RegionPtr& y) { return SameProgram(*x, *y); });
+         absl::c_equal(a.regions, b.regions,
+                       [](const RegionPtr& x, const RegionPtr& y) { return SameProgram(*x, *y); });
 }
 
 }  // namespace
@@ -30,21 +31,18 @@ bool SameProgram(const Program& a, const Program& b) {
   };
   const auto same_capture = [](const Capture& x, const Capture& y) { return x.value == y.value; };
   return a.mesh == b.mesh && a.inputs == b.inputs && a.outputs == b.outputs &&
-         std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
-                    same_value) &&
-         std::equal(a.captures.begin(), a.captures.end(), b.captures.begin(), b.captures.end(),
-                    same_capture) &&
-         std::equal(a.instructions.begin(), a.instructions.end(), b.instructions.begin(),
-                    b.instructions.end(), SameInstruction);
+         absl::c_equal(a.values, b.values, same_value) &&
+         absl::c_equal(a.captures, b.captures, same_capture) &&
+         absl::c_equal(a.instructions, b.instructions, SameInstruction);
 }
 
 bool SameLines(const Program& a, const Program& b) {
-  return std::equal(
-      a.instructions.begin(), a.instructions.end(), b.instructions.begin(), b.instructions.end(),
-      [](const Instruction& x, const Instruction& y) {
+  return absl::c_equal(
+      a.instructions, b.instructions, [](const Instruction& x, const Instruction& y) {
         return x.loc.line() == y.loc.line() && std::string_view(x.loc.file()) == y.loc.file() &&
-               std::equal(x.regions.begin(), x.regions.end(), y.regions.begin(), y.regions.end(),
-                          [](const RegionPtr& r, const RegionPtr& s) { return SameLines(*r, *s); });
+               absl::c_equal(x.regions, y.regions, [](const RegionPtr& r, const RegionPtr& s) {
+                 return SameLines(*r, *s);
+               });
       });
 }
 

@@ -1,6 +1,7 @@
 // Merges repeated instructions, and removes unused ones.
 #include "ir/simplify.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_set.h>
 
 #include "ir/infer.h"
@@ -31,11 +32,9 @@ struct Equal {
     };
     const auto same = [](const RegionPtr& x, const RegionPtr& y) { return SameProgram(*x, *y); };
     return a->op == b->op && a->operands == b->operands &&
-           std::equal(a->results.begin(), a->results.end(), b->results.begin(), b->results.end(),
-                      alike) &&
+           absl::c_equal(a->results, b->results, alike) &&
            (a->params == b->params || (a->params && b->params && a->params->Equals(*b->params))) &&
-           std::equal(a->regions.begin(), a->regions.end(), b->regions.begin(), b->regions.end(),
-                      same);
+           absl::c_equal(a->regions, b->regions, same);
   }
 };
 
@@ -44,7 +43,7 @@ struct Equal {
 ValueId OnlyChoice(const Program& program, const Instruction& i) {
   if (!std::holds_alternative<AsElementwise>(*i.op->lowering) || i.operands.size() < 3)
     return kNoValue;
-  if (std::count(i.operands.begin(), i.operands.end(), i.operands.back()) < 2) return kNoValue;
+  if (absl::c_count(i.operands, i.operands.back()) < 2) return kNoValue;
   absl::InlinedVector<const Type*, 3> operands;
   for (ValueId v : i.operands) operands.push_back(program.type(v));
   const Type* result = program.type(i.results[0]);
@@ -52,8 +51,7 @@ ValueId OnlyChoice(const Program& program, const Instruction& i) {
     const auto& [sum, min, max] = g.kinds;
     if (!sum || !min || !max || g.operands.size() < 2) continue;
     const ValueId first = i.operands[g.operands[0]];
-    if (std::all_of(g.operands.begin(), g.operands.end(),
-                    [&](int32_t k) { return i.operands[k] == first; }) &&
+    if (absl::c_all_of(g.operands, [&](int32_t k) { return i.operands[k] == first; }) &&
         SameType(program.type(first), result) &&
         program.place(first) == program.place(i.results[0]))
       return first;

@@ -1,6 +1,7 @@
 // The registry of types, and their parser.
 #include "ir/type.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_set.h>
 #include <absl/hash/hash.h>
 #include <absl/types/span.h>
@@ -105,8 +106,8 @@ bool SameType(const Type* a, const Type* b) {
 }
 
 int64_t CheckedElements(const Shape& shape) {
-  if (std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; })) return -1;
-  if (std::count(shape.begin(), shape.end(), 0) > 0) return 0;
+  if (absl::c_any_of(shape, [](int64_t size) { return size < 0; })) return -1;
+  if (absl::c_count(shape, 0) > 0) return 0;
   int64_t n = 1;
   for (int64_t size : shape)
     if (__builtin_mul_overflow(n, size, &n) || n > (int64_t{1} << 59)) return -1;
@@ -115,7 +116,7 @@ int64_t CheckedElements(const Shape& shape) {
 
 std::string SizeProblem(const Shape& shape) {
   if (CheckedElements(shape) >= 0) return "";
-  bool negative = std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
+  bool negative = absl::c_any_of(shape, [](int64_t size) { return size < 0; });
   return negative ? "a negative size" : "more than 2^59 elements";
 }
 
@@ -155,7 +156,7 @@ void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, absl::Span<const 
         s.kind = kind, known = true;
     if (!known) in.Fail(fmt::format("expected V, U, U_max, U_min or R, not '{}'", tag));
     sharding::AxisList axes = ReadAxes(in, mesh);
-    std::sort(axes.begin(), axes.end(), sharding::MeshOrder);
+    absl::c_sort(axes, sharding::MeshOrder);
     (tag == "V" ? s.varying : tag == "R" ? s.reduced : s.unreduced) = axes;
   } while (in.Accept(","));
   if (s.unreduced.empty()) s.kind = Reduction::kSum;

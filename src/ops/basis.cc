@@ -1,6 +1,8 @@
 // Unit arrays, made where they are needed, so that no device holds more than its part.
 #include "ops/basis.h"
 
+#include <absl/algorithm/container.h>
+
 #include <numeric>
 
 #include "base/shape.h"
@@ -44,7 +46,7 @@ ir::ValueId BasisLast(ir::Builder& builder, ir::ValueId v, const base::Shape& ba
   const ir::Type* type = builder.type(v);
   TransposeParams order;
   order.perm.resize(type->shape().size());
-  std::iota(order.perm.begin(), order.perm.end(), 1);
+  absl::c_iota(order.perm, 1);
   order.perm.back() = 0;
   v = builder.Emit(kTranspose, ir::MakeParams(std::move(order)), {v});
   base::Shape shape(type->shape().begin() + 1, type->shape().end());

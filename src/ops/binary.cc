@@ -56,7 +56,7 @@ std::vector<ShapeAndDType> RandomType(const TypeCall& c) {
   if (!key.is_key()) c.FailDType(14, fmt::format("it takes a key, not {}", key.name()));
   if (counter != u64)
     c.FailDType(14, fmt::format("the counter must be u64, not {}", counter.name()));
-  return {{Joined(c), DType(made)}};
+  return {{JoinedShape(c), DType(made)}};
 }
 
 // ---- References --------------------------------------------------------------------------------
@@ -98,8 +98,6 @@ long double ZetaSeries(long double s, long double q) {
 // For negative bases a term is (-1)^s times the term of the positive base, which exists for whole
 // s.
 double Zeta(double s, double q) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   const bool even = std::fmod(s, 2) == 0, odd = std::fabs(std::fmod(s, 2)) == 1;
   if (s == 1) return kInf;
   if (q <= 0 && q == std::floor(q)) return even ? kInf : kNaN;
@@ -114,13 +112,13 @@ double Zeta(double s, double q) {
   return static_cast<double>((above == below ? 0 : up - down) + rest);
 }
 
-double Sum(double x, double y) { return x + y; }
-double Difference(double x, double y) { return x - y; }
-double Product(double x, double y) { return x * y; }
+double Plus(double x, double y) { return x + y; }
+double Minus(double x, double y) { return x - y; }
+double Times(double x, double y) { return x * y; }
 double Ratio(double x, double y) { return x / y; }
-int64_t Sum(Int x, Int y) { return Wrap(x.wrapped() + y.wrapped()); }
-int64_t Difference(Int x, Int y) { return Wrap(x.wrapped() - y.wrapped()); }
-int64_t Product(Int x, Int y) { return Wrap(x.wrapped() * y.wrapped()); }
+int64_t Plus(Int x, Int y) { return Wrap(x.wrapped() + y.wrapped()); }
+int64_t Minus(Int x, Int y) { return Wrap(x.wrapped() - y.wrapped()); }
+int64_t Times(Int x, Int y) { return Wrap(x.wrapped() * y.wrapped()); }
 int64_t And(Int x, Int y) { return x.value & y.value; }
 int64_t Or(Int x, Int y) { return x.value | y.value; }
 int64_t Xor(Int x, Int y) { return x.value ^ y.value; }
@@ -281,27 +279,27 @@ constexpr OpDef Random(std::string_view name, std::string_view doc, ScalarOp op,
           .operand_names = {"key", "counter"}};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kBinaryOps[] = {
     Binary({.name = "add",
             .doc = "a + b",
             .op = kAdd,
             .takes = kNumber,
             .linear = kBoth,
-            .reference = Numbers<Sum, Sum>,
+            .reference = Numbers<Plus, Plus>,
             .diff = By<OfLeft, OfLeft>(Same)}),
     Binary({.name = "sub",
             .doc = "a - b",
             .op = kSub,
             .takes = kNumber,
             .linear = kBoth,
-            .reference = Numbers<Difference, Difference>,
+            .reference = Numbers<Minus, Minus>,
             .diff = By<OfLeft, OfMinus>(SubTranspose)}),
     Binary({.name = "mul",
             .doc = "a * b",
             .op = kMul,
             .takes = kNumber,
             .linear = kEach,
-            .reference = Numbers<Product, Product>,
+            .reference = Numbers<Times, Times>,
             .diff = ir::Derivative{.transpose = MulTranspose}}),
     Binary({.name = "div",
             .doc = "a / b; integers truncate, and x / 0 has every bit set.",
@@ -468,10 +466,10 @@ constexpr OpDef kOps[] = {
           .flops_per_point = 2,
           .operand_names = {"lo", "operand", "hi"}},
 };
-static_assert(Complete<kOps, 2, 3>());
+static_assert(Complete<kBinaryOps, 2, 3>());
 
 }  // namespace
 
-absl::Span<const OpDef> BinaryOps() { return kOps; }
+absl::Span<const OpDef> BinaryOps() { return kBinaryOps; }
 
 }  // namespace tessera::ops

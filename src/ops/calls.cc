@@ -1,6 +1,8 @@
 // Calls of users' functions as regions: checkpoints, and functions with derivative rules.
 #include "ops/calls.h"
 
+#include <absl/algorithm/container.h>
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -29,9 +31,8 @@ void ReadField(base::Reader& in, Remat& save) {
 namespace tessera::ops {
 
 std::string FieldText(const NameList& names) {
-  std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + base::Quote(n);
-  return "[" + out + "]";
+  const auto quote = [](std::string* out, const std::string& n) { *out += base::Quote(n); };
+  return "[" + absl::StrJoin(names, ", ", quote) + "]";
 }
 void ReadField(base::Reader& in, NameList& names) {
   names.clear();
@@ -113,7 +114,7 @@ std::vector<FlowEdge> EdgesThrough(const ir::FlowCall& c, size_t regions) {
 std::vector<FlowEdge> CheckpointEdges(const ir::FlowCall& c) { return EdgesThrough(c, 1); }
 std::vector<FlowEdge> CustomEdges(const ir::FlowCall& c) { return EdgesThrough(c, 2); }
 
-void CallReference(const ir::ReferenceCall& call) {
+void RegionReference(const ir::ReferenceCall& call) {
   std::vector<ir::HostTensor> operands;
   for (const ir::HostTensor* t : call.operands) operands.push_back(*t);
   std::vector<ir::HostTensor> outputs = ir::Interpret(*call.regions[0], std::move(operands));
@@ -125,13 +126,13 @@ void CallReference(const ir::ReferenceCall& call) {
 using Role = ir::RegionRole;
 using Roles = std::vector<Role>;
 
-void Add(Roles& roles, Role::Kind kind, size_t begin, size_t end, bool cotangent = false) {
+void AddRoles(Roles& roles, Role::Kind kind, size_t begin, size_t end, bool cotangent = false) {
   for (size_t i = begin; i < end; ++i) roles.push_back({kind, static_cast<int32_t>(i), cotangent});
 }
-void AddFloating(Roles& roles, Role::Kind kind, size_t begin, ir::Types types,
-                 bool cotangent = false) {
+void AddFloatingRoles(Roles& roles, Role::Kind kind, size_t begin, ir::Types types,
+                      bool cotangent = false) {
   for (size_t i = begin; i < types.size(); ++i)
-    if (HasTangent(types[i])) Add(roles, kind, i, i + 1, cotangent);
+    if (HasTangent(types[i])) AddRoles(roles, kind, i, i + 1, cotangent);
 }
 
 std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types operands,
@@ -139,12 +140,12 @@ std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types ope
   using enum Role::Kind;
   std::vector<ir::RegionRoles> roles(2);
   for (ir::RegionRoles& r : roles) {
-    Add(r.inputs, kOperand, 0, operands.size());
-    Add(r.outputs, kResult, 0, results.size());
+    AddRoles(r.inputs, kOperand, 0, operands.size());
+    AddRoles(r.outputs, kResult, 0, results.size());
   }
-  AddFloating(roles[1].inputs, kOperand,
-              static_cast<size_t>(ir::As<CallParams>(c.params).constants), operands);
-  AddFloating(roles[1].outputs, kResult, 0, results);
+  AddFloatingRoles(roles[1].inputs, kOperand,
+                   static_cast<size_t>(ir::As<CallParams>(c.params).constants), operands);
+  AddFloatingRoles(roles[1].outputs, kResult, 0, results);
   return roles;
 }
 
@@ -156,14 +157,14 @@ std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types ope
   const size_t residuals = made - std::min(made, results.size());
   std::vector<ir::RegionRoles> roles(3);
   for (size_t r = 0; r < 2; ++r) {
-    Add(roles[r].inputs, kOperand, 0, operands.size());
-    Add(roles[r].outputs, kResult, 0, results.size());
+    AddRoles(roles[r].inputs, kOperand, 0, operands.size());
+    AddRoles(roles[r].outputs, kResult, 0, results.size());
   }
-  Add(roles[1].outputs, kResidual, 0, residuals);
-  Add(roles[2].inputs, kOperand, 0, constants);
-  Add(roles[2].inputs, kResidual, 0, residuals);
-  AddFloating(roles[2].inputs, kResult, 0, results, /*cotangent=*/true);
-  AddFloating(roles[2].outputs, kOperand, constants, operands, /*cotangent=*/true);
+  AddRoles(roles[1].outputs, kResidual, 0, residuals);
+  AddRoles(roles[2].inputs, kOperand, 0, constants);
+  AddRoles(roles[2].inputs, kResidual, 0, residuals);
+  AddFloatingRoles(roles[2].inputs, kResult, 0, results, /*cotangent=*/true);
+  AddFloatingRoles(roles[2].outputs, kOperand, constants, operands, /*cotangent=*/true);
   return roles;
 }
 
@@ -172,9 +173,9 @@ std::vector<ir::RegionRoles> CustomLinearRoles(const ir::FlowCall& c, ir::Types 
   using enum Role::Kind;
   const size_t known = ir::As<CustomLinearParams>(c.params).known;
   std::vector<ir::RegionRoles> roles(1);
-  Add(roles[0].inputs, kOperand, 0, known);
-  Add(roles[0].inputs, kResult, 0, results.size(), /*cotangent=*/true);
-  Add(roles[0].outputs, kOperand, known, operands.size(), /*cotangent=*/true);
+  AddRoles(roles[0].inputs, kOperand, 0, known);
+  AddRoles(roles[0].inputs, kResult, 0, results.size(), /*cotangent=*/true);
+  AddRoles(roles[0].outputs, kOperand, known, operands.size(), /*cotangent=*/true);
   return roles;
 }
 
@@ -365,7 +366,7 @@ ir::ValueSet KeptBy(const CheckpointParams& params, const ir::Program& region) {
       if (i.op == &kDotGeneral) kept[i.results[0]] = true;
   if (params.save == Remat::kNamed)
     for (const auto& [name, v] : region.names)
-      if (std::count(params.names.begin(), params.names.end(), name)) kept[v] = true;
+      if (absl::c_count(params.names, name)) kept[v] = true;
   return kept;
 }
 
@@ -375,7 +376,7 @@ constexpr OpDef kCheckpoint{
     .type = ir::TypeFn{CheckpointType},
     .dims = ir::DataFlowEdges{CheckpointEdges},
     .lowering = ir::AsRegions{ir::AsRegions::kCall},
-    .reference = ir::ReferenceFn{CallReference},
+    .reference = ir::ReferenceFn{RegionReference},
     .diff = ir::ByRegions{},
     .params = ir::KindOf<CheckpointParams>()};
 constexpr OpDef kCustomJvp{
@@ -384,7 +385,7 @@ constexpr OpDef kCustomJvp{
     .type = ir::TypeFn{CustomJvpType},
     .dims = ir::DataFlowEdges{CustomEdges},
     .lowering = ir::AsRegions{ir::AsRegions::kCall},
-    .reference = ir::ReferenceFn{CallReference},
+    .reference = ir::ReferenceFn{RegionReference},
     .diff = ir::Structural{JvpByRule},
     .params = ir::KindOf<CallParams>(),
     .roles = CustomJvpRoles};
@@ -394,7 +395,7 @@ constexpr OpDef kCustomVjp{
     .type = ir::TypeFn{CustomVjpType},
     .dims = ir::DataFlowEdges{CustomEdges},
     .lowering = ir::AsRegions{ir::AsRegions::kCall},
-    .reference = ir::ReferenceFn{CallReference},
+    .reference = ir::ReferenceFn{RegionReference},
     .diff = ir::Structural{JvpByTranspose},
     .params = ir::KindOf<CallParams>(),
     .roles = CustomVjpRoles};

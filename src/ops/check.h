@@ -1,6 +1,7 @@
 // Checks that type functions share. C1 to C10 are common to all ops (sharding/explicit_rule.h);
 // an op's own begin at C11.
 #pragma once
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,7 +71,7 @@ inline size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char
 
 template <class V>
 bool Has(const V& v, int64_t x) {
-  return std::find(v.begin(), v.end(), x) != v.end();
+  return absl::c_find(v, x) != v.end();
 }
 
 }  // namespace tessera::ops

@@ -164,7 +164,7 @@ Tensors Operands(const ir::ReferenceCall& call, size_t first, size_t last) {
   return out;
 }
 
-Tensors Join(Tensors a, const Tensors& b) {
+Tensors Append(Tensors a, const Tensors& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
@@ -180,8 +180,8 @@ void WhileReference(const ir::ReferenceCall& call) {
   size_t n = ir::As<ir::WhileParams>(call.params).constants;
   const Tensors constants = Operands(call, 0, n);
   Tensors carry = Operands(call, n, call.operands.size());
-  while (ir::Interpret(*call.regions[0], Join(constants, carry))[0].Int(0) != 0)
-    carry = ir::Interpret(*call.regions[1], Join(constants, carry));
+  while (ir::Interpret(*call.regions[0], Append(constants, carry))[0].Int(0) != 0)
+    carry = ir::Interpret(*call.regions[1], Append(constants, carry));
   for (size_t i = 0; i < carry.size(); ++i) *call.results[i] = std::move(carry[i]);
 }
 
@@ -192,7 +192,7 @@ void ScanReference(const ir::ReferenceCall& call) {
   Tensors carry = Operands(call, constants, constants + carries);
   for (int64_t step = 0; step < p.length; ++step) {
     int64_t at = p.reverse ? p.length - 1 - step : step;
-    Tensors inputs = Join(fixed, carry);
+    Tensors inputs = Append(fixed, carry);
     for (size_t i = constants + carries; i < call.operands.size(); ++i)
       inputs.push_back(SliceAt(*call.operands[i], at));
     Tensors outputs = ir::Interpret(*call.regions[0], std::move(inputs));

@@ -20,7 +20,9 @@ using sharding::DimFactors;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-const OpDefinition& Of(const ir::OpDef& op) { return static_cast<const CustomDef&>(op).definition; }
+const OpDefinition& DefinitionOf(const ir::OpDef& op) {
+  return static_cast<const CustomDef&>(op).definition;
+}
 
 std::vector<ShapedType> ResultTypes(const OpDefinition& d, const std::vector<ShapedType>& operands,
                                     Loc loc = Loc::Unknown()) {
@@ -39,7 +41,7 @@ std::vector<ShapeAndDType> CustomType(const TypeCall& c) {
   for (const ir::Type* t : c.operands) operands.push_back({t->shape(), t->dtype()});
   try {
     std::vector<ShapeAndDType> results;
-    for (ShapedType& t : ResultTypes(Of(c.op), operands))
+    for (ShapedType& t : ResultTypes(DefinitionOf(c.op), operands))
       results.push_back({std::move(t.shape), t.dtype});
     return results;
   } catch (const RuntimeError& e) {
@@ -48,7 +50,7 @@ std::vector<ShapeAndDType> CustomType(const TypeCall& c) {
 }
 
 DimMap CustomDims(const ir::DimsCall& c) {
-  return sharding::ParseEinsumRule(Of(c.op).rule, c.operands, c.results, Loc::Unknown());
+  return sharding::ParseEinsumRule(DefinitionOf(c.op).rule, c.operands, c.results, Loc::Unknown());
 }
 
 // Runs the kernel outside of the caller's scopes, so that it sees the same on every thread.
@@ -73,9 +75,9 @@ void RunOnShards(const plan::KernelArgs& call) {
   CallKernel(*config.definition, user);
 }
 
-void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
+void MakeCustomKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
   auto config = std::make_shared<Config>();
-  config->definition = &Of(c.op);
+  config->definition = &DefinitionOf(c.op);
   for (const ir::LocalTensor& t : c.operands) config->in.push_back({t.shape, t.dtype});
   for (const ir::LocalTensor& t : c.results) config->out.push_back({t.shape, t.dtype});
   for (const auto* tensors : {&config->in, &config->out})
@@ -97,12 +99,12 @@ void RunOnTensors(const OpDefinition& d, const std::vector<const ir::HostTensor*
 }
 
 void CustomReference(const ir::ReferenceCall& c) {
-  RunOnTensors(Of(c.op), {c.operands.begin(), c.operands.end()}, c.results);
+  RunOnTensors(DefinitionOf(c.op), {c.operands.begin(), c.operands.end()}, c.results);
 }
 
 // Gives the kernel one more dim, if the rule allows it.
 std::vector<ir::ValueId> CustomBatch(const ir::BatchCall& c) {
-  const OpDefinition& d = Of(c.op);
+  const OpDefinition& d = DefinitionOf(c.op);
   const std::vector<bool> takes_more = sharding::EinsumTakesMore(d.rule, Loc::Unknown());
   std::vector<ir::ValueId> operands(c.operands.begin(), c.operands.end());
   for (size_t k = 0; k < operands.size(); ++k) {
@@ -192,7 +194,7 @@ std::vector<ir::HostTensor> Results(const OpDefinition& d, const std::vector<ir:
   return out;
 }
 
-double Value(const ir::HostTensor& t, int64_t i) {
+double ValueAt(const ir::HostTensor& t, int64_t i) {
   return t.dtype.is_floating() ? t.Float(i) : static_cast<double>(t.Int(i));
 }
 
@@ -225,7 +227,7 @@ class Trial {
         if (made[r].shape != part.LocalShape(map_.results[r], whole_[r].shape))
           return fmt::format("result {} of one shard has shape {}", r, ShapeText(made[r].shape));
         part.ForEach(map_.results[r], whole_[r].shape, [&](int64_t at, int64_t i) {
-          double v = Value(made[r], i);
+          double v = ValueAt(made[r], i);
           sum[r][at] = seen[r][at] && f.kind == FactorKind::kReduce
                            ? Combine(made[r].dtype, f.reduction, sum[r][at], v)
                            : v;
@@ -251,7 +253,7 @@ class Trial {
   std::string Compare(const std::vector<std::vector<double>>& got) const {
     for (size_t r = 0; r < whole_.size(); ++r)
       for (int64_t i = 0; i < whole_[r].size(); ++i) {
-        double want = Value(whole_[r], i), have = got[r][i];
+        double want = ValueAt(whole_[r], i), have = got[r][i];
         double tolerance =
             whole_[r].dtype.is_floating() ? 1e-2 / (whole_[r].dtype.size() >= 4 ? 1000 : 1) : 0;
         if (std::abs(want - have) <= tolerance * (1 + std::abs(want))) continue;
@@ -289,7 +291,7 @@ std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
                                                 .doc = "A user's op.",
                                                 .type = ir::TypeFn{CustomType},
                                                 .dims = ir::DimMapFn{CustomDims},
-                                                .lowering = ir::AsKernel{MakeKernel},
+                                                .lowering = ir::AsKernel{MakeCustomKernel},
                                                 .reference = ir::ReferenceFn{CustomReference},
                                                 .diff = ir::NotDifferentiable{""},
                                                 .batch = CustomBatch,

@@ -251,8 +251,8 @@ void TridiagonalReference(const ir::ReferenceCall& call) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
-std::vector<int64_t> Joined(std::vector<int64_t> a, const std::vector<int64_t>& b,
-                            const std::vector<int64_t>& c) {
+std::vector<int64_t> Concatenated(std::vector<int64_t> a, const std::vector<int64_t>& b,
+                                  const std::vector<int64_t>& c) {
   a.insert(a.end(), b.begin(), b.end());
   a.insert(a.end(), c.begin(), c.end());
   return a;
@@ -281,8 +281,8 @@ TransposedDot TransposeOf(const DotSide& own, const DotSide& other, size_t other
   std::vector<int64_t> contracted;
   for (int64_t d : FreeDims(other.free, other.batch, other_rank))
     contracted.push_back(own.contract[absl::c_find(other.contract, d) - other.contract.begin()]);
-  out.dims = Joined(own.batch, own.free, contracted);
-  std::vector<int64_t> exchanged = Joined(own.batch, contracted, own.free);
+  out.dims = Concatenated(own.batch, own.free, contracted);
+  std::vector<int64_t> exchanged = Concatenated(own.batch, contracted, own.free);
   if (absl::c_is_sorted(out.dims) || !absl::c_is_sorted(exchanged)) return out;
   out.exchanged = true;
   out.dims = std::move(exchanged);

@@ -1,4 +1,6 @@
 // Slices and updates at positions that are known only at run time.
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -192,7 +194,7 @@ AsLookup LookupOf(const ir::BatchCall& c, size_t first, const Shape& part) {
 
 std::vector<int64_t> AllDims(const Shape& shape) {
   std::vector<int64_t> dims(shape.size());
-  std::iota(dims.begin(), dims.end(), 0);
+  absl::c_iota(dims, 0);
   return dims;
 }
 bool StartsDiffer(const ir::BatchCall& c, size_t first) {

@@ -52,7 +52,7 @@ inline void CheckClass(const TypeCall& c, Class k, size_t operand = 0) {
 }
 
 // C16: shapes are equal, except for scalars and dims of size 1.
-inline Shape Joined(const TypeCall& c) {
+inline Shape JoinedShape(const TypeCall& c) {
   Shape shape;
   for (const ir::Type* t : c.operands) {
     if (t->rank() == 0) continue;
@@ -78,7 +78,7 @@ std::vector<ShapeAndDType> ElementType(const TypeCall& c) {
   CheckCount(c, operands);
   CheckSameDType(c);
   CheckClass(c, takes);
-  return {{Joined(c), to_bool ? bool_ : c.operands[0]->dtype()}};
+  return {{JoinedShape(c), to_bool ? bool_ : c.operands[0]->dtype()}};
 }
 template <size_t operands, bool to_bool>
 constexpr ir::TypeFn ElementTypeOf(Class takes) {

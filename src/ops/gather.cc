@@ -1,6 +1,8 @@
 // Gather: slices of an array, at positions that indices give.
 #include "kernels/index/gather.h"
 
+#include <absl/algorithm/container.h>
+
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/lookup.h"
@@ -13,14 +15,16 @@ namespace {
 
 using sharding::DimMap;
 
-const GatherParams& ParamsOf(const ir::Params* params) { return ir::As<GatherParams>(params); }
+const GatherParams& GatherParamsOf(const ir::Params* params) {
+  return ir::As<GatherParams>(params);
+}
 
 // C13: the fill has the operand's dtype. C19: the result's shape is given, and
 // no looked-up dim is empty.
 std::vector<ShapeAndDType> GatherType(const TypeCall& c) {
   CheckCount(c, 2);
   CheckInteger(c, 1);
-  const GatherParams& p = ParamsOf(c.params);
+  const GatherParams& p = GatherParamsOf(c.params);
   if (!c.wanted) c.FailShape(19, "the shape of the result is not given");
   const DType dtype = c.operands[0]->dtype();
   if (p.fill.dtype != dtype)
@@ -28,7 +32,7 @@ std::vector<ShapeAndDType> GatherType(const TypeCall& c) {
                                 p.fill.dtype.is_default() ? "nothing" : p.fill.dtype.name()));
   const LookupShapes shapes{c.operands[0]->shape(), c.operands[1]->shape(), c.wanted->shape};
   CheckLookup(c, p.numbers(), shapes, "result");
-  const bool empty = std::count(shapes.slices.begin(), shapes.slices.end(), 0) != 0;
+  const bool empty = absl::c_count(shapes.slices, 0) != 0;
   for (int64_t d : p.dropped)
     if (shapes.operand[d] == 0 && !empty)
       c.FailShape(19, fmt::format("dim {} is empty: there is nothing to take", d));
@@ -37,7 +41,7 @@ std::vector<ShapeAndDType> GatherType(const TypeCall& c) {
 
 DimMap GatherDims(const ir::DimsCall& c) {
   const LookupShapes shapes{*c.operands[0], *c.operands[1], *c.results[0]};
-  DimMap map = LookupDims(RolesOf(ParamsOf(c.params).numbers(), shapes), shapes,
+  DimMap map = LookupDims(RolesOf(GatherParamsOf(c.params).numbers(), shapes), shapes,
                           /*scatters=*/false, /*query=*/{});
   map.linear = {{.operands = {0}}};
   return map;
@@ -45,7 +49,7 @@ DimMap GatherDims(const ir::DimsCall& c) {
 
 // Slices out of range are filled once: on one of the devices whose results are summed.
 void MakeGather(const ir::LocalCall& c, plan::Kernel* out) {
-  const GatherParams& p = ParamsOf(c.params);
+  const GatherParams& p = GatherParamsOf(c.params);
   const ir::LocalTensor &operand = c.operands[0], &indices = c.operands[1], &slices = c.results[0];
   const LookupRoles roles = RolesOf(p.numbers(), {operand.global, indices.global, slices.global});
   sharding::AxisList partial = operand.sharding->unreduced;
@@ -61,7 +65,7 @@ void MakeGather(const ir::LocalCall& c, plan::Kernel* out) {
 }
 
 void GatherReference(const ir::ReferenceCall& c) {
-  const GatherParams& p = ParamsOf(c.params);
+  const GatherParams& p = GatherParamsOf(c.params);
   const ir::HostTensor &operand = *c.operands[0], &indices = *c.operands[1];
   ir::HostTensor& out = *c.results[0];
   const LookupMode mode = p.mode == LookupMode::kPromise ? LookupMode::kClip : p.mode;
@@ -78,7 +82,7 @@ void GatherReference(const ir::ReferenceCall& c) {
 
 // The fill is constant: its tangent is 0.
 ir::ValueId GatherTangent(const ir::DiffCall& c, ir::ValueId tangent) {
-  GatherParams p = ParamsOf(c.params.get());
+  GatherParams p = GatherParamsOf(c.params.get());
   p.fill.bits = 0;
   const ir::Type* type = c.result_types[0]->WithWeak(false);
   return c.builder.EmitTyped(kGather, ir::MakeParams(std::move(p)), {tangent, c.operands[1]},
@@ -86,7 +90,7 @@ ir::ValueId GatherTangent(const ir::DiffCall& c, ir::ValueId tangent) {
 }
 ir::ValueId GatherTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const ir::Type* to = CotangentTypeOf(c, 0);
-  const GatherParams& p = ParamsOf(c.params.get());
+  const GatherParams& p = GatherParamsOf(c.params.get());
   // Where the indices shard a batch dim over axes that `to` is unreduced over, the sums start from
   // zeros that are sharded likewise.
   sharding::TensorSharding start = to->sharding();

@@ -15,7 +15,7 @@ const ir::HostFunctionRef& FunctionOf(const ir::Params* params) {
 
 std::vector<ShapeAndDType> NoResults(const TypeCall&) { return {}; }
 
-void CallReference(const ir::ReferenceCall& c) {
+void HostCallReference(const ir::ReferenceCall& c) {
   ir::HostArguments arguments;
   for (const ir::HostTensor* t : c.operands)
     arguments.values.push_back({ir::Type::Get(t->shape, t->dtype), {t->data.data()}});
@@ -43,9 +43,9 @@ ir::HostArgument LaneOf(const ir::HostArgument& all, int64_t lane) {
 }
 
 // Calls a function once per batch element.
-class PerLane final : public ir::HostFunction {
+class CallPerLane final : public ir::HostFunction {
  public:
-  PerLane(ir::HostFunctionRef one, std::vector<bool> mapped, int64_t lanes)
+  CallPerLane(ir::HostFunctionRef one, std::vector<bool> mapped, int64_t lanes)
       : one_(std::move(one)), mapped_(std::move(mapped)), lanes_(lanes) {}
 
   void Run(const ir::HostArguments& arguments) const override {
@@ -63,9 +63,9 @@ class PerLane final : public ir::HostFunction {
   const int64_t lanes_;
 };
 
-std::vector<ir::ValueId> MapCall(const ir::BatchCall& c) {
+std::vector<ir::ValueId> HostCallBatch(const ir::BatchCall& c) {
   ir::HostCallParams params{
-      {std::make_shared<const PerLane>(FunctionOf(c.params.get()), c.mapped, c.dim.size)}};
+      {std::make_shared<const CallPerLane>(FunctionOf(c.params.get()), c.mapped, c.dim.size)}};
   c.builder.EmitTyped(c.op, ir::MakeParams(std::move(params)), c.operands, {});
   return {};
 }
@@ -76,10 +76,10 @@ constexpr OpDef Callback(std::string_view name, std::string_view doc, ir::Effect
           .type = ir::TypeFn{NoResults},
           .dims = ir::NoRule{"it takes its operands as they are laid out, and has no results"},
           .lowering = ir::AsHostCall{},
-          .reference = ir::ReferenceFn{CallReference},
+          .reference = ir::ReferenceFn{HostCallReference},
           .diff = ir::NotDifferentiable{"it has no results"},
           .params = ir::KindOf<ir::HostCallParams>(),
-          .batch = MapCall,
+          .batch = HostCallBatch,
           .keys = true,
           .effect = effect};
 }

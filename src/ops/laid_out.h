@@ -1,6 +1,8 @@
 // Ops on values that share one layout, for expansions. Types are given, not inferred: the typing
 // rule refuses sizes that do not divide.
 #pragma once
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +14,7 @@ namespace tessera::ops {
 
 inline ir::ParamsPtr LiteralOf(const ir::HostTensor& one) {
   Literal literal{one.dtype, 0};
-  std::copy(one.data.begin(), one.data.end(), reinterpret_cast<std::byte*>(&literal.bits));
+  absl::c_copy(one.data, reinterpret_cast<std::byte*>(&literal.bits));
   return ir::MakeParams(ConstantParams{literal});
 }
 inline ir::ParamsPtr LiteralOf(int64_t n) {

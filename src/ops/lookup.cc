@@ -1,6 +1,8 @@
 // The dims of gather and scatter: how they correspond, their dimension map, and their local shapes.
 #include "ops/lookup.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -68,7 +70,7 @@ void CheckNumbers(const ir::TypeCall& c, const LookupNumbers& n, const LookupSha
   apart.insert(apart.end(), n.batch.lhs.begin(), n.batch.lhs.end());
   CheckDims(c, apart, rank(s.operand));
   CheckDims(c, n.batch.rhs, rank(s.indices) - 1);
-  if (!std::is_sorted(n.windows.begin(), n.windows.end()))
+  if (!absl::c_is_sorted(n.windows))
     c.FailShape(17, fmt::format("the slices' dims {} are not ascending", ShapeText(n.windows)));
   if (n.batch.lhs.size() != n.batch.rhs.size())
     c.FailShape(17, "the operand and the indices have different numbers of batch dims");

@@ -11,7 +11,9 @@ namespace {
 
 using reference::HostTensor;
 
-sharding::DimMap FreeDims(const ir::DimsCall& c) { return sharding::Pointwise({}, *c.results[0]); }
+sharding::DimMap CreationDims(const ir::DimsCall& c) {
+  return sharding::Pointwise({}, *c.results[0]);
+}
 
 std::vector<ShapeAndDType> ConstantType(const TypeCall& c) {
   CheckCount(c, 0);
@@ -70,7 +72,7 @@ void IotaReference(const ir::ReferenceCall& call) {
 constexpr OpDef kConstant{.name = "constant",
                           .doc = "One number.",
                           .type = ir::TypeFn{ConstantType},
-                          .dims = ir::DimMapFn{FreeDims},
+                          .dims = ir::DimMapFn{CreationDims},
                           .lowering = ir::AsConstant{[](const ir::Params* p) {
                             return ir::As<ConstantParams>(p).value.bits;
                           }},
@@ -82,7 +84,7 @@ constexpr OpDef kIota{
     .name = "iota",
     .doc = "The index along a dim, or the row-major index over several dims in the given order.",
     .type = ir::TypeFn{IotaType},
-    .dims = ir::DimMapFn{FreeDims},
+    .dims = ir::DimMapFn{CreationDims},
     .lowering = ir::AsIota{IotaIndex},
     .reference = ir::ReferenceFn{IotaReference},
     .diff = kZeroAlmostEverywhere,

@@ -2,6 +2,7 @@
 // viewed as one place, moved to the other, and viewed as the result. Transposes follow from that.
 #include "ops/manual.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -45,17 +46,17 @@ struct PlacedOperand {
   AxisList& dim(size_t i) { return sharding.dims[params.dims[i]].axes; }
   const ir::Type* type() const { return ir::Type::Get(shape, dtype, sharding); }
   // Makes the arrays terms of a reduction over the axes, if they are not yet.
-  void AsTerms(Reduction kind) {
+  void MakeTerms(Reduction kind) {
     sharding.varying = sharding::Difference(sharding.varying, axes);
     sharding::AddTo(sharding.unreduced, axes);
     sharding.kind = kind;
   }
-  void Reduced() {
+  void Reduce() {
     sharding.unreduced = sharding::Difference(sharding.unreduced, axes);
     if (sharding.unreduced.empty()) sharding.kind = Reduction::kSum;
   }
   // Makes the arrays parts along a dim.
-  void AsParts(size_t i) {
+  void MakeParts(size_t i) {
     sharding.varying = sharding::Difference(sharding.varying, axes);
     shape[params.dims[i]] *= sharding::SizeOf(axes);
     PutInFront(dim(i), axes);
@@ -67,23 +68,23 @@ struct PlacedOperand {
 template <Reduction kind>
 ir::ManualViews ReductionViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
   PlacedOperand x(params, operand);
-  x.AsTerms(kind);
+  x.MakeTerms(kind);
   const ir::Type* from = x.type();
-  x.Reduced();
+  x.Reduce();
   return {from, x.type()};
 }
 ir::ManualViews ScatterViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
   PlacedOperand x(params, operand);
-  x.AsTerms(Reduction::kSum);
+  x.MakeTerms(Reduction::kSum);
   const ir::Type* from = x.type();
-  x.Reduced();
+  x.Reduce();
   PutInFront(x.dim(0), x.axes);
   return {from, x.type()};
 }
 ir::ManualViews GatherViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
   PlacedOperand x(params, operand);
   const AxisList own = x.dim(0);
-  x.AsParts(0);
+  x.MakeParts(0);
   const ir::Type* from = x.type();
   x.dim(0) = own;
   return {from, x.type()};
@@ -97,7 +98,7 @@ ir::ManualViews ExchangeViews(const ir::Params* params, const ir::Type* operand,
   PlacedOperand x(params, operand);
   AxisList& grows = x.dim(1);
   const AxisList own = grows;
-  x.AsParts(1);
+  x.MakeParts(1);
   const ir::Type* from = x.type();
   grows = own;
   PutInFront(x.dim(0), x.axes);
@@ -128,7 +129,7 @@ void CheckAxes(const TypeCall& c, const NameList& names) {
     c.FailShape(23, fmt::format("the mesh {} does not have these axes", mesh->text()));
   }
   for (const std::string& name : names)
-    if (std::count(names.begin(), names.end(), name) > 1)
+    if (absl::c_count(names, name) > 1)
       c.FailShape(23, fmt::format("axis {} is named twice", name));
   if (const auto problem = sharding::Verify(s)) c.FailShape(23, problem->reason);
 }
@@ -197,8 +198,7 @@ std::vector<ShapeAndDType> PermutedType(const TypeCall& c) {
   const int64_t devices = sharding::SizeOf(AxesOf(c.operands[0]->mesh(), params.axes));
   std::vector<bool> receives(devices);
   for (const std::vector<int64_t>& pair : params.pairs) {
-    if (pair.size() != 2 ||
-        std::any_of(pair.begin(), pair.end(), [&](int64_t p) { return p < 0 || p >= devices; }))
+    if (pair.size() != 2 || absl::c_any_of(pair, [&](int64_t p) { return p < 0 || p >= devices; }))
       c.FailShape(24, fmt::format("each pair must hold two positions from 0 to {}", devices - 1));
     if (receives[pair[1]]) c.FailShape(24, "a position receives twice");
     receives[pair[1]] = true;
@@ -297,9 +297,9 @@ ir::ValueId BroadcastBack(const ir::DiffCall& c, ir::ValueId cotangent) {
 ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& params = ir::As<PermuteParams>(c.params.get());
   const int64_t devices = sharding::SizeOf(AxesOf(c.operand_types[0]->mesh(), params.axes));
-  const bool to_all = static_cast<int64_t>(params.pairs.size()) == devices && devices > 2 &&
-                      std::all_of(params.pairs.begin(), params.pairs.end(),
-                                  [&](const auto& pair) { return pair[0] == params.pairs[0][0]; });
+  const bool to_all =
+      static_cast<int64_t>(params.pairs.size()) == devices && devices > 2 &&
+      absl::c_all_of(params.pairs, [&](const auto& pair) { return pair[0] == params.pairs[0][0]; });
   if (to_all) return BroadcastBack(c, cotangent);
   std::vector<std::vector<std::vector<int64_t>>> rounds;  // a source occurs once in each
   std::vector<size_t> sends(devices);
@@ -317,7 +317,7 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return sum != ir::kNoValue ? sum : Zeros(c.builder, CotangentTypeOf(c, 0));
 }
 // Shares the tangent equally among the devices that have the extreme.
-ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+ir::ValueId PmaxTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   // C34: the terms of an extreme have no derivative.
   if (!c.operand_types[0]->sharding().unreduced.empty())
     base::ThrowTrace(base::Refusal(
@@ -346,14 +346,14 @@ void NoReference(const ir::ReferenceCall& call) {
   base::ThrowInternal(std::move(detail));
 }
 
-struct Fields {
+struct ManualFields {
   std::string_view name;
   std::string_view doc;
   ir::TypeFn type;
   ir::Lowering lowering;
   ir::Derivative diff = {};
 };
-constexpr OpDef Of(const Fields& f) {
+constexpr OpDef ManualOp(const ManualFields& f) {
   return {.name = f.name,
           .doc = f.doc,
           .type = f.type,
@@ -467,70 +467,71 @@ ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* 
   return builder.EmitTyped(kPcast, ir::MakeParams(ManualParams{}), {v}, {&cast, 1})[0];
 }
 
-constexpr OpDef kFullToShard =
-    Of({.name = "full_to_shard",
-        .doc = "Each device's part of an array, as an array of its own: the entry of shard_map.",
-        .type = EnteringType,
-        .lowering = ir::AsManualMove{.views = EnterViews, .implied = true},
-        .diff = {.of = {AlongWithValue}, .transpose = EnterBack}});
+constexpr OpDef kFullToShard = ManualOp(
+    {.name = "full_to_shard",
+     .doc = "Each device's part of an array, as an array of its own: the entry of shard_map.",
+     .type = EnteringType,
+     .lowering = ir::AsManualMove{.views = EnterViews, .implied = true},
+     .diff = {.of = {AlongWithValue}, .transpose = EnterBack}});
 constexpr OpDef kShardToFull =
-    Of({.name = "shard_to_full",
-        .doc = "The array whose parts are the devices' arrays: the exit of shard_map.",
-        .type = LeavingType,
-        .lowering = ir::AsManualMove{.views = LeaveViews, .implied = true},
-        .diff = {.of = {AlongWithValue}, .transpose = LeaveBack}});
-constexpr OpDef kPcast = Of({.name = "pcast",
-                             .doc = "The same arrays in another state: nothing moves.",
-                             .type = SameShape,
-                             .lowering = ir::AsManualMove{SameViews},
-                             .diff = {.of = {AlongWithValue}, .transpose = StateBack}});
-constexpr OpDef kAssumeInvariant = Of(
+    ManualOp({.name = "shard_to_full",
+              .doc = "The array whose parts are the devices' arrays: the exit of shard_map.",
+              .type = LeavingType,
+              .lowering = ir::AsManualMove{.views = LeaveViews, .implied = true},
+              .diff = {.of = {AlongWithValue}, .transpose = LeaveBack}});
+constexpr OpDef kPcast = ManualOp({.name = "pcast",
+                                   .doc = "The same arrays in another state: nothing moves.",
+                                   .type = SameShape,
+                                   .lowering = ir::AsManualMove{SameViews},
+                                   .diff = {.of = {AlongWithValue}, .transpose = StateBack}});
+constexpr OpDef kAssumeInvariant = ManualOp(
     {.name = "assume_invariant",
      .doc =
          "An array that is the same on all devices along the axes, though its type says varying.",
      .type = SameShape,
      .lowering = ir::AsManualMove{SameViews},
      .diff = {.of = {AlongWithValue}, .transpose = MeanBack}});
-constexpr OpDef kPsum = Of({.name = "psum",
-                            .doc = "The sum of the arrays of all devices along the axes.",
-                            .type = SameShape,
-                            .lowering = ir::AsManualMove{ReductionViews<Reduction::kSum>},
-                            .diff = {.of = {AlongWithValue}, .transpose = StateBack}});
-constexpr OpDef kPmax = Of({.name = "pmax",
-                            .doc = "The elementwise maximum over the devices along the axes.",
-                            .type = SameShape,
-                            .lowering = ir::AsManualMove{ReductionViews<Reduction::kMax>},
-                            .diff = {.of = {ExtremeTangent}}});
-constexpr OpDef kPmin = Of({.name = "pmin",
-                            .doc = "The elementwise minimum over the devices along the axes.",
-                            .type = SameShape,
-                            .lowering = ir::AsManualMove{ReductionViews<Reduction::kMin>},
-                            .diff = {.of = {ExtremeTangent}}});
+constexpr OpDef kPsum = ManualOp({.name = "psum",
+                                  .doc = "The sum of the arrays of all devices along the axes.",
+                                  .type = SameShape,
+                                  .lowering = ir::AsManualMove{ReductionViews<Reduction::kSum>},
+                                  .diff = {.of = {AlongWithValue}, .transpose = StateBack}});
+constexpr OpDef kPmax = ManualOp({.name = "pmax",
+                                  .doc = "The elementwise maximum over the devices along the axes.",
+                                  .type = SameShape,
+                                  .lowering = ir::AsManualMove{ReductionViews<Reduction::kMax>},
+                                  .diff = {.of = {PmaxTangent}}});
+constexpr OpDef kPmin = ManualOp({.name = "pmin",
+                                  .doc = "The elementwise minimum over the devices along the axes.",
+                                  .type = SameShape,
+                                  .lowering = ir::AsManualMove{ReductionViews<Reduction::kMin>},
+                                  .diff = {.of = {PmaxTangent}}});
 constexpr OpDef kPsumScatter =
-    Of({.name = "psum_scatter",
-        .doc = "The sum over the devices along the axes, cut along a dim: each gets a part.",
-        .type = CutType,
-        .lowering = ir::AsManualMove{ScatterViews},
-        .diff = {.of = {AlongWithValue}, .transpose = GatheredBack}});
+    ManualOp({.name = "psum_scatter",
+              .doc = "The sum over the devices along the axes, cut along a dim: each gets a part.",
+              .type = CutType,
+              .lowering = ir::AsManualMove{ScatterViews},
+              .diff = {.of = {AlongWithValue}, .transpose = GatheredBack}});
 constexpr OpDef kGatherShards =
-    Of({.name = "gather_shards",
-        .doc = "The arrays of all devices along the axes, joined along a dim (all_gather).",
-        .type = GrownType,
-        .lowering = ir::AsManualMove{GatherViews},
-        .diff = {.of = {AlongWithValue}, .transpose = GatherBack}});
-constexpr OpDef kSliceShard = Of({.name = "slice_shard",
-                                  .doc = "Each device's part, along a dim, of an array that is the "
-                                         "same on all devices along the axes.",
-                                  .type = CutType,
-                                  .lowering = ir::AsManualMove{SliceViews},
-                                  .diff = {.of = {AlongWithValue}, .transpose = GatheredBack}});
-constexpr OpDef kExchangeShards =
-    Of({.name = "exchange_shards",
-        .doc = "Cuts each device's array along a dim, sends one part to each device, and joins the "
-               "received parts along a dim (all_to_all).",
-        .type = ExchangedType,
-        .lowering = ir::AsManualMove{ExchangeViews},
-        .diff = {.of = {AlongWithValue}, .transpose = ExchangeBack}});
+    ManualOp({.name = "gather_shards",
+              .doc = "The arrays of all devices along the axes, joined along a dim (all_gather).",
+              .type = GrownType,
+              .lowering = ir::AsManualMove{GatherViews},
+              .diff = {.of = {AlongWithValue}, .transpose = GatherBack}});
+constexpr OpDef kSliceShard =
+    ManualOp({.name = "slice_shard",
+              .doc = "Each device's part, along a dim, of an array that is the "
+                     "same on all devices along the axes.",
+              .type = CutType,
+              .lowering = ir::AsManualMove{SliceViews},
+              .diff = {.of = {AlongWithValue}, .transpose = GatheredBack}});
+constexpr OpDef kExchangeShards = ManualOp(
+    {.name = "exchange_shards",
+     .doc = "Cuts each device's array along a dim, sends one part to each device, and joins the "
+            "received parts along a dim (all_to_all).",
+     .type = ExchangedType,
+     .lowering = ir::AsManualMove{ExchangeViews},
+     .diff = {.of = {AlongWithValue}, .transpose = ExchangeBack}});
 constexpr OpDef kPpermute{
     .name = "ppermute",
     .doc = "Sends arrays between devices: from the first to the second position of each pair.",

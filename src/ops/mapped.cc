@@ -1,6 +1,7 @@
 // Types and values with a batch dim.
 #include "ops/mapped.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,8 +33,8 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
 namespace {
 
 // C25, C26: values inside vmap are not sharded over axes that shard the batch.
-void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
-               const sharding::AxisList& axes, const OpDef& op, Loc loc) {
+void RefuseBatchAxes(const sharding::TensorSharding& s, const std::string& value,
+                     const sharding::AxisList& axes, const OpDef& op, Loc loc) {
   absl::InlinedVector<const sharding::AxisList*, 6> lists{&s.unreduced, &s.reduced};
   for (const sharding::DimAxes& d : s.dims) lists.push_back(&d.axes);
   for (const sharding::AxisList* list : lists)
@@ -45,7 +46,7 @@ void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
                         value, sharding::AxisText(*s.mesh, axis)),
             {"map over a dim that is sharded over other axes, or reshard the value"}));
 }
-void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
+void RefuseBatchAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
   const sharding::MeshDef* mesh = type->mesh();
   for (const sharding::AxisPart& a : dim.axes)
     if (mesh && mesh->axes()[a.axis].mode == AxisMode::Manual)
@@ -55,15 +56,15 @@ void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, 
                       sharding::AxisText(*mesh, a)),
           {"name only the other axes in .axes of shard_map, or map over a dim that is sharded "
            "over other axes"}));
-  CheckAxes(type->sharding(), type->text(), dim.axes, op, loc);
+  RefuseBatchAxes(type->sharding(), type->text(), dim.axes, op, loc);
 }
 
 // C25 for a constraint over Auto axes, where constraints shard the batch too.
-void CheckConstraint(const ir::BatchCall& c) {
+void RefuseConstraint(const ir::BatchCall& c) {
   const auto* own = dynamic_cast<const ir::ParamsOf<ir::ConstraintParams>*>(c.params.get());
   if (!own) return;
   const sharding::TensorSharding& s = own->value.sharding;
-  CheckAxes(s, sharding::Text(s), c.dim.lies.axes, c.op, c.builder.loc());
+  RefuseBatchAxes(s, sharding::Text(s), c.dim.lies.axes, c.op, c.builder.loc());
 }
 
 }  // namespace
@@ -73,15 +74,15 @@ ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& d
   sharding::TensorSharding lane = builder.type(v)->sharding();
   lane.reduced = sharding::Difference(lane.reduced, dim.axes);
   const ir::Type* type = builder.type(v)->WithSharding(std::move(lane));
-  CheckAxes(type, dim, kBroadcastInDim, builder.loc());
+  RefuseBatchAxes(type, dim, kBroadcastInDim, builder.loc());
   type = WithDim(type, dim);
   BroadcastParams params;
   params.dims.resize(type->rank() - 1);
-  std::iota(params.dims.begin(), params.dims.end(), 1);
+  absl::c_iota(params.dims, 1);
   return builder.EmitTyped(kBroadcastInDim, ir::MakeParams(std::move(params)), {v}, {&type, 1})[0];
 }
 
-ir::ValueId Spread(ir::Builder& builder, ir::ValueId v, const ir::Type* like) {
+ir::ValueId RepeatedLike(ir::Builder& builder, ir::ValueId v, const ir::Type* like) {
   const ir::Type* type = builder.type(v);
   if (type->rank() == like->rank()) return v;
   sharding::TensorSharding sharding = like->sharding();
@@ -106,7 +107,7 @@ ir::ValueId AnyLane(ir::Builder& builder, ir::ValueId predicate) {
 
 ir::ValueId ByLane(ir::Builder& builder, ir::ValueId predicate, ir::ValueId yes, ir::ValueId no) {
   const ir::Type* type = builder.type(yes);
-  const ir::ValueId operands[] = {Spread(builder, predicate, type), no, yes};
+  const ir::ValueId operands[] = {RepeatedLike(builder, predicate, type), no, yes};
   return builder.EmitTyped(Elementwise(ScalarOp::kSelect), nullptr, operands, {&type, 1})[0];
 }
 
@@ -146,7 +147,7 @@ std::vector<ir::ValueId> ByElements(const ir::BatchCall& c) {
     if (!c.mapped[k] && is_scalar && takes_scalars)
       operands.push_back(c.operands[k]);
     else
-      operands.push_back(is_scalar ? Spread(c.builder, WithDim(c, k), type) : WithDim(c, k));
+      operands.push_back(is_scalar ? RepeatedLike(c.builder, WithDim(c, k), type) : WithDim(c, k));
   }
   return {c.builder.EmitTyped(c.op, c.params, operands, {&type, 1})[0]};
 }
@@ -196,8 +197,8 @@ std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
 }
 
 std::vector<ir::ValueId> Batched(const ir::BatchCall& c) {
-  for (const ir::Type* t : c.result_types) CheckAxes(t, c.dim, c.op, c.builder.loc());
-  CheckConstraint(c);
+  for (const ir::Type* t : c.result_types) RefuseBatchAxes(t, c.dim, c.op, c.builder.loc());
+  RefuseConstraint(c);
   if (std::holds_alternative<ir::AsElementwise>(*c.op.lowering)) return ByElements(c);
   return c.op.batch ? c.op.batch(c) : ByDims(c);
 }

@@ -11,7 +11,7 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
 // sharded over the batch axes.
 ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& dim);
 // Returns `v`, which has the batch dim, repeated along the other dims of `like` if it has none.
-ir::ValueId Spread(ir::Builder& builder, ir::ValueId v, const ir::Type* like);
+ir::ValueId RepeatedLike(ir::Builder& builder, ir::ValueId v, const ir::Type* like);
 // Returns `v` with dim `place` moved to the front, as a value of the type.
 ir::ValueId ToFront(ir::Builder& builder, ir::ValueId v, size_t place, const ir::Type* type);
 

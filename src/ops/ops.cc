@@ -6,7 +6,7 @@
 namespace tessera::ops {
 namespace {
 
-std::vector<const OpDef*> Join() {
+std::vector<const OpDef*> AllRecords() {
   std::vector<const OpDef*> all;
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
     for (const OpDef& op : records) all.push_back(&op);
@@ -36,7 +36,7 @@ const OpDef& Elementwise(ScalarOp op) {
 
 void Install() {
   static const bool once = [] {
-    static const auto* all = new std::vector(Join());
+    static const auto* all = new std::vector(AllRecords());
     ir::InstallOps(*all);
     return true;
   }();

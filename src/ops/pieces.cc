@@ -2,6 +2,8 @@
 // passes through; along any other, positions matter (permute factors).
 #include "ops/pieces.h"
 
+#include <absl/algorithm/container.h>
+
 #include "base/shape.h"
 #include "kernels/copy/concatenate.h"
 #include "kernels/copy/copy.h"
@@ -354,7 +356,7 @@ std::vector<ir::ValueId> PadBatch(const ir::BatchCall& c) {
   };
   const ir::Type* from = c.operand_types[0];
   const X inside(b, padded(Filled(b, 1, WithDim(from, c.dim)->WithDType(bool_)), from, 0));
-  const X fill(b, Spread(b, c.operands[1], WithDim(c.result_types[0], c.dim)));
+  const X fill(b, RepeatedLike(b, c.operands[1], WithDim(c.result_types[0], c.dim)));
   return {Where(inside, X(b, padded(WithDim(c, 0), from, 0)), fill).id()};
 }
 
@@ -396,8 +398,7 @@ ir::ValueId OfPadded(const ir::DiffCall& c, ir::ValueId cotangent) {
     slice.limits.push_back(spread);
     slice.strides.push_back(step);
   }
-  const bool spreads =
-      std::any_of(p.interior.begin(), p.interior.end(), [](int64_t n) { return n; });
+  const bool spreads = absl::c_any_of(p.interior, [](int64_t n) { return n; });
   auto params = ir::MakeParams(std::move(cut));
   if (!spreads) return OfOtherSize(c, 0, kPad, params, {cotangent, Zero(c)});
   // Between the two steps such a dim has another size, which need not divide.

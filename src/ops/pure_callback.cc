@@ -17,7 +17,9 @@ using ir::PureCallParams;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-const PureCallParams& Of(const ir::Params* params) { return ir::As<PureCallParams>(params); }
+const PureCallParams& PureCallOf(const ir::Params* params) {
+  return ir::As<PureCallParams>(params);
+}
 
 // ---- types and dims -----------------------------------------------------------------------------
 
@@ -43,8 +45,8 @@ std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
   return sizes;
 }
 
-std::vector<ShapeAndDType> ResultTypes(const TypeCall& c) {
-  const PureCallParams& p = Of(c.params);
+std::vector<ShapeAndDType> PureCallTypes(const TypeCall& c) {
+  const PureCallParams& p = PureCallOf(c.params);
   const std::vector<int64_t> lanes = LaneSizes(c, p);
   std::vector<ShapeAndDType> results;
   for (const ir::Type* type : p.results) {
@@ -56,8 +58,8 @@ std::vector<ShapeAndDType> ResultTypes(const TypeCall& c) {
 }
 
 // Lanes are computed apart; the arrays of one call are whole.
-DimMap CallDims(const ir::DimsCall& c) {
-  const PureCallParams& p = Of(c.params);
+DimMap PureCallDims(const ir::DimsCall& c) {
+  const PureCallParams& p = PureCallOf(c.params);
   std::vector<Shape> shapes;
   for (const auto* tensors : {&c.operands, &c.results})
     for (const Shape* shape : *tensors) shapes.push_back(*shape);
@@ -83,7 +85,7 @@ DimMap CallDims(const ir::DimsCall& c) {
 // ---- calls --------------------------------------------------------------------------------------
 
 // An operand or result of all lanes.
-struct Lanes {
+struct LaneArray {
   const ir::Type* one;        // of one lane, without a mesh
   std::vector<int64_t> dims;  // the lanes that it has
   // Returns the offset of a lane in bytes.
@@ -98,7 +100,7 @@ struct Lanes {
 struct Calls {
   ir::HostFunctionRef function;
   std::vector<int64_t> sizes;  // of the lanes
-  std::vector<Lanes> in, out;
+  std::vector<LaneArray> in, out;
 
   // Takes the shapes as they are here: of one device, or whole.
   Calls(const PureCallParams& p, const std::vector<std::pair<Shape, DType>>& operands,
@@ -134,7 +136,7 @@ void RunCalls(const plan::KernelArgs& args) {
   static_cast<const Calls*>(args.config)->Run(args.in, args.out);
 }
 
-void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
+void MakePureCallKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
   std::vector<std::pair<Shape, DType>> operands;
   std::vector<Shape> results;
   for (const ir::LocalTensor& t : c.operands) operands.emplace_back(t.shape, t.dtype);
@@ -143,12 +145,12 @@ void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
     for (const ir::LocalTensor& t : *tensors)
       kernel->bytes += static_cast<double>(base::Elements(t.shape) * t.dtype.size());
   kernel->fn = RunCalls;
-  kernel->config = std::make_shared<const Calls>(Of(c.params), operands, results);
+  kernel->config = std::make_shared<const Calls>(PureCallOf(c.params), operands, results);
   // A user's function need not be thread-safe.
   kernel->in_order = true;
 }
 
-void CallReference(const ir::ReferenceCall& c) {
+void PureCallReference(const ir::ReferenceCall& c) {
   std::vector<std::pair<Shape, DType>> operands;
   std::vector<Shape> results;
   std::vector<const std::byte*> in;
@@ -161,13 +163,13 @@ void CallReference(const ir::ReferenceCall& c) {
     results.push_back(t->shape);
     out.push_back(t->data.data());
   }
-  Calls(Of(c.params), operands, results).Run(in.data(), out.data());
+  Calls(PureCallOf(c.params), operands, results).Run(in.data(), out.data());
 }
 
 // ---- mapping ------------------------------------------------------------------------------------
 
 // Makes one call per batch element: adds a lane.
-PureCallParams PerLane(PureCallParams p, const std::vector<bool>& mapped) {
+PureCallParams WithLane(PureCallParams p, const std::vector<bool>& mapped) {
   ++p.lanes;
   for (size_t k = 0; k < p.lanes_of.size(); ++k) {
     for (int64_t& lane : p.lanes_of[k]) ++lane;
@@ -177,7 +179,7 @@ PureCallParams PerLane(PureCallParams p, const std::vector<bool>& mapped) {
 }
 
 // Makes one call of arrays with the batch dim.
-PureCallParams AtOnce(PureCallParams p, int64_t size) {
+PureCallParams WithBatchDim(PureCallParams p, int64_t size) {
   for (const ir::Type*& type : p.results) {
     Shape shape = type->shape();
     shape.insert(shape.begin(), size);
@@ -186,8 +188,8 @@ PureCallParams AtOnce(PureCallParams p, int64_t size) {
   return p;
 }
 
-std::vector<ir::ValueId> MapCall(const ir::BatchCall& c) {
-  const PureCallParams& p = Of(c.params.get());
+std::vector<ir::ValueId> PureCallBatch(const ir::BatchCall& c) {
+  const PureCallParams& p = PureCallOf(c.params.get());
   const auto method = static_cast<VmapMethod>(p.vmap_method);
   std::vector<ir::ValueId> operands(c.operands.begin(), c.operands.end());
   ir::MappedDim one = c.dim;
@@ -201,7 +203,7 @@ std::vector<ir::ValueId> MapCall(const ir::BatchCall& c) {
   std::vector<const ir::Type*> types;
   for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim));
   PureCallParams mapped =
-      method == VmapMethod::kSequential ? PerLane(p, c.mapped) : AtOnce(p, c.dim.size);
+      method == VmapMethod::kSequential ? WithLane(p, c.mapped) : WithBatchDim(p, c.dim.size);
   const auto results =
       c.builder.EmitTyped(c.op, ir::MakeParams(std::move(mapped)), operands, types);
   return {results.begin(), results.end()};
@@ -210,14 +212,14 @@ std::vector<ir::ValueId> MapCall(const ir::BatchCall& c) {
 constexpr OpDef kPureCallback = {
     .name = "pure_callback",
     .doc = "Results computed by a host function.",
-    .type = ir::TypeFn{ResultTypes},
-    .dims = ir::DimMapFn{CallDims},
-    .lowering = ir::AsKernel{MakeKernel},
-    .reference = ir::ReferenceFn{CallReference},
+    .type = ir::TypeFn{PureCallTypes},
+    .dims = ir::DimMapFn{PureCallDims},
+    .lowering = ir::AsKernel{MakePureCallKernel},
+    .reference = ir::ReferenceFn{PureCallReference},
     .diff = ir::NotDifferentiable{"a host function has no derivative; wrap it in a "
                                   "function with custom_jvp or custom_vjp"},
     .params = ir::KindOf<PureCallParams>(),
-    .batch = MapCall,
+    .batch = PureCallBatch,
     .keys = true,
     .opaque = true};
 

@@ -1,6 +1,8 @@
 // Reductions, running reductions, argmax and argmin.
 #include "kernels/reduce/reduce.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,11 +23,12 @@ namespace {
 using reference::Coords;
 using reference::HostTensor;
 using reference::IntLess;
+using reference::kInf;
 using reference::Lanes;
 using reference::Larger;
 using reference::Order;
 using reference::Smaller;
-using reference::Zeros;
+using reference::ZeroOrder;
 
 using sharding::DimMap;
 using sharding::FactorKind;
@@ -81,8 +84,6 @@ void MakeReduce(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& dims = ir::As<DimsParams>(c.params).dims;
   *out = kernels::Reduce(c.operands[0].dtype, c.operands[0].shape, dims, r);
 }
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 double FloatIdentity(Reduction reduction) {
   switch (reduction) {
@@ -255,7 +256,7 @@ void ArgReduce(const ir::ReferenceCall& call, F beats) {
 // NaN is above all numbers in Order, so it wins.
 void ArgMaxReference(const ir::ReferenceCall& call) {
   ArgReduce(call, [](const HostTensor& x, int64_t i, int64_t best) {
-    return Order(x, i, best, Zeros::kEqual) > 0;
+    return Order(x, i, best, ZeroOrder::kEqual) > 0;
   });
 }
 
@@ -263,7 +264,7 @@ void ArgMinReference(const ir::ReferenceCall& call) {
   ArgReduce(call, [](const HostTensor& x, int64_t i, int64_t best) {
     if (x.dtype.is_floating() && std::isnan(x.Float(best))) return false;
     if (x.dtype.is_floating() && std::isnan(x.Float(i))) return true;
-    return Order(x, i, best, Zeros::kEqual) < 0;
+    return Order(x, i, best, ZeroOrder::kEqual) < 0;
   });
 }
 
@@ -294,7 +295,7 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
   ir::HostTensor last(result->dtype(), {1});
   last.SetInt(0, type->shape()[dim[0]] - 1);
   Literal literal{result->dtype(), 0};
-  std::copy(last.data.begin(), last.data.end(), reinterpret_cast<std::byte*>(&literal.bits));
+  absl::c_copy(last.data, reinterpret_cast<std::byte*>(&literal.bits));
   ir::ValueId none = b.Emit(kConstant, ir::MakeParams(ConstantParams{literal}), {});
   ir::ValueId miss = b.Emit(kBroadcastInDim, ir::MakeParams(BroadcastParams{}), {none},
                             {.wanted = &counting, .out_sharding = &laid_out});
@@ -404,10 +405,11 @@ constexpr OpDef CumulativeOp(const FamilyFields& f) {
 // ---- Derivatives --------------------------------------------------------------------------------
 
 // Returns a reduced value repeated along the dims, as a value of the type `like`.
-X Spread(ir::Builder& b, ir::ValueId v, const std::vector<int64_t>& dims, const ir::Type* like) {
+X RepeatedAlong(ir::Builder& b, ir::ValueId v, const std::vector<int64_t>& dims,
+                const ir::Type* like) {
   BroadcastParams params;
   for (int64_t d = 0; d < like->rank(); ++d)
-    if (std::find(dims.begin(), dims.end(), d) == dims.end()) params.dims.push_back(d);
+    if (absl::c_find(dims, d) == dims.end()) params.dims.push_back(d);
   const ir::Type* type = like->WithDType(b.type(v)->dtype())->WithWeak(false);
   return {b, b.EmitTyped(kBroadcastInDim, ir::MakeParams(std::move(params)), {v}, {&type, 1})[0]};
 }
@@ -417,14 +419,14 @@ X Reduced(const OpDef& op, X x, const std::vector<int64_t>& dims) {
 
 ir::ValueId SumTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& dims = ir::As<DimsParams>(c.params.get()).dims;
-  return Spread(c.builder, cotangent, dims, CotangentTypeOf(c, 0)).id();
+  return RepeatedAlong(c.builder, cotangent, dims, CotangentTypeOf(c, 0)).id();
 }
 
 // Averages the tangent over all elements that are the extreme.
-ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+ir::ValueId ReducedExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   const auto& dims = ir::As<DimsParams>(c.params.get()).dims;
   const X x(c.builder, c.operands[0]), g(c.builder, tangent);
-  const X is_extreme = Equal(x, Spread(c.builder, c.results[0], dims, c.operand_types[0]));
+  const X is_extreme = Equal(x, RepeatedAlong(c.builder, c.results[0], dims, c.operand_types[0]));
   const X share = Where(is_extreme, x.Number(1), x.Number(0));
   const X count = Reduced(kReduceSum, share, dims);
   // No element is the extreme of nothing, or equals NaN.
@@ -491,8 +493,7 @@ struct ProductPair {
 };
 template <ScalarOp op>
 struct ExtremePair {
-  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  static constexpr double kIdentity = op == ScalarOp::kMax ? -kInfinity : kInfinity;
+  static constexpr double kIdentity = op == ScalarOp::kMax ? -kInf : kInf;
   static Dual Join(Dual a, Dual b) {
     const X value = Apply(op, {a.value, b.value}), zero = value.Number(0);
     const X both = Where(Equal(a.value, b.value), value.Number(0.5), value.Number(1));
@@ -502,7 +503,7 @@ struct ExtremePair {
   }
 };
 struct LogSumExpPair {
-  static constexpr double kIdentity = -std::numeric_limits<double>::infinity();
+  static constexpr double kIdentity = -kInf;
   static Dual Join(Dual a, Dual b) {
     const X high = Apply(ScalarOp::kMax, {a.value, b.value});
     // If the maximum is infinite, the differences are NaN.
@@ -531,12 +532,12 @@ constexpr OpDef kReduceMax =
     ReduceOp<Reduction::kMax>({.name = "reduce_max",
                                .doc = "Largest over dims; NaN wins.",
                                .reference = ReduceReference,
-                               .diff = ir::Derivative{.of = {ExtremeTangent}}});
+                               .diff = ir::Derivative{.of = {ReducedExtremeTangent}}});
 constexpr OpDef kReduceMin =
     ReduceOp<Reduction::kMin>({.name = "reduce_min",
                                .doc = "Smallest over dims; NaN wins.",
                                .reference = ReduceReference,
-                               .diff = ir::Derivative{.of = {ExtremeTangent}}});
+                               .diff = ir::Derivative{.of = {ReducedExtremeTangent}}});
 constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>({.name = "reduce_and",
                                                         .doc = "Bitwise and over dims.",
                                                         .reference = ReduceReference,

@@ -48,14 +48,15 @@ int64_t HighestInt(DType dtype) {
   return static_cast<int64_t>(~uint64_t{0} >> (64 - digits));
 }
 
-int Order(const HostTensor& t, int64_t i, int64_t j, Zeros zeros) {
+int Order(const HostTensor& t, int64_t i, int64_t j, ZeroOrder zeros) {
   if (!t.dtype.is_floating()) {
     const int64_t a = t.Int(i), b = t.Int(j);
     return IntLess(t.dtype, a, b) ? -1 : IntLess(t.dtype, b, a) ? 1 : 0;
   }
   const double a = t.Float(i), b = t.Float(j);
   if (std::isnan(a) || std::isnan(b)) return int{std::isnan(a)} - int{std::isnan(b)};
-  if (a == b && zeros == Zeros::kNegativeFirst) return int{std::signbit(b)} - int{std::signbit(a)};
+  if (a == b && zeros == ZeroOrder::kNegativeFirst)
+    return int{std::signbit(b)} - int{std::signbit(a)};
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
@@ -97,8 +98,7 @@ int64_t BroadcastIndex(const std::vector<int64_t>& shape, std::vector<int64_t> c
 
 }  // namespace
 
-void ForEachElement(const ir::ReferenceCall& call,
-                    const std::function<void(const ElementCall&)>& f) {
+void ForEachElement(const ir::ReferenceCall& call, absl::FunctionRef<void(const ElementCall&)> f) {
   const HostTensor& out = *call.results[0];
   std::vector<int64_t> at(call.operands.size());
   for (int64_t k = 0; k < out.size(); ++k) {

@@ -3,8 +3,10 @@
 // written next to the op's record. Floats are computed in double and rounded once, integers in 64
 // bits and wrapped. Speed does not matter.
 #pragma once
+#include <absl/functional/function_ref.h>
+
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <vector>
 
 #include "ir/op.h"
@@ -13,6 +15,9 @@ namespace tessera::ops::reference {
 
 using ir::HostTensor;
 using Coords = std::vector<int64_t>;
+
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // The reference of ops whose results have the bytes of their operands.
 void SameElements(const ir::ReferenceCall& call);
@@ -34,8 +39,8 @@ int64_t LowestInt(DType dtype);
 int64_t HighestInt(DType dtype);
 
 // Returns -1, 0 or 1, the order of elements i and j of t. All NaNs are equal and above the rest.
-enum class Zeros : uint8_t { kEqual, kNegativeFirst };
-int Order(const HostTensor& t, int64_t i, int64_t j, Zeros zeros);
+enum class ZeroOrder : uint8_t { kEqual, kNegativeFirst };
+int Order(const HostTensor& t, int64_t i, int64_t j, ZeroOrder zeros);
 
 // Returns t[i] as an index, which may be out of range. A u64 above int64_t's highest becomes that.
 int64_t IndexAt(const HostTensor& t, int64_t i);
@@ -83,7 +88,6 @@ class ElementCall {
 };
 
 // Calls f for every element of the result. Scalars and dims of size 1 broadcast.
-void ForEachElement(const ir::ReferenceCall& call,
-                    const std::function<void(const ElementCall&)>& f);
+void ForEachElement(const ir::ReferenceCall& call, absl::FunctionRef<void(const ElementCall&)> f);
 
 }  // namespace tessera::ops::reference

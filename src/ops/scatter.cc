@@ -34,7 +34,9 @@ constexpr std::optional<Reduction> ReductionOf(Update update) {
   return std::nullopt;
 }
 
-const ScatterParams& ParamsOf(const ir::Params* params) { return ir::As<ScatterParams>(params); }
+const ScatterParams& ScatterParamsOf(const ir::Params* params) {
+  return ir::As<ScatterParams>(params);
+}
 
 // C13: operand and updates have one dtype.
 std::vector<ShapeAndDType> ScatterType(const TypeCall& c) {
@@ -44,7 +46,7 @@ std::vector<ShapeAndDType> ScatterType(const TypeCall& c) {
   if (operand.dtype() != updates.dtype())
     c.FailDType(13, fmt::format("operand and updates have different dtypes, {} and {}",
                                 operand.dtype().name(), updates.dtype().name()));
-  CheckLookup(c, ParamsOf(c.params).numbers(),
+  CheckLookup(c, ScatterParamsOf(c.params).numbers(),
               {operand.shape(), c.operands[1]->shape(), updates.shape()}, "updates");
   return {{operand.shape(), operand.dtype()}};
 }
@@ -56,7 +58,7 @@ DimMap ScatterDims(const ir::DimsCall& c) {
   const LookupShapes shapes{*c.operands[0], *c.operands[1], *c.operands[2]};
   sharding::Factor query{.kind = FactorKind::kReplicate};
   if (kReduction) query = {.kind = FactorKind::kReduce, .reduction = *kReduction};
-  DimMap map = LookupDims(RolesOf(ParamsOf(c.params).numbers(), shapes), shapes,
+  DimMap map = LookupDims(RolesOf(ScatterParamsOf(c.params).numbers(), shapes), shapes,
                           /*scatters=*/true, query);
   if (update == Update::kSet) map.linear = {{.operands = {0, 2}, .kinds = sharding::kAnyKind}};
   if (update == Update::kAdd) map.linear = {{.operands = {0, 2}}};
@@ -67,7 +69,7 @@ DimMap ScatterDims(const ir::DimsCall& c) {
 // The operand counts once: on one of the devices whose results are combined.
 template <Update update>
 void MakeScatter(const ir::LocalCall& c, plan::Kernel* out) {
-  const ScatterParams& p = ParamsOf(c.params);
+  const ScatterParams& p = ScatterParamsOf(c.params);
   const ir::LocalTensor &operand = c.operands[0], &indices = c.operands[1], &slices = c.operands[2];
   const LookupRoles roles = RolesOf(p.numbers(), {operand.global, indices.global, slices.global});
   sharding::AxisList partial;
@@ -85,7 +87,7 @@ void MakeScatter(const ir::LocalCall& c, plan::Kernel* out) {
 using ir::HostTensor;
 
 template <Update update>
-void Join(HostTensor& out, int64_t at, const HostTensor& updates, int64_t i) {
+void ApplyUpdate(HostTensor& out, int64_t at, const HostTensor& updates, int64_t i) {
   if (update == Update::kSet) return out.SetFrom(at, updates, i);
   if (out.dtype.is_floating()) {
     const double a = out.Float(at), b = updates.Float(i);
@@ -113,10 +115,10 @@ void ScatterReference(const ir::ReferenceCall& c) {
   const HostTensor &operand = *c.operands[0], &indices = *c.operands[1], &updates = *c.operands[2];
   HostTensor& out = *c.results[0];
   out.data = operand.data;
-  const ScatterParams& p = ParamsOf(c.params);
+  const ScatterParams& p = ScatterParamsOf(c.params);
   ForEachLookup(p.numbers(), {operand.shape, indices.shape, updates.shape}, indices, p.mode,
                 [&](int64_t slice, int64_t to) {
-                  if (to >= 0) Join<update>(out, to, updates, slice);
+                  if (to >= 0) ApplyUpdate<update>(out, to, updates, slice);
                 });
 }
 
@@ -142,7 +144,7 @@ const ir::Type* VaryingAs(const ir::DiffCall& c, const ir::Type* type,
 X Slices(const ir::DiffCall& c, X x, const ir::Type* type) {
   type = VaryingAs(c, type, {x.id(), c.operands[1]});
   type = type->WithDType(x.type()->dtype())->WithWeak(false);
-  auto params = ir::MakeParams(AsGather(ParamsOf(c.params.get()), x.type()->dtype()));
+  auto params = ir::MakeParams(AsGather(ScatterParamsOf(c.params.get()), x.type()->dtype()));
   return {c.builder,
           EmitSums(c.builder, kGather, std::move(params), {x.id(), c.operands[1]}, type)};
 }
@@ -171,29 +173,29 @@ X IsLast(const ir::DiffCall& c) {
   return Equal(Slices(c, Scattered(c, kScatter, none, numbers), updates), numbers);
 }
 
-ir::ValueId SetTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+ir::ValueId ScatterTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   const X ct(c.builder, cotangent);
   if (k == 0) {
     const X zeros(c.builder, ZerosBeside(c.builder, cotangent, CotangentTypeOf(c, 2)));
     return Scattered(c, kScatter, ct, zeros).id();
   }
   const X slices = Slices(c, ct, CotangentTypeOf(c, 2));
-  if (ParamsOf(c.params.get()).unique) return slices.id();
+  if (ScatterParamsOf(c.params.get()).unique) return slices.id();
   return Where(IsLast(c), slices, slices.Number(0)).id();
 }
-ir::ValueId AddTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+ir::ValueId ScatterAddTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   if (k == 0) return cotangent;
   return Slices(c, X(c.builder, cotangent), CotangentTypeOf(c, 2)).id();
 }
-ir::ValueId MulTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+ir::ValueId ScatterMulTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return Scattered(c, kScatterMul, X(c.builder, cotangent), X(c.builder, c.operands[2])).id();
 }
 X Nothing(const ir::DiffCall& c) {
   return {c.builder, Zeros(c.builder, UnmixedType(c.result_types[0], c.result_types[0]->dtype()))};
 }
 // C20: exists for updates that name each element once.
-ir::ValueId MulTangent(const ir::DiffCall& c, ir::ValueId tangent) {
-  if (!ParamsOf(c.params.get()).unique)
+ir::ValueId ScatterMulTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  if (!ScatterParamsOf(c.params.get()).unique)
     base::ThrowTrace(base::Refusal(
         "scatter_mul", 20, base::Where(c.builder.loc()),
         "its derivative with respect to the updates exists only if no element is updated twice",
@@ -243,13 +245,13 @@ constexpr OpDef Scatter(std::string_view name, std::string_view doc, ir::Diff di
 
 constexpr OpDef kScatter =
     Scatter<Update::kSet>("scatter", "Slices at index vectors set to updates.",
-                          ir::Derivative{.transpose = SetTranspose});
+                          ir::Derivative{.transpose = ScatterTranspose});
 constexpr OpDef kScatterAdd =
     Scatter<Update::kAdd>("scatter_add", "Slices at index vectors plus updates.",
-                          ir::Derivative{.transpose = AddTranspose});
+                          ir::Derivative{.transpose = ScatterAddTranspose});
 constexpr OpDef kScatterMul = Scatter<Update::kMul>(
     "scatter_mul", "Slices at index vectors times updates.",
-    ir::Derivative{.of = {nullptr, nullptr, MulTangent}, .transpose = MulTranspose});
+    ir::Derivative{.of = {nullptr, nullptr, ScatterMulTangent}, .transpose = ScatterMulTranspose});
 constexpr OpDef kScatterMin = Scatter<Update::kMin>(
     "scatter_min", "The lesser of slices at index vectors and updates.", kExtreme);
 constexpr OpDef kScatterMax = Scatter<Update::kMax>(

@@ -1,6 +1,8 @@
 // Ops that give the same elements another shape, order or dtype.
 #include "base/shape.h"
 
+#include <absl/algorithm/container.h>
+
 #include "kernels/copy/copy.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
@@ -87,7 +89,7 @@ std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
   const auto& dims = ir::As<BroadcastParams>(c.params).dims;
   const Shape &from = c.operands[0]->shape(), &to = c.wanted->shape;
   CheckDims(c, dims, static_cast<int64_t>(to.size()));
-  if (dims.size() != from.size() || !std::is_sorted(dims.begin(), dims.end()))
+  if (dims.size() != from.size() || !absl::c_is_sorted(dims))
     c.FailShape(18, fmt::format("each of the {} dims of the operand needs a dim of the result, in "
                                 "ascending order, not {}",
                                 from.size(), ShapeText(dims)));
@@ -214,7 +216,7 @@ ir::ValueId BroadcastTranspose(const ir::DiffCall& c, ir::ValueId cotangent, siz
   const Shape &from = c.operand_types[0]->shape(), &to = c.result_types[0]->shape();
   DimsParams summed;
   for (int64_t d = 0; d < static_cast<int64_t>(to.size()); ++d) {
-    const auto at = std::find(dims.begin(), dims.end(), d);
+    const auto at = absl::c_find(dims, d);
     const bool repeated = at == dims.end() || from[at - dims.begin()] != to[d];
     if (repeated) summed.dims.push_back(d);
   }

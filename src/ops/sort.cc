@@ -1,6 +1,8 @@
 // Sorting, and the largest elements of a dim.
 #include "kernels/sort/sort.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +21,7 @@ using reference::Coords;
 using reference::HostTensor;
 using reference::Lanes;
 using reference::Order;
-using reference::Zeros;
+using reference::ZeroOrder;
 
 using sharding::DimMap;
 using sharding::FactorKind;
@@ -63,7 +65,7 @@ void MakeSort(const ir::LocalCall& c, plan::Kernel* out) {
 
 std::vector<size_t> Positions(size_t n) {
   std::vector<size_t> positions(n);
-  std::iota(positions.begin(), positions.end(), size_t{0});
+  absl::c_iota(positions, size_t{0});
   return positions;
 }
 
@@ -75,7 +77,7 @@ void SortReference(const ir::ReferenceCall& call) {
     std::vector<size_t> sorted = Positions(lane.size());
     std::ranges::stable_sort(sorted, [&](size_t a, size_t b) {
       for (size_t k = 0; k < keys; ++k) {
-        const int order = Order(*call.operands[k], lane[a], lane[b], Zeros::kEqual);
+        const int order = Order(*call.operands[k], lane[a], lane[b], ZeroOrder::kEqual);
         if (order != 0) return params.descending ? order > 0 : order < 0;
       }
       return false;
@@ -123,7 +125,7 @@ void TopKReference(const ir::ReferenceCall& call) {
   for (size_t lane = 0; lane < to.size(); ++lane) {
     std::vector<size_t> sorted = Positions(from[lane].size());
     std::ranges::stable_sort(sorted, [&](size_t a, size_t b) {
-      return Order(x, from[lane][a], from[lane][b], Zeros::kNegativeFirst) > 0;
+      return Order(x, from[lane][a], from[lane][b], ZeroOrder::kNegativeFirst) > 0;
     });
     for (size_t j = 0; j < to[lane].size(); ++j) {
       values.SetFrom(to[lane][j], x, from[lane][sorted[j]]);

@@ -1,6 +1,8 @@
 // Zeros, sums and conversions of tangents and cotangents.
 #include "ops/tangents.h"
 
+#include <absl/algorithm/container.h>
+
 #include <numeric>
 
 #include "ops/expression.h"
@@ -15,11 +17,11 @@ namespace {
 ir::ParamsPtr AlignedDims(const ir::Type* from) {
   BroadcastParams params;
   params.dims.resize(from->rank());
-  std::iota(params.dims.begin(), params.dims.end(), 0);
+  absl::c_iota(params.dims, 0);
   return ir::MakeParams(std::move(params));
 }
 
-ir::ValueId Repeated(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
+ir::ValueId BroadcastTo(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
   // The value stays unreduced, reduced and varying as it is.
   sharding::TensorSharding sharding = to->sharding();
   sharding.TakeSets(b.type(v)->sharding());
@@ -28,7 +30,7 @@ ir::ValueId Repeated(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
 }
 
 // Sums over the dims that `to` lacks or has with size 1.
-ir::ValueId Summed(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
+ir::ValueId SummedTo(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
   const base::Shape& from = b.type(v)->shape();
   DimsParams dims;
   for (size_t d = 0; d < from.size(); ++d)
@@ -114,7 +116,7 @@ ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params
   out.reduced = sums ? sharding::AxisList{} : sharding::Difference(reduced, partial);
   out.unreduced.clear();
   for (sharding::AxisPart a : sums ? to->sharding().unreduced : partial)
-    if (std::count(partial.begin(), partial.end(), a)) out.unreduced.push_back(a);
+    if (absl::c_count(partial, a)) out.unreduced.push_back(a);
   KeepTerms(map, types, sharding::Difference(to->sharding().unreduced, out.unreduced), out);
   const ir::ShapeAndDType wanted{to->shape(), to->dtype()};
   return Conform(
@@ -176,8 +178,8 @@ ir::ValueId Conform(ir::Builder& builder, ir::ValueId v, const ir::Type* to) {
   }
   if (from->shape() != to->shape()) {
     const ir::Type* like = WithManualStates(to, from->sharding());
-    v = IsBroadcastOf(to->shape(), from->shape()) ? Summed(builder, v, like)
-                                                  : Repeated(builder, v, like);
+    v = IsBroadcastOf(to->shape(), from->shape()) ? SummedTo(builder, v, like)
+                                                  : BroadcastTo(builder, v, like);
   }
   v = ToManualStates(builder, v, to);
   // A value from inside shard_map leaves it here.

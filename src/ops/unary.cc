@@ -43,10 +43,6 @@ double Logistic(double x) {
   return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
 }
 
-// Some functions are computed in long double, in the most direct way.
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 // Whether erf(y) >= a. Near 1 compares the complements: 1 - a is exact there, and
 // erf(y) has no digits left.
 bool ErfReaches(double y, double a) {
@@ -180,7 +176,7 @@ using enum ScalarOp;
 using enum Class;
 using enum Linear;
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kUnaryOps[] = {
     Unary({.name = "neg",
            .doc = "-x",
            .op = kNeg,
@@ -465,10 +461,10 @@ constexpr OpDef kOps[] = {
           .diff = ir::Derivative{.transpose = Same},
           .flops_per_point = 1},
 };
-static_assert(Complete<kOps, 1, 1>());
+static_assert(Complete<kUnaryOps, 1, 1>());
 
 }  // namespace
 
-absl::Span<const OpDef> UnaryOps() { return kOps; }
+absl::Span<const OpDef> UnaryOps() { return kUnaryOps; }
 
 }  // namespace tessera::ops

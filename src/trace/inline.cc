@@ -1,6 +1,7 @@
 // Calls programs: records them in a trace, or runs them.
 #include "trace/inline.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <mutex>
@@ -50,14 +51,13 @@ std::mutex& KeptMutex() {
 
 bool InsideTrace(const std::vector<ArrayRef>& arrays) {
   if (CurrentTrace()) return true;
-  return std::any_of(arrays.begin(), arrays.end(),
-                     [](const ArrayRef& a) { return a->kind() == ArrayImpl::kTraced; });
+  return absl::c_any_of(arrays, [](const ArrayRef& a) { return a->kind() == ArrayImpl::kTraced; });
 }
 
 bool IsAbstract(const std::vector<ArrayRef>& arrays, const ir::Program& program) {
   if (program.mesh && program.mesh->is_abstract()) return true;
-  return std::any_of(arrays.begin(), arrays.end(),
-                     [](const ArrayRef& a) { return a->kind() == ArrayImpl::kAbstract; });
+  return absl::c_any_of(arrays,
+                        [](const ArrayRef& a) { return a->kind() == ArrayImpl::kAbstract; });
 }
 
 std::vector<ArrayRef> WithCaptures(std::vector<ArrayRef> arrays, const ir::Program& program,

@@ -1,6 +1,7 @@
 // The cache of a jitted function: one entry per kind of call.
 #include "trace/jit.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ class CallTree final : public detail::Visitor {
 
   void Leaf(Array& a) override {
     refs.push_back(Use(a, "jit", loc_));
-    donated.push_back(std::count(donate_.begin(), donate_.end(), static_cast<int>(part_)) > 0);
+    donated.push_back(absl::c_count(donate_, static_cast<int>(part_)) > 0);
   }
   void Static(const std::string& text) override { Add('s', text.size()), statics += text; }
   void Static(Scalar v) override {
@@ -84,7 +85,10 @@ class CallTree final : public detail::Visitor {
   int depth_ = 0;
 };
 
-struct Key {
+}  // namespace
+
+// Everything that decides the program of a call.
+struct JitKey {
   const detail::TreeType* arguments;
   absl::InlinedVector<const ir::Type*, 4> types;
   absl::InlinedVector<bool, 8> flags;  // per leaf: donated, shares replicas
@@ -93,16 +97,17 @@ struct Key {
   DType default_int, default_float;
   bool strict, checks_keys;
   size_t compile_key;
-  friend bool operator==(const Key&, const Key&) = default;
+  friend bool operator==(const JitKey&, const JitKey&) = default;
   template <class H>
-  friend H AbslHashValue(H h, const Key& k) {
+  friend H AbslHashValue(H h, const JitKey& k) {
     return H::combine(std::move(h), k.arguments, k.types, k.flags, k.statics, k.mesh,
                       k.default_int.code(), k.default_float.code(), k.strict, k.checks_keys,
                       k.compile_key);
   }
 };
 
-struct Entry {
+// A traced program, and what later calls need.
+struct JitEntry {
   std::shared_ptr<const ir::Program> program;
   detail::AnyTree tree;  // of the result
   std::shared_ptr<const void> made;
@@ -114,7 +119,9 @@ struct Entry {
   std::vector<bool> for_shares;  // which captures share replicas, in `compiled`
 };
 
-bool SameButStatics(const Key& a, const Key& b) {
+namespace {
+
+bool SameButStatics(const JitKey& a, const JitKey& b) {
   return a.arguments == b.arguments && a.types == b.types && a.flags == b.flags &&
          a.mesh == b.mesh && a.default_int == b.default_int && a.default_float == b.default_float &&
          a.strict == b.strict && a.compile_key == b.compile_key;
@@ -127,7 +134,7 @@ class JitCache {
   JitCache(std::string n, Keeps k) : name(std::move(n)), keeps(k), noted(k != Keeps::kPrograms) {}
   const std::string name;
   const Keeps keeps;
-  absl::flat_hash_map<Key, std::shared_ptr<Entry>> entries;
+  absl::flat_hash_map<JitKey, std::shared_ptr<JitEntry>> entries;
   bool noted;  // whether the retrace note has been printed
 };
 
@@ -164,17 +171,17 @@ bool SharesReplicas(const ArrayRef& concrete) {
   return static_cast<const ConcreteArray*>(concrete.get())->shares_replicas();
 }
 
-Key MakeKey(const FunctionCall& call, const CallTree& arguments) {
-  Key key{call.arguments.type,
-          {},
-          {},
-          arguments.statics,
-          CurrentMesh(),
-          base::DefaultInt(),
-          base::DefaultFloat(),
-          base::StrictTypesActive(),
-          ChecksKeyReuse(),
-          TheExecutor().CompileKey()};
+JitKey MakeKey(const FunctionCall& call, const CallTree& arguments) {
+  JitKey key{call.arguments.type,
+             {},
+             {},
+             arguments.statics,
+             CurrentMesh(),
+             base::DefaultInt(),
+             base::DefaultFloat(),
+             base::StrictTypesActive(),
+             ChecksKeyReuse(),
+             TheExecutor().CompileKey()};
   for (size_t i = 0; i < arguments.refs.size(); ++i) {
     const ArrayRef& leaf = arguments.refs[i];
     key.types.push_back(leaf->type());
@@ -189,10 +196,10 @@ Key MakeKey(const FunctionCall& call, const CallTree& arguments) {
 constexpr size_t kStaticRetraces = 3, kRetraces = 16;
 
 // Returns the note about this new entry, or "" if none is due. Call it under the lock.
-std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc loc) {
+std::string RetraceNote(JitCache& cache, const JitKey& key, const JitEntry& fresh, Loc loc) {
   if (cache.noted || !RetraceNotesOn()) return {};
   size_t alike = 0;
-  const Entry *last = nullptr, *last_alike = nullptr;
+  const JitEntry *last = nullptr, *last_alike = nullptr;
   for (const auto& [other, entry] : cache.entries) {
     if (entry.get() == &fresh) continue;
     if (!last || entry->number > last->number) last = entry.get();
@@ -217,10 +224,10 @@ std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc
 
 // Returns the entry of a call, and traces if there is none. Sets `fresh`, if not
 // null, to whether it traced.
-std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const CallTree& arguments,
-                            bool* fresh = nullptr) {
-  Key key = MakeKey(call, arguments);
-  std::shared_ptr<Entry> last;
+std::shared_ptr<JitEntry> Find(JitCache& cache, const FunctionCall& call, const CallTree& arguments,
+                               bool* fresh = nullptr) {
+  JitKey key = MakeKey(call, arguments);
+  std::shared_ptr<JitEntry> last;
   {
     std::lock_guard lock(TheCaches().mutex);
     auto it = cache.entries.find(key);
@@ -235,7 +242,7 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Cal
   std::vector<Parameter> parameters;
   for (const ArrayRef& leaf : arguments.refs) parameters.push_back(LikeArray(leaf));
   TracedFunction traced = TraceFunction(parameters, call.body, "jit", call.loc, /*outer=*/nullptr);
-  auto entry = std::make_shared<Entry>();
+  auto entry = std::make_shared<JitEntry>();
   entry->program = ir::Shared(std::move(traced.program));
   entry->tree = std::move(traced.tree);
   // The cache must not keep returned arrays alive.
@@ -264,7 +271,7 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Cal
 }
 
 // Compiles on the first run: only now is it known whether captures share replicas.
-Executor::Compiled CompiledOf(Entry& entry, Keeps keeps, const std::vector<bool>& donated,
+Executor::Compiled CompiledOf(JitEntry& entry, Keeps keeps, const std::vector<bool>& donated,
                               const std::vector<ArrayRef>& inputs) {
   std::vector<bool> shares;
   for (size_t i = donated.size(); i < inputs.size(); ++i)
@@ -291,7 +298,7 @@ detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
     return call.body({arguments.refs.begin(), arguments.refs.end()});
   }
   bool fresh = false;
-  std::shared_ptr<Entry> entry = Find(cache, call, arguments, &fresh);
+  std::shared_ptr<JitEntry> entry = Find(cache, call, arguments, &fresh);
   UseUpKeys(entry->key_uses, arguments.refs);
   // Captured keys were noted while the function was traced.
   if (!fresh)

@@ -2,6 +2,7 @@
 // defines them, so that two equal computations count as one key.
 #include "trace/key_reuse.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,12 +28,6 @@ namespace {
           "or carry the key: auto [next, now] = random::split<2>(key)"});
 }
 
-// One of the traces around a use.
-struct Place {
-  uint64_t id, choice;
-  bool repeats;
-};
-
 }  // namespace
 
 // A value of keys. Values that are computed alike have one id.
@@ -42,7 +37,7 @@ enum class KeyId : int32_t {};
 class KeyChecker {
  public:
   void UseUp(const ArrayRef& key, const std::string& op, Loc loc) {
-    std::vector<Place> path = PathOf(*key);
+    std::vector<TraceLevel> path = PathOf(*key);
     for (KeyId node : NodesOf(key)) {
       CheckLoops(node, path, op, loc);
       for (const Spent& earlier : nodes_[node].uses)
@@ -61,10 +56,10 @@ class KeyChecker {
     const std::vector<ir::ValueId>& inputs = trace.program().inputs;
     for (const Node& node : nodes_)
       for (const Spent& use : node.uses) {
-        const auto here = [&](const Place& p) { return p.id == trace.id(); };
-        if (std::none_of(use.path.begin(), use.path.end(), here)) continue;
+        const auto here = [&](const TraceLevel& p) { return p.id == trace.id(); };
+        if (absl::c_none_of(use.path, here)) continue;
         if (node.trace == trace.id()) {
-          const auto at = std::find(inputs.begin(), inputs.end(), node.value);
+          const auto at = absl::c_find(inputs, node.value);
           if (at != inputs.end())
             uses.push_back({static_cast<size_t>(at - inputs.begin()), nullptr, use.op, use.loc});
         } else if (use.key->kind() == ArrayImpl::kConcrete) {
@@ -75,10 +70,15 @@ class KeyChecker {
   }
 
  private:
+  // A trace around a use.
+  struct TraceLevel {
+    uint64_t id, choice;
+    bool repeats;
+  };
   struct Spent {
     std::string op;
     Loc loc;
-    std::vector<Place> path;
+    std::vector<TraceLevel> path;
     ArrayRef key;  // kept alive, so that no other array gets its address
   };
   // A value of keys. Leaves, which are inputs of a trace or words, are not computed from others.
@@ -89,30 +89,30 @@ class KeyChecker {
     std::vector<Spent> uses;
   };
 
-  static std::vector<Place> PathOf(const ArrayImpl& key) {
+  static std::vector<TraceLevel> PathOf(const ArrayImpl& key) {
     const Trace* trace = CurrentTrace();
     if (!trace && key.kind() == ArrayImpl::kTraced)
       trace = static_cast<const TracedArray&>(key).trace.get();
-    std::vector<Place> path;
+    std::vector<TraceLevel> path;
     for (; trace; trace = trace->outer())
       path.push_back({trace->id(), trace->runs().choice, trace->runs().repeats});
     return path;
   }
 
   // Whether two uses are in different branches of one choice.
-  static bool Exclude(const std::vector<Place>& a, const std::vector<Place>& b) {
-    for (const Place& x : a)
-      for (const Place& y : b)
+  static bool Exclude(const std::vector<TraceLevel>& a, const std::vector<TraceLevel>& b) {
+    for (const TraceLevel& x : a)
+      for (const TraceLevel& y : b)
         if (x.choice != 0 && x.choice == y.choice && x.id != y.id) return true;
     return false;
   }
 
-  void CheckLoops(KeyId node, const std::vector<Place>& path, const std::string& op,
+  void CheckLoops(KeyId node, const std::vector<TraceLevel>& path, const std::string& op,
                   Loc loc) const {
     const std::set<uint64_t>& inputs = nodes_[node].inputs;
-    for (const Place& place : path) {
-      if (inputs.count(place.id) != 0) return;
-      if (place.repeats) RefuseEveryIteration(op, loc);
+    for (const TraceLevel& level : path) {
+      if (inputs.count(level.id) != 0) return;
+      if (level.repeats) RefuseEveryIteration(op, loc);
     }
   }
 
@@ -149,7 +149,7 @@ class KeyChecker {
     }
     for (size_t k = program.instructions.size(); k-- > 0;) {
       const ir::Instruction& i = program.instructions[k];
-      const auto at = std::find(i.results.begin(), i.results.end(), v);
+      const auto at = absl::c_find(i.results, v);
       if (at == i.results.end()) continue;
       if (!i.regions.empty() || i.op->opaque) break;
       std::string text = fmt::format("{} {} {} {}", i.op->name, i.params ? i.params->text() : "",

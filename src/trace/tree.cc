@@ -1,6 +1,7 @@
 // Visitors of trees: collect arrays, describe where they are, and replace them.
 #include "trace/tree.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -201,7 +202,7 @@ class Taker final : public detail::Tracker {
 };
 
 bool IsAmong(const std::string& name, const std::vector<std::string>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return absl::c_find(names, name) != names.end();
 }
 std::string InPlaceOf(const std::string& name, const std::string& wanted) {
   return fmt::format("{} is in the place of {}", name, wanted);
