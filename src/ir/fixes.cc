@@ -2,6 +2,7 @@
 #include "ir/fixes.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +23,116 @@ using sharding::AxisList;
 using sharding::FactorAxes;
 using sharding::TensorSharding;
 
+using Steps = std::vector<sharding::ReshardStep>;
+
+TensorSharding WithSets(TensorSharding s, const TensorSharding& from) {
+  s.unreduced = from.unreduced;
+  s.reduced = from.reduced;
+  s.kind = from.kind;
+  return s;
+}
+
+Steps PlanOf(const Type& t, const TensorSharding& from, const TensorSharding& to) {
+  return sharding::PlanReshard(t.shape(), t.dtype().size(), from, to);
+}
+// Returns `s` for the array as the user wrote it. Returns nothing if `s` shards a dim that the
+// library added or broadcast.
+std::optional<TensorSharding> AsWritten(const Shape& shape, TensorSharding s) {
+  const size_t more = s.dims.size() - shape.size();
+  for (size_t d = 0; d < s.dims.size(); ++d)
+    if (!s.dims[d].axes.empty() && (d < more || shape[d - more] == 1)) return std::nullopt;
+  s.dims.erase(s.dims.begin(), s.dims.begin() + static_cast<long>(more));
+  return s;
+}
+
+// Returns the sharding in which the operand's gradient arrives once the operand is `to`. The
+// gradient becomes a sum over the axes that shard the result and no longer reduce the operand.
+TensorSharding GradientOf(const Type& written, TensorSharding to,
+                          const std::vector<TensorSharding>& results) {
+  AxisList sharded;
+  for (const sharding::DimAxes& d : results[0].dims) sharding::AddTo(sharded, d.axes);
+  for (const sharding::DimAxes& d : to.dims) sharded = sharding::Difference(sharded, d.axes);
+  for (sharding::AxisPart a : sharding::Difference(written.sharding().reduced, to.reduced))
+    if (sharding::ContainsAxis(sharded, a)) sharding::AddTo(to.unreduced, {a});
+  return to;
+}
+
+AxisList ManualOf(const sharding::MeshDef* mesh, const AxisList& axes) {
+  AxisList manual;
+  for (sharding::AxisPart a : axes)
+    if (mesh->axes()[a.axis].mode == AxisMode::Manual) manual.push_back(a);
+  return manual;
+}
+
+// Returns the spec as a user can write it, without Manual axes.
+PartitionSpec SpecOf(const sharding::MeshDef* mesh, TensorSharding s) {
+  s.unreduced = sharding::Difference(s.unreduced, ManualOf(mesh, s.unreduced));
+  s.reduced = sharding::Difference(s.reduced, ManualOf(mesh, s.reduced));
+  if (s.unreduced.empty()) s.kind = Reduction::kSum;
+  return sharding::ToSpec(s);
+}
+
+// Returns the call that turns an operand from `from` to `to`, or "" if no single call does.
+// Manual axes have no layout: psum adds up terms, and pcast marks a value as reduced.
+std::string EditOf(const sharding::MeshDef* mesh, const std::string& name,
+                   const TensorSharding& from, const TensorSharding& to) {
+  const AxisList summed = ManualOf(mesh, sharding::Difference(from.unreduced, to.unreduced));
+  const AxisList cast = ManualOf(mesh, sharding::Difference(to.reduced, from.reduced));
+  const AxisList lost = ManualOf(mesh, sharding::Difference(from.reduced, to.reduced));
+  const auto varies = [&](sharding::AxisPart a) { return OverlapsAny(from.varying, a); };
+  if (!lost.empty() || absl::c_any_of(cast, varies)) return "";
+  const PartitionSpec spec = SpecOf(mesh, to);
+  if (summed.empty() && cast.empty()) return fmt::format("reshard({}, {})", name, spec.text());
+  if (!(spec == SpecOf(mesh, from)) || (!summed.empty() && !cast.empty())) return "";
+  if (cast.empty()) return fmt::format("psum({}, {})", name, sharding::AxesCode(mesh, summed));
+  return fmt::format("pcast({}, {}, Variance::kReduced)", name, sharding::AxesCode(mesh, cast));
+}
+
+// A text for the steps of a move, and the bytes that a device sends.
+struct Moves {
+  const sharding::MeshDef* mesh;
+  int64_t bytes = 0;
+  std::string text = {};
+
+  void Add(const Steps& steps, const std::string& what) {
+    for (const sharding::ReshardStep& step : steps) {
+      if (step.bytes == 0) continue;
+      bytes += step.bytes;
+      text += fmt::format("{}{} of {}{}", text.empty() ? "" : ", ", sharding::Name(step.kind), what,
+                          Over(step));
+    }
+  }
+  // Returns " over x,y", the axes of a step.
+  std::string Over(const sharding::ReshardStep& step) const {
+    const auto axis_text = [&](std::string* out, sharding::AxisPart a) {
+      *out += sharding::PlainAxisText(*mesh, a);
+    };
+    return step.axes.empty() ? "" : " over " + absl::StrJoin(step.axes, ",", axis_text);
+  }
+};
+
+// Adds the moves of an op: those of its operands, those inside it, and those of its results.
+void AddMovesOf(const InferCall& call, const sharding::DimMap& map,
+                const std::vector<sharding::PartitionTensor>& operands,
+                const std::vector<sharding::PartitionTensor>& results, Moves& moves) {
+  sharding::Shapes in_shapes, out_shapes;
+  for (const sharding::PartitionTensor& t : operands) in_shapes.push_back(t.shape);
+  for (const sharding::PartitionTensor& t : results) out_shapes.push_back(t.shape);
+  const sharding::Partition p = sharding::ChoosePartition(
+      sharding::OnShards(map, in_shapes, out_shapes), operands, results, call.op.flops_per_point);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const sharding::PartitionTensor& t = operands[i];
+    moves.Add(sharding::PlanReshard(*t.shape, t.itemsize, *t.sharding, p.operands[i]),
+              OperandName(call.op, i));
+  }
+  moves.Add({{sharding::StepKind::kHaloExchange, {}, p.halo_axes, p.halo_bytes}}, "the operands");
+  for (size_t i = 0; i < results.size(); ++i) {
+    const sharding::PartitionTensor& t = results[i];
+    moves.Add(sharding::PlanReshard(*t.shape, t.itemsize, p.results[i], *t.sharding), "the result");
+  }
+}
+
+// Tries edits of a refused call.
 class Suggester {
  public:
   Suggester(const InferCall& call, const sharding::DimMap& map,
@@ -130,7 +241,7 @@ class Suggester {
 
   void TryOut(const TensorSharding& out) {
     if (sharding::Verify(out)) return;
-    if (!Manual(out.unreduced).empty() || !Manual(out.reduced).empty()) return;
+    if (!ManualOf(mesh_, out.unreduced).empty() || !ManualOf(mesh_, out.reduced).empty()) return;
     auto rule = sharding::ExplicitRule(map_, operands_, shapes_, &out, mapped_);
     if (rule.conflict || sharding::FirstUnevenDim(out, *shapes_[0]) >= 0) return;
     TensorSharding result = rule.results[0];
@@ -175,13 +286,6 @@ class Suggester {
     for (TensorSharding& s : targets) TryTarget(k, s);
   }
 
-  static TensorSharding WithSets(TensorSharding s, const TensorSharding& from) {
-    s.unreduced = from.unreduced;
-    s.reduced = from.reduced;
-    s.kind = from.kind;
-    return s;
-  }
-
   void TryTarget(int k, TensorSharding& s) {
     const auto i = static_cast<size_t>(k);
     s.mesh = mesh_;
@@ -194,7 +298,7 @@ class Suggester {
     const Type& written = *WrittenOf(call_, i);
     const std::optional<TensorSharding> to = AsWritten(written.shape(), s);
     if (!to) return;
-    const std::string edit = EditOf(OperandName(call_.op, i), written.sharding(), *to);
+    const std::string edit = EditOf(mesh_, OperandName(call_.op, i), written.sharding(), *to);
     if (edit.empty()) return;
     operands_[i].sharding = &s;
     auto rule = sharding::ExplicitRule(map_, operands_, shapes_, call_.out_sharding, mapped_);
@@ -204,113 +308,32 @@ class Suggester {
     operands_[i] = original;
   }
 
-  static std::vector<sharding::ReshardStep> PlanOf(const Type& t, const TensorSharding& from,
-                                                   const TensorSharding& to) {
-    return sharding::PlanReshard(t.shape(), t.dtype().size(), from, to);
-  }
-  // Returns `s` for the array as the user wrote it. Returns nothing if `s` shards a dim that the
-  // library added or broadcast.
-  static std::optional<TensorSharding> AsWritten(const Shape& shape, TensorSharding s) {
-    const size_t more = s.dims.size() - shape.size();
-    for (size_t d = 0; d < s.dims.size(); ++d)
-      if (!s.dims[d].axes.empty() && (d < more || shape[d - more] == 1)) return std::nullopt;
-    s.dims.erase(s.dims.begin(), s.dims.begin() + static_cast<long>(more));
-    return s;
-  }
-  // Returns the sharding in which the operand's gradient arrives once the operand is `to`. The
-  // gradient becomes a sum over the axes that shard the result and no longer reduce the operand.
-  static TensorSharding GradientOf(const Type& written, TensorSharding to,
-                                   const std::vector<TensorSharding>& results) {
-    AxisList sharded;
-    for (const sharding::DimAxes& d : results[0].dims) sharding::AddTo(sharded, d.axes);
-    for (const sharding::DimAxes& d : to.dims) sharded = sharding::Difference(sharded, d.axes);
-    for (sharding::AxisPart a : sharding::Difference(written.sharding().reduced, to.reduced))
-      if (sharding::ContainsAxis(sharded, a)) sharding::AddTo(to.unreduced, {a});
-    return to;
-  }
-
-  AxisList Manual(const AxisList& axes) const {
-    AxisList manual;
-    for (sharding::AxisPart a : axes)
-      if (mesh_->axes()[a.axis].mode == AxisMode::Manual) manual.push_back(a);
-    return manual;
-  }
-  // Returns the spec as a user can write it, without Manual axes.
-  PartitionSpec SpecOf(TensorSharding s) const {
-    s.unreduced = sharding::Difference(s.unreduced, Manual(s.unreduced));
-    s.reduced = sharding::Difference(s.reduced, Manual(s.reduced));
-    if (s.unreduced.empty()) s.kind = Reduction::kSum;
-    return sharding::ToSpec(s);
-  }
-  // Returns the call that turns an operand from `from` to `to`, or "" if no single call does.
-  // Manual axes have no layout: psum adds up terms, and pcast marks a value as reduced.
-  std::string EditOf(const std::string& name, const TensorSharding& from,
-                     const TensorSharding& to) const {
-    const AxisList summed = Manual(sharding::Difference(from.unreduced, to.unreduced));
-    const AxisList cast = Manual(sharding::Difference(to.reduced, from.reduced));
-    const AxisList lost = Manual(sharding::Difference(from.reduced, to.reduced));
-    const auto varies = [&](sharding::AxisPart a) { return OverlapsAny(from.varying, a); };
-    if (!lost.empty() || absl::c_any_of(cast, varies)) return "";
-    const PartitionSpec spec = SpecOf(to);
-    if (summed.empty() && cast.empty()) return fmt::format("reshard({}, {})", name, spec.text());
-    if (!(spec == SpecOf(from)) || (!summed.empty() && !cast.empty())) return "";
-    if (cast.empty()) return fmt::format("psum({}, {})", name, sharding::AxesCode(mesh_, summed));
-    return fmt::format("pcast({}, {}, Variance::kReduced)", name, sharding::AxesCode(mesh_, cast));
-  }
-
   // Records an edit, unless it is known. Its cost is `before` and the bytes that the op then moves;
   // every gradient pays for `in_gradient` again.
   void Offer(int operand, PartitionSpec spec, std::string edit,
-             const std::vector<TensorSharding>& results,
-             const std::vector<sharding::ReshardStep>& before,
-             const std::vector<sharding::ReshardStep>& in_gradient = {}) {
+             const std::vector<TensorSharding>& results, const Steps& before,
+             const Steps& in_gradient = {}) {
     for (const Offered& o : fixes_)
       if (o.fix.operand == operand && o.fix.spec == spec) return;
-    std::string moves;
-    int64_t bytes = 0;
-    auto add = [&](const std::vector<sharding::ReshardStep>& steps, const std::string& what) {
-      for (const sharding::ReshardStep& step : steps) {
-        if (step.bytes == 0) continue;
-        bytes += step.bytes;
-        moves += fmt::format("{}{} of {}{}", moves.empty() ? "" : ", ", sharding::Name(step.kind),
-                             what, Over(step));
-      }
-    };
-    if (operand >= 0) add(before, OperandName(call_.op, static_cast<size_t>(operand)));
+    Moves moves{mesh_};
+    if (operand >= 0) moves.Add(before, OperandName(call_.op, static_cast<size_t>(operand)));
     std::vector<sharding::PartitionTensor> ins, outs;
     for (size_t i = 0; i < operands_.size(); ++i)
       ins.push_back({operands_[i].shape, call_.operands[i]->dtype().size(), operands_[i].sharding});
     for (size_t i = 0; i < results.size(); ++i)
       outs.push_back({shapes_[i], results_[i].dtype.size(), &results[i]});
-    sharding::Shapes in_shapes, out_shapes;
-    for (const sharding::PartitionTensor& t : ins) in_shapes.push_back(t.shape);
-    for (const sharding::PartitionTensor& t : outs) out_shapes.push_back(t.shape);
-    sharding::Partition p = sharding::ChoosePartition(
-        sharding::OnShards(map_, in_shapes, out_shapes), ins, outs, call_.op.flops_per_point);
-    for (size_t i = 0; i < ins.size(); ++i)
-      add(sharding::PlanReshard(*ins[i].shape, ins[i].itemsize, *ins[i].sharding, p.operands[i]),
-          OperandName(call_.op, i));
-    add({{sharding::StepKind::kHaloExchange, {}, p.halo_axes, p.halo_bytes}}, "the operands");
-    for (size_t i = 0; i < outs.size(); ++i)
-      add(sharding::PlanReshard(*outs[i].shape, outs[i].itemsize, p.results[i], *outs[i].sharding),
-          "the result");
-    std::string cost =
-        bytes ? fmt::format("sends {} B per device: {}", bytes, moves) : "sends nothing";
+    AddMovesOf(call_, map_, ins, outs, moves);
+    std::string cost = moves.bytes
+                           ? fmt::format("sends {} B per device: {}", moves.bytes, moves.text)
+                           : "sends nothing";
     int64_t later = 0;
     for (const sharding::ReshardStep& step : in_gradient) {
       if (step.bytes == 0) continue;
       later += step.bytes;
       cost += fmt::format("; in each gradient {} B: {}{}", step.bytes, sharding::Name(step.kind),
-                          Over(step));
+                          moves.Over(step));
     }
-    fixes_.push_back({{operand, std::move(spec), bytes, edit + "   " + cost, false}, later});
-  }
-
-  std::string Over(const sharding::ReshardStep& step) const {
-    std::string names;
-    for (sharding::AxisPart a : step.axes)
-      names += (names.empty() ? "" : ",") + sharding::PlainAxisText(*mesh_, a);
-    return names.empty() ? "" : " over " + names;
+    fixes_.push_back({{operand, std::move(spec), moves.bytes, edit + "   " + cost, false}, later});
   }
 
   const InferCall& call_;
