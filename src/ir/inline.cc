@@ -24,10 +24,10 @@ bool IsInlined(const Instruction& i, Inlined what) {
          (what == Inlined::kAll || !i.regions.empty());
 }
 
-bool Has(const Program& program, Inlined what) {
+bool HasInlined(const Program& program, Inlined what) {
   return absl::c_any_of(program.instructions, [&](const Instruction& i) {
     return IsInlined(i, what) ||
-           absl::c_any_of(i.regions, [&](const RegionPtr& r) { return Has(*r, what); });
+           absl::c_any_of(i.regions, [&](const RegionPtr& r) { return HasInlined(*r, what); });
   });
 }
 
@@ -79,7 +79,7 @@ class Inliner {
 
 std::shared_ptr<const Program> WithInlined(const std::shared_ptr<const Program>& program,
                                            Inlined what) {
-  return Has(*program, what) ? Shared(Inliner(*program, what).Take()) : program;
+  return HasInlined(*program, what) ? Shared(Inliner(*program, what).Take()) : program;
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ class Needed {
  public:
   explicit Needed(Scope& whole) {
     for (ValueId v : whole.program.outputs) Need(whole, v);
-    NeedWhatActs(whole);
+    NeedEffects(whole);
     while (!work_.empty()) {
       const auto [scope, v] = work_.back();
       work_.pop_back();
@@ -109,14 +109,14 @@ class Needed {
   }
 
   // Instructions with effects are needed for their effects.
-  void NeedWhatActs(Scope& scope) {
+  void NeedEffects(Scope& scope) {
     for (size_t i = 0; i < scope.flows.size(); ++i) {
       if (scope.flows[i])
-        for (const auto& region : scope.flows[i]->regions) NeedWhatActs(*region);
+        for (const auto& region : scope.flows[i]->regions) NeedEffects(*region);
       const Instruction& instruction = scope.program.instructions[i];
       if (scope.flows[i] || EffectOf(instruction) == Effect::kNone) continue;
       for (ValueId v : instruction.operands) Need(scope, v);
-      for (RegionFlow* f = scope.flow; f; f = f->outside.flow) Run(*f);
+      for (RegionFlow* f = scope.flow; f; f = f->outside.flow) MarkRuns(*f);
     }
   }
 
@@ -133,7 +133,7 @@ class Needed {
       for (ValueId operand : instruction.operands) Need(scope, operand);
       return;
     }
-    Run(*flow);
+    MarkRuns(*flow);
     const auto r = absl::c_find(instruction.results, v);
     NeedEdge(*flow, {FlowEnd::kResult, 0, static_cast<int32_t>(r - instruction.results.begin())});
   }
@@ -144,7 +144,7 @@ class Needed {
   }
 
   // Marks the values that decide which region runs, and how often. They are on no edge.
-  void Run(RegionFlow& flow) {
+  void MarkRuns(RegionFlow& flow) {
     if (flow.runs) return;
     flow.runs = true;
     const Instruction& i = flow.instruction;
@@ -176,7 +176,7 @@ class Needed {
 
 // Keeps the ends of one kind, in one region, whose edge is needed. Returns whether it kept all.
 template <class List>
-bool Keep(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
+bool KeepNeeded(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
   size_t kept = 0;
   for (size_t k = 0; k < ends.size(); ++k) {
     const EdgeId e = flow.EdgeOf({kind, static_cast<int32_t>(region), static_cast<int32_t>(k)});
@@ -188,7 +188,7 @@ bool Keep(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends)
 }
 
 // Counts needed edges from operands into regions: those that end in a result, or those that do not.
-size_t CountOf(const RegionFlow& flow, bool with_result) {
+size_t CountNeeded(const RegionFlow& flow, bool with_result) {
   size_t n = 0;
   for (EdgeId e : flow.edges.ids()) {
     const FlowEdge& edge = flow.edges[e];
@@ -205,20 +205,20 @@ bool Rewrite(Program& program, const Scope& scope) {
     const RegionFlow* flow = scope.flows[i].get();
     if (!flow || !flow->runs) continue;
     Instruction& made = program.instructions[i];
-    bool same = Keep(*flow, FlowEnd::kOperand, 0, made.operands);
-    same = Keep(*flow, FlowEnd::kResult, 0, made.results) && same;
+    bool same = KeepNeeded(*flow, FlowEnd::kOperand, 0, made.operands);
+    same = KeepNeeded(*flow, FlowEnd::kResult, 0, made.results) && same;
     for (size_t r = 0; r < made.regions.size(); ++r) {
       Program region = *made.regions[r];
       bool same_region = !Rewrite(region, *flow->regions[r]);
-      same_region = Keep(*flow, FlowEnd::kRegionInput, r, region.inputs) && same_region;
-      same_region = Keep(*flow, FlowEnd::kRegionOutput, r, region.outputs) && same_region;
+      same_region = KeepNeeded(*flow, FlowEnd::kRegionInput, r, region.inputs) && same_region;
+      same_region = KeepNeeded(*flow, FlowEnd::kRegionOutput, r, region.outputs) && same_region;
       if (same_region) continue;
       RemoveInstructions(region);
       made.regions[r] = Shared(std::move(region));
       same = false;
     }
     if (same) continue;
-    made.params = WithCounts(made, CountOf(*flow, false), CountOf(*flow, true));
+    made.params = WithCounts(made, CountNeeded(*flow, false), CountNeeded(*flow, true));
     any = true;
   }
   return any;

@@ -29,7 +29,7 @@ std::vector<FlowEdge> EdgesOf(const RegionCall& call) {
       .edges({call.params, call.operands.size(), call.regions});
 }
 
-std::string Name(const FlowEnd& end) {
+std::string EndText(const FlowEnd& end) {
   switch (end.kind) {
     case FlowEnd::kOperand:
       return fmt::format("operand {}", end.index);
@@ -132,8 +132,8 @@ std::vector<const Type*> InferRegionTypes(const RegionCall& call) {
   }
   if (auto m = FindMismatch(call)) {
     ErrorDetail detail = Detail(call, 1, "values that flow through it must keep their type");
-    detail.operands = {{Name(m->from), m->from_type->text(), ""},
-                       {Name(m->to), m->to_type->text(), ""}};
+    detail.operands = {{EndText(m->from), m->from_type->text(), ""},
+                       {EndText(m->to), m->to_type->text(), ""}};
     base::ThrowTrace(std::move(detail));
   }
   std::vector<const Type*> results;

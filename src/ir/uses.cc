@@ -61,7 +61,7 @@ Effect EffectOf(const Instruction& instruction) {
 namespace {
 
 // Returns, per instruction, whether outputs or effects need it.
-std::vector<bool> Live(const Program& program) {
+std::vector<bool> LiveInstructions(const Program& program) {
   std::vector<ValueId> wanted = program.outputs;
   std::vector<bool> acts(program.instructions.size());
   for (size_t i = 0; i < acts.size(); ++i) {
@@ -115,6 +115,6 @@ void RemoveDead(Program& program) {
   RemoveInstructions(program);
 }
 
-void RemoveInstructions(Program& program) { KeepInstructions(program, Live(program)); }
+void RemoveInstructions(Program& program) { KeepInstructions(program, LiveInstructions(program)); }
 
 }  // namespace tessera::ir

@@ -78,7 +78,7 @@ std::shared_ptr<Trace> TraceOf(const Application& a) {
   return current ? current->shared_from_this() : nullptr;
 }
 
-std::vector<Array> Record(Trace& trace, const Application& a) {
+std::vector<Array> RecordOp(Trace& trace, const Application& a) {
   absl::InlinedVector<ir::ValueId, 3> operands;
   for (const ArrayRef& operand : a.operands) operands.push_back(trace.Lift(operand, a.loc));
   auto types = Infer(a, TypesOf(a), CurrentMesh());
@@ -389,7 +389,7 @@ Array Enter(const ArrayRef& array, const char* op, Loc loc) {
 
 std::vector<Array> Apply(const Application& a) {
   if (AnyMustEnter(a)) return ApplyInside(a);
-  if (std::shared_ptr<Trace> trace = TraceOf(a)) return Record(*trace, a);
+  if (std::shared_ptr<Trace> trace = TraceOf(a)) return RecordOp(*trace, a);
   if (!OnlyTypes(a)) return Eager(a);
   std::vector<Array> results;
   for (const ir::Type* type : Infer(a, TypesOf(a), CurrentMesh()))

@@ -117,18 +117,18 @@ bool Trace::IsInside(const Trace* trace) const {
 }
 
 namespace {
-[[noreturn]] void Refuse(const char* op, const char* check, Loc loc, std::string reason,
-                         std::vector<std::string> notes) {
+[[noreturn]] void RefuseUse(const char* op, const char* check, Loc loc, std::string reason,
+                            std::vector<std::string> notes) {
   base::ThrowTrace(base::Refusal(op, check, base::Where(loc), std::move(reason), std::move(notes)));
 }
 }  // namespace
 
 void Trace::FailThread(const char* op, const ArrayImpl& array, Loc use) const {
-  Refuse(op, "thread", use,
-         fmt::format("the traced value {} is used on another thread than the one that traces it",
-                     array.type()->text()),
-         {"made at " + base::Where(array.loc()) + ", traced from " + base::Where(loc_),
-          "compute with traced values on their thread alone; vmap and scan replace such loops"});
+  RefuseUse(op, "thread", use,
+            fmt::format("the traced value {} is used on another thread than the one that traces it",
+                        array.type()->text()),
+            {"made at " + base::Where(array.loc()) + ", traced from " + base::Where(loc_),
+             "compute with traced values on their thread alone; vmap and scan replace such loops"});
 }
 
 ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
@@ -137,8 +137,8 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
     auto* traced = static_cast<const TracedArray*>(array.get());
     if (traced->trace.get() == this) return traced->value;
     if (!IsInside(traced->trace.get()))
-      Refuse("trace", "foreign", use, "a value of another trace is used in this one",
-             {"made at " + base::Where(array->loc()) + ": pass it as an argument"});
+      RefuseUse("trace", "foreign", use, "a value of another trace is used in this one",
+                {"made at " + base::Where(array->loc()) + ": pass it as an argument"});
   }
   auto [it, fresh] = captured_.try_emplace(array.get(), ir::kNoValue);
   if (fresh) {
@@ -152,19 +152,22 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
 const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
   const ArrayRef& impl = array.impl();
   if (!impl)
-    Refuse(op, "empty", loc, "this Array was never given a value", {"assign one before using it"});
+    RefuseUse(op, "empty", loc, "this Array was never given a value",
+              {"assign one before using it"});
   if (impl->donated_at)
-    Refuse(op, "donated", loc,
-           fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
-           {"donated at " + base::Where(*impl->donated_at), "use the result of that call instead"});
+    RefuseUse(
+        op, "donated", loc,
+        fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
+        {"donated at " + base::Where(*impl->donated_at), "use the result of that call instead"});
   if (impl->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(impl.get());
     if (traced->trace->ended())
-      Refuse(op, "escaped", loc,
-             fmt::format("the traced value {} is used after its trace ended", impl->type()->text()),
-             {"made at " + base::Where(impl->loc()) + ", traced from " +
-                  base::Where(traced->trace->loc()),
-              "return it from the traced function instead"});
+      RefuseUse(
+          op, "escaped", loc,
+          fmt::format("the traced value {} is used after its trace ended", impl->type()->text()),
+          {"made at " + base::Where(impl->loc()) + ", traced from " +
+               base::Where(traced->trace->loc()),
+           "return it from the traced function instead"});
     traced->trace->CheckThread(op, *impl, loc);
   }
   return impl;

@@ -15,8 +15,8 @@
 namespace tessera::trace {
 namespace {
 
-std::vector<Array> Record(Trace& trace, const ir::Program& program,
-                          const std::vector<ArrayRef>& inputs, Loc loc) {
+std::vector<Array> RecordProgram(Trace& trace, const ir::Program& program,
+                                 const std::vector<ArrayRef>& inputs, Loc loc) {
   std::vector<ir::ValueId> given;
   for (const ArrayRef& a : inputs) given.push_back(trace.Lift(a, loc));
   for (const ir::Capture& c : program.captures) given.push_back(trace.Lift(CapturedArray(c), loc));
@@ -122,7 +122,7 @@ std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program
     const auto& own = static_cast<const TracedArray*>(input.get())->trace;
     if (!trace || !trace->IsInside(own.get())) trace = own.get();
   }
-  return Record(*trace, *program, inputs, loc);
+  return RecordProgram(*trace, *program, inputs, loc);
 }
 
 }  // namespace tessera::trace

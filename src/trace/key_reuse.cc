@@ -17,15 +17,15 @@ namespace tessera {
 namespace trace {
 namespace {
 
-[[noreturn]] void Refuse(const std::string& op, Loc loc, std::string reason,
-                         std::vector<std::string> notes) {
+[[noreturn]] void RefuseReuse(const std::string& op, Loc loc, std::string reason,
+                              std::vector<std::string> notes) {
   base::ThrowTrace(
       base::Refusal(op, "reuse", base::Where(loc), std::move(reason), std::move(notes)));
 }
 [[noreturn]] void RefuseEveryIteration(const std::string& op, Loc loc) {
-  Refuse(op, loc, "each iteration of the loop uses up the same key",
-         {"fold the number of the iteration in: random::fold_in(key, i)",
-          "or carry the key: auto [next, now] = random::split<2>(key)"});
+  RefuseReuse(op, loc, "each iteration of the loop uses up the same key",
+              {"fold the number of the iteration in: random::fold_in(key, i)",
+               "or carry the key: auto [next, now] = random::split<2>(key)"});
 }
 
 }  // namespace
@@ -42,11 +42,12 @@ class KeyChecker {
       CheckLoops(node, path, op, loc);
       for (const Spent& earlier : nodes_[node].uses)
         if (!Exclude(earlier.path, path))
-          Refuse(op, loc,
-                 fmt::format("this key was already used by {} at {}: the numbers would repeat or "
-                             "be correlated",
-                             earlier.op, base::Where(earlier.loc)),
-                 {"split it first: auto [a, b] = random::split<2>(key)"});
+          RefuseReuse(
+              op, loc,
+              fmt::format("this key was already used by {} at {}: the numbers would repeat or "
+                          "be correlated",
+                          earlier.op, base::Where(earlier.loc)),
+              {"split it first: auto [a, b] = random::split<2>(key)"});
       nodes_[node].uses.push_back({op, loc, path, key});
     }
   }

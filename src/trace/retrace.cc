@@ -15,7 +15,7 @@ namespace {
 std::atomic<bool> notes{true};
 
 // Returns "argument 1[0]". The first level of a path counts the arguments.
-std::string Name(const detail::Path& path) {
+std::string ArgumentName(const detail::Path& path) {
   std::string name = fmt::format("argument {}", path.at(0));
   for (size_t i = 1; i < path.size(); ++i) name += fmt::format("[{}]", path[i]);
   return name;
@@ -42,8 +42,8 @@ std::string ChangeText(const Given& before, const Given& now) {
   size_t changes = 0;
   for (size_t i = 0; i < std::min(old.size(), fresh.size()); ++i) {
     if (old[i] == fresh[i] || ++changes > kShown) continue;
-    text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", Name(fresh[i].first),
-                        old[i].second, fresh[i].second);
+    text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ",
+                        ArgumentName(fresh[i].first), old[i].second, fresh[i].second);
     if (old[i].first != fresh[i].first) return text;  // a different tree
   }
   if (changes > kShown) text += fmt::format(", and {} more", changes - kShown);

@@ -31,7 +31,7 @@ class Put final : public Visitor {
   size_t next_ = 0;
 };
 
-std::string Text(Scalar v) {
+std::string ScalarText(Scalar v) {
   switch (v.kind()) {
     case Scalar::kBool:
       return v.as_int() ? "true" : "false";
@@ -48,7 +48,7 @@ class Outliner final : public Visitor {
  public:
   void Leaf(Array&) override { outline.arrays.push_back(at_); }
   void Static(const std::string& text) override { Add('"' + text + '"'); }
-  void Static(Scalar v) override { Add(Text(v)); }
+  void Static(Scalar v) override { Add(ScalarText(v)); }
   void Present(bool present) override { Add(present ? "a value" : "nothing"); }
   void Enter(size_t) override { at_.push_back(0); }
   void Next() override { ++at_.back(); }
@@ -70,7 +70,9 @@ class Tracker : public Visitor {
   void Static(const std::string& text) final {
     key_ ? AddToKey(text, base::Quote(text)) : OnStatic(base::Quote(text));
   }
-  void Static(Scalar v) final { key_ ? AddToKey(Text(v), Text(v)) : OnStatic(Text(v)); }
+  void Static(Scalar v) final {
+    key_ ? AddToKey(ScalarText(v), ScalarText(v)) : OnStatic(ScalarText(v));
+  }
   void Present(bool present) final {
     if (!key_) OnStatic(present ? "a value" : "nothing");
   }
