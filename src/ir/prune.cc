@@ -187,13 +187,16 @@ bool KeepNeeded(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List&
   return all;
 }
 
-// Counts needed edges from operands into regions: those that end in a result, or those that do not.
-size_t CountNeeded(const RegionFlow& flow, bool with_result) {
+// Whether an edge ends in a result, as that of a carry does, or only in regions.
+enum class EndsIn : uint8_t { kRegions, kResult };
+
+// Counts the needed edges from operands into regions.
+size_t CountNeeded(const RegionFlow& flow, EndsIn end) {
   size_t n = 0;
   for (EdgeId e : flow.edges.ids()) {
     const FlowEdge& edge = flow.edges[e];
     if (!flow.live[e] || edge.stacked || edge.sources[0].kind != FlowEnd::kOperand) continue;
-    n += (edge.owner.kind == FlowEnd::kResult) == with_result;
+    n += (edge.owner.kind == FlowEnd::kResult) == (end == EndsIn::kResult);
   }
   return n;
 }
@@ -218,7 +221,8 @@ bool Rewrite(Program& program, const Scope& scope) {
       same = false;
     }
     if (same) continue;
-    made.params = WithCounts(made, CountNeeded(*flow, false), CountNeeded(*flow, true));
+    made.params =
+        WithCounts(made, CountNeeded(*flow, EndsIn::kRegions), CountNeeded(*flow, EndsIn::kResult));
     any = true;
   }
   return any;

@@ -434,12 +434,16 @@ ir::ValueId ReducedExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   return (Reduced(kReduceSum, g * share, dims) / divisor).id();
 }
 
-// Returns the product of all elements before each one or, if `reverse`, after it.
-X ProductOfOthers(X x, int64_t dim, bool reverse) {
-  const X running{
-      x.builder(),
-      x.builder().Emit(kCumprod, ir::MakeParams(CumulativeParams{{dim}, reverse}), {x.id()})};
-  return Shifted(running, dim, reverse ? -1 : 1, 1);
+X RunningProduct(X x, int64_t dim, bool reverse) {
+  const CumulativeParams params{{dim}, reverse};
+  return {x.builder(), x.builder().Emit(kCumprod, ir::MakeParams(params), {x.id()})};
+}
+// Returns the product of all elements before each one, and the product of all after it.
+X ProductBefore(X x, int64_t dim) {
+  return Shifted(RunningProduct(x, dim, /*reverse=*/false), dim, 1, 1);
+}
+X ProductAfter(X x, int64_t dim) {
+  return Shifted(RunningProduct(x, dim, /*reverse=*/true), dim, -1, 1);
 }
 X WithWhole(X x, int64_t dim) {
   sharding::TensorSharding whole = x.type()->sharding();
@@ -454,7 +458,7 @@ ir::ValueId ProductTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   for (; !dims.empty(); dims.pop_back()) {
     const int64_t d = dims.back();
     x = WithWhole(x, d), t = WithWhole(t, d);
-    t = Reduced(kReduceSum, t * (ProductOfOthers(x, d, false) * ProductOfOthers(x, d, true)), {d});
+    t = Reduced(kReduceSum, t * (ProductBefore(x, d) * ProductAfter(x, d)), {d});
     x = Reduced(kReduceProd, x, {d});
   }
   return t.id();

@@ -106,7 +106,7 @@ struct JitKey {
   }
 };
 
-// A traced program, and what later calls need.
+// A traced program, with everything that later calls need.
 struct JitEntry {
   std::shared_ptr<const ir::Program> program;
   detail::AnyTree tree;  // of the result

@@ -9,7 +9,7 @@
 
 namespace tessera::trace {
 
-// What a cache keeps for the next call of the same kind.
+// The results that a cache keeps for the next call of the same kind.
 enum class Keeps : uint8_t {
   kPrograms,  // traced programs; notes when the function is traced again and again
   kProgramsSilently,
