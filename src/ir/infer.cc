@@ -122,9 +122,9 @@ void CheckMesh(const InferCall& call) {
     if (!mesh || !call.mesh || mesh == call.mesh) continue;
     ErrorDetail detail = Detail(
         call, sharding::Conflict::kMesh,
-        fmt::format("{} is on the mesh {}, but the current mesh is {}", OperandName(call.op, i),
+        fmt::format("{} is on the mesh {}, but the current one is {}", OperandName(call.op, i),
                     mesh->FullText(*call.mesh), call.mesh->FullText(*mesh)));
-    detail.notes = {"move it with reshard(" + OperandName(call.op, i) + ", P())"};
+    detail.notes = {"move it to the current mesh: reshard(" + OperandName(call.op, i) + ", P())"};
     if (mesh->has_mode(AxisMode::Manual)) {
       detail.reason = fmt::format("{} is a per-device value of a shard_map that has ended",
                                   OperandName(call.op, i));

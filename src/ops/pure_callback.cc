@@ -216,7 +216,7 @@ constexpr OpDef kPureCallback = {
     .dims = ir::DimMapFn{PureCallDims},
     .lowering = ir::AsKernel{MakePureCallKernel},
     .reference = ir::ReferenceFn{PureCallReference},
-    .diff = ir::NotDifferentiable{"a host function has no derivative; wrap it in a "
+    .diff = ir::NotDifferentiable{"a host function has no rule; wrap it in a "
                                   "function with custom_jvp or custom_vjp"},
     .params = ir::KindOf<PureCallParams>(),
     .batch = PureCallBatch,

@@ -64,7 +64,7 @@ TEST_F(CustomOps, TakePartInPropagation) {
   EXPECT_EQ(f(a).sharding().text(), "<@mesh, [{\"x\"}, {\"y\"}]>");
 }
 
-// A rule with `...` takes any number of dims in front: those of a mapped function, too.
+// A rule with `...` takes any number of leading dims: those of a mapped function, too.
 void ScaledRows(const KernelCall& call) {
   auto x = call.in[0].data<float>(), w = call.in[1].data<float>(), out = call.out[0].data<float>();
   for (size_t i = 0; i < out.size(); ++i) out[i] = x[i] * w[i % w.size()];
