@@ -170,7 +170,7 @@ TEST(ProgramText, LinesAndNamesAreReadBack) {
   EXPECT_EQ(Text(program), text);
   EXPECT_STREQ(program.instructions[0].loc.file(), "model.cc");
   EXPECT_EQ(program.instructions[0].loc.line(), 12);
-  EXPECT_EQ(program.values[2].loc.line(), 12);
+  EXPECT_EQ(program.values[ValueId{2}].loc.line(), 12);
   ASSERT_EQ(program.names.size(), 5u);
   EXPECT_EQ(program.names[1].first, "two words");
   EXPECT_EQ(program.names[4].first, "\"quo\"ted\"");

@@ -32,16 +32,17 @@ std::vector<std::string_view> Ops(const Program& program) {
 }
 
 TEST(Uses, AreReadsAndReturns) {
-  EXPECT_THAT(UsedValues(Example()), ElementsAre(true, true, false, true, true, false, true));
-  EXPECT_THAT(UsedValues(Example(), {false, true, true, false}),
+  EXPECT_THAT(UsedValues(Example()).items(),
+              ElementsAre(true, true, false, true, true, false, true));
+  EXPECT_THAT(UsedValues(Example(), {false, true, true, false}).items(),
               ElementsAre(true, false, false, true, false, false, true));
 }
 
 TEST(Uses, WhatAValueIsMadeOfIsNeeded) {
   Program program = Example();
   EXPECT_THAT(NeededFor(program, program.outputs), ElementsAre(true, false, false, true));
-  EXPECT_THAT(NeededFor(program, {4}), ElementsAre(true, true, false, false));
-  EXPECT_THAT(NeededFor(program, {0}), ElementsAre(false, false, false, false));
+  EXPECT_THAT(NeededFor(program, {ValueId{4}}), ElementsAre(true, true, false, false));
+  EXPECT_THAT(NeededFor(program, {ValueId{0}}), ElementsAre(false, false, false, false));
 }
 
 TEST(Uses, DeadInstructionsGo) {
@@ -89,9 +90,10 @@ TEST(Uses, WhatHasBecomeAnInputIsNotMade) {
 
 TEST(Uses, NamesGoWithWhatTheyName) {
   Program program = Example();
-  program.names = {{"argument", 1}, {"dead", 5}, {"used", 3}};
+  program.names = {{"argument", ValueId{1}}, {"dead", ValueId{5}}, {"used", ValueId{3}}};
   RemoveDead(program);
-  EXPECT_THAT(program.names, ElementsAre(testing::Pair("argument", 1), testing::Pair("used", 3)));
+  EXPECT_THAT(program.names, ElementsAre(testing::Pair("argument", ValueId{1}),
+                                         testing::Pair("used", ValueId{3})));
 }
 
 }  // namespace

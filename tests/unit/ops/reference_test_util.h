@@ -16,8 +16,6 @@ using base::Shape;
 using Doubles = std::vector<double>;
 using Integers = std::vector<int64_t>;
 
-inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr int64_t kLow64 = std::numeric_limits<int64_t>::min();
 inline constexpr int64_t kHigh64 = std::numeric_limits<int64_t>::max();
 inline constexpr DType kFloats[] = {f16, bf16, f32, f64};
