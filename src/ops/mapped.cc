@@ -70,7 +70,7 @@ void RefuseConstraint(const ir::BatchCall& c) {
 }  // namespace
 
 ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& dim) {
-  // A value that is reduced over the batch axes is the same for all batch elements.
+  // A value that is reduced over the axes of the batch is the same for all batch elements.
   sharding::TensorSharding lane = builder.type(v)->sharding();
   lane.reduced = sharding::Difference(lane.reduced, dim.axes);
   const ir::Type* type = builder.type(v)->WithSharding(std::move(lane));

@@ -8,7 +8,7 @@ namespace tessera::ops {
 const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t at = 0);
 
 // Returns `v`, whose type lacks the batch dim, repeated along it. Throws ShardingError if it is
-// sharded over the batch axes.
+// sharded over axes of the batch.
 ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& dim);
 // Returns `v`, which has the batch dim, repeated along the other dims of `like` if it has none.
 ir::ValueId RepeatedLike(ir::Builder& builder, ir::ValueId v, const ir::Type* like);
@@ -36,7 +36,7 @@ ir::ValueId SumOfLanes(ir::Builder& builder, ir::ValueId v, const ir::Type* type
 ir::ValueId WithDim(const ir::BatchCall& call, size_t k);
 
 // Returns the results of an instruction with the batch dim, by the op's own rule or from its
-// dimension map (ByDims). Throws ShardingError if they are sharded over the batch axes.
+// dimension map (ByDims). Throws ShardingError if they are sharded over axes of the batch.
 std::vector<ir::ValueId> Batched(const ir::BatchCall& call);
 std::vector<ir::ValueId> ByDims(const ir::BatchCall& call);
 
