@@ -8,8 +8,8 @@ namespace tessera::ops {
 // element i and 0 elsewhere.
 ir::ValueId Basis(ir::Builder& builder, const ir::Type* type);
 
-// Returns `v`, whose leading dim runs over a basis, with the basis's own dims
-// in the place of that dim.
+// Returns `v`, whose leading dim runs over a basis, with the basis's own dims in the place of
+// that dim.
 ir::ValueId BasisFirst(ir::Builder& builder, ir::ValueId v, const base::Shape& basis);
 // Puts the basis's dims after all other dims.
 ir::ValueId BasisLast(ir::Builder& builder, ir::ValueId v, const base::Shape& basis);

@@ -95,8 +95,7 @@ long double ZetaSeries(long double s, long double q) {
   return sum;
 }
 
-// For negative bases a term is (-1)^s times the term of the positive base, which exists for whole
-// s.
+// For negative bases a term is (-1)^s times the term of the positive base, if s is whole.
 double Zeta(double s, double q) {
   const bool even = std::fmod(s, 2) == 0, odd = std::fabs(std::fmod(s, 2)) == 1;
   if (s == 1) return kInf;

@@ -1,5 +1,5 @@
-// Parameters of calls: ops that run a user's function, with a derivative
-// rule or a policy for saving.
+// Parameters of calls: ops that run a user's function, with a derivative rule or a policy
+// for saving.
 #pragma once
 #include "ir/program.h"
 #include "ops/params.h"

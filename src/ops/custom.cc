@@ -1,5 +1,5 @@
-// Records of the ops that users register, and the check of a kernel
-// against its rule on random data.
+// Records of the ops that users register, and the check of a kernel against its rule on
+// random data.
 #include "ops/custom.h"
 
 #include <cmath>

@@ -330,8 +330,8 @@ X Column(X diagonal) {
           diagonal.builder().Emit(kReshape, nullptr, {diagonal.id()}, {.wanted = &wanted})};
 }
 
-// d(A^-1 b) = -A^-1 dA A^-1 b, where dA has one diagonal: the lower (-1),
-// main (0) or upper (1) one.
+// d(A^-1 b) = -A^-1 dA A^-1 b, where dA has one diagonal: the lower (-1), main (0) or upper
+// (1) one.
 template <int side>
 ir::ValueId TridiagonalTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   X x(c.builder, c.results[0]);

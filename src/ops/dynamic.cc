@@ -59,8 +59,8 @@ std::vector<int32_t> OperandsFrom(const ir::DimsCall& c, int32_t first) {
   return list;
 }
 
-// Marks the dims in which an operand or result is a piece: where the piece begins
-// is known only at run time.
+// Marks the dims in which an operand or result is a piece: where the piece begins is known only at
+// run time.
 void AddPlaces(DimMap& map, int32_t operand) {
   for (size_t f = 0; f < map.factors.size(); ++f)
     if (map.factors[f].kind != FactorKind::kPass)
@@ -163,8 +163,8 @@ void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
 
 // ---- Batching -----------------------------------------------------------------------------------
 
-// The lookup that replaces a slice whose start differs by batch element. Its
-// windows are whole pieces.
+// The lookup that replaces a slice whose start differs by batch element. Its windows are
+// whole pieces.
 struct AsLookup {
   std::vector<int64_t> along;  // dims in which the piece is smaller than the array
   ir::ValueId vectors;         // [batch, along]

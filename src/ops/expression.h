@@ -1,13 +1,13 @@
-// Values of a program under construction, with the operators of C++, so that
-// derivative rules are formulas.
+// Values of a program under construction, with the operators of C++, so that derivative rules
+// are formulas.
 #pragma once
 #include "ir/builder.h"
 #include "plan/scalar_op.h"
 
 namespace tessera::ops {
 
-// Operands broadcast like those of elementwise ops. Numbers are scalars of
-// the other operand's dtype.
+// Operands broadcast like those of elementwise ops. Numbers are scalars of the other
+// operand's dtype.
 class X {
  public:
   X(ir::Builder& builder, ir::ValueId id) : builder_(&builder), id_(id) {}

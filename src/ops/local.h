@@ -7,8 +7,8 @@
 
 namespace tessera::ops {
 
-// Returns, per device, the index along dim `d` at which its shard begins. Empty
-// if the dim is not sharded.
+// Returns, per device, the index along dim `d` at which its shard begins. Empty if the dim is
+// not sharded.
 inline std::vector<int64_t> ShardBegins(const ir::LocalTensor& t, size_t d) {
   const sharding::AxisList& axes = t.sharding->dims[d].axes;
   std::vector<int64_t> begins;

@@ -54,8 +54,8 @@ GatherParams AsGather(const ScatterParams& p, DType dtype);
 // Returns the gather of elements along one dim at indices [..., 1]. All other dims are batch dims.
 GatherParams AlongDim(int64_t rank, int64_t dim, DType dtype);
 
-// Describes a lookup in local buffers. `partial`: mesh axes over which
-// devices' results are combined.
+// Describes a lookup in local buffers. `partial`: mesh axes over which devices' results
+// are combined.
 kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor& operand,
                                 const ir::LocalTensor& indices, const ir::LocalTensor& slices,
                                 LookupMode mode, const sharding::MeshDef* mesh,

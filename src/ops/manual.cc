@@ -248,8 +248,8 @@ ir::ValueId LeaveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 ir::ValueId EnterBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return AsCotangent(c, 0, kShardToFull, c.params, {cotangent});
 }
-// The operand counts as the mean over the devices, so each device gets an
-// equal part of the cotangent.
+// The operand counts as the mean over the devices, so each device gets an equal part of
+// the cotangent.
 ir::ValueId MeanBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   const auto& params = ir::As<ManualParams>(c.params.get());
   const X g(c.builder, cotangent);
@@ -292,8 +292,8 @@ ir::ValueId BroadcastBack(const ir::DiffCall& c, ir::ValueId cotangent) {
   const X zero(c.builder, Zeros(c.builder, CotangentTypeOf(c, 0)));
   return Where(is_source, sum, zero).id();
 }
-// A device that sent to one other gets the cotangent back. A device that
-// sent to several gets a sum.
+// A device that sent to one other gets the cotangent back. A device that sent to several gets
+// a sum.
 ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& params = ir::As<PermuteParams>(c.params.get());
   const int64_t devices = sharding::SizeOf(AxesOf(c.operand_types[0]->mesh(), params.axes));

@@ -138,8 +138,8 @@ namespace {
 
 std::vector<ir::ValueId> ByElements(const ir::BatchCall& c) {
   const ir::Type* type = WithDim(c.result_types[0], c.dim);
-  // Binary ops take a scalar with any array, other ops only with one that is an
-  // array in each batch element.
+  // Binary ops take a scalar with any array, other ops only with one that is an array in each
+  // batch element.
   const bool takes_scalars = c.operands.size() <= 2 || c.result_types[0]->rank() > 0;
   std::vector<ir::ValueId> operands;
   for (size_t k = 0; k < c.operands.size(); ++k) {

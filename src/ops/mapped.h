@@ -17,8 +17,8 @@ ir::ValueId ToFront(ir::Builder& builder, ir::ValueId v, size_t place, const ir:
 
 // Returns whether a predicate is true for any batch element.
 ir::ValueId AnyLane(ir::Builder& builder, ir::ValueId predicate);
-// Returns `yes` for batch elements whose predicate is true, `no` for the
-// others. Both have the batch dim.
+// Returns `yes` for batch elements whose predicate is true, `no` for the others. Both have the
+// batch dim.
 ir::ValueId ByLane(ir::Builder& builder, ir::ValueId predicate, ir::ValueId yes, ir::ValueId no);
 
 // Returns `v` with a derivative of zero where the predicate is false: a select between `v` and `v`

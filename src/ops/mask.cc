@@ -1,5 +1,5 @@
-// mask_padding: the padding of a dim that does not divide, on the last
-// devices, must reach no result.
+// mask_padding: the padding of a dim that does not divide, on the last devices, must reach
+// no result.
 #include "base/dtype.h"
 #include "ir/move_params.h"
 #include "kernels/reduce/reduce_elements.h"

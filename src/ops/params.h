@@ -1,5 +1,5 @@
-// Names and params of the ops that are not elementwise. Hash, text and parsing use
-// the params' list of fields.
+// Names and params of the ops that are not elementwise. Hash, text and parsing use the params' list
+// of fields.
 #pragma once
 #include "ir/op.h"
 #include "ir/params.h"

@@ -342,8 +342,8 @@ void RollReference(const ir::ReferenceCall& call) {
 
 // ---- Batching -----------------------------------------------------------------------------------
 
-// For a padding value that differs by batch element: pads with zeros, and pads a
-// mask that marks the elements.
+// For a padding value that differs by batch element: pads with zeros, and pads a mask that marks
+// the elements.
 std::vector<ir::ValueId> PadBatch(const ir::BatchCall& c) {
   if (!c.mapped[1]) return ByDims(c);
   ir::Builder& b = c.builder;

@@ -101,8 +101,8 @@ std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
   return {{to, c.operands[0]->dtype()}};
 }
 
-// One factor per dim of the result. A dim of size 1 that is repeated has a
-// factor of its own before it.
+// One factor per dim of the result. A dim of size 1 that is repeated has a factor of its own
+// before it.
 DimMap BroadcastDims(const ir::DimsCall& c) {
   const auto& dims = ir::As<BroadcastParams>(c.params).dims;
   const Shape &from = *c.operands[0], &to = *c.results[0];

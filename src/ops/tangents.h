@@ -27,8 +27,8 @@ ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b);
 // it can and `to` is unreduced; a move after it does the rest.
 ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params,
                      absl::Span<const ir::ValueId> operands, const ir::Type* to);
-// Returns `v` summed over the dims, as a value of type `to`, which lacks
-// them or has them with size 1.
+// Returns `v` summed over the dims, as a value of type `to`, which lacks them or has them with
+// size 1.
 ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir::Type* to);
 // Returns `v` as a value of type `to`: repeated or summed along dims that the op
 // broadcast, and resharded.

@@ -93,8 +93,8 @@ std::vector<Array> RecordOp(Trace& trace, const Application& a) {
 
 using Flags = absl::InlinedVector<bool, 4>;
 
-// Everything that decides the program of an eager call. It refers to its parts, so a lookup copies
-// nothing.
+// Everything that decides the program of an eager call. It only refers to its parts, so that a
+// lookup copies nothing.
 struct EagerCall {
   const ir::OpDef* op;
   const ir::Params* params;

@@ -1,5 +1,5 @@
-// Traces a function into a program, and turns captures of regions into
-// inputs that all regions share.
+// Traces a function into a program, and turns captures of regions into inputs that all
+// regions share.
 #include "trace/function.h"
 
 #include "trace/apply.h"

@@ -114,8 +114,8 @@ std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program
       outputs.emplace_back(std::move(r));
     return outputs;
   }
-  // As in Apply: the thread's trace records, unless an input is of a trace
-  // that does not surround it.
+  // As in Apply: the thread's trace records, unless an input is of a trace that does not
+  // surround it.
   Trace* trace = CurrentTrace();
   for (const ArrayRef& input : inputs) {
     if (input->kind() != ArrayImpl::kTraced) continue;

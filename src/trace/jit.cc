@@ -222,8 +222,8 @@ std::string RetraceNote(JitCache& cache, const JitKey& key, const JitEntry& fres
           : "each combination of types is a program of its own: pad the arguments to a few shapes");
 }
 
-// Returns the entry of a call, and traces if there is none. Sets `fresh`, if not
-// null, to whether it traced.
+// Returns the entry of a call, and traces if there is none. Sets `fresh`, if not null, to whether
+// it traced.
 std::shared_ptr<JitEntry> Find(JitCache& cache, const FunctionCall& call, const CallTree& arguments,
                                bool* fresh = nullptr) {
   JitKey key = MakeKey(call, arguments);

@@ -1,5 +1,5 @@
-// Detects whether Array variables that a function captured by reference
-// were assigned after tracing.
+// Detects whether Array variables that a function captured by reference were assigned
+// after tracing.
 #pragma once
 #include <atomic>
 #include <memory>

@@ -1,5 +1,5 @@
-// Every elementwise function of floats in the accuracy table: how to call it, and
-// its value in real numbers.
+// Every elementwise function of floats in the accuracy table: how to call it, and its value in
+// real numbers.
 #pragma once
 #include <tessera/tessera.h>
 

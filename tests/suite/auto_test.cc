@@ -1,5 +1,5 @@
-// Auto axes: uneven shards, reductions other than sums, and the behaviour of
-// the modes outside of jit.
+// Auto axes: uneven shards, reductions other than sums, and the behaviour of the modes outside
+// of jit.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

@@ -1,6 +1,6 @@
-// Programs with loops and branches give the same numbers in the reference
-// interpreter, on one device and on meshes of 1 to 8 devices, with and without shared
-// replicas, with one worker and several.
+// Programs with loops and branches give the same numbers in the reference interpreter, on one
+// device and on meshes of 1 to 8 devices, with and without shared replicas, with one worker
+// and several.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

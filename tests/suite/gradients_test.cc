@@ -122,8 +122,8 @@ TEST_P(Gradients, VjpIsTheAdjointOfJvp) {
   }
 }
 
-// Compares the derivative of the gradient, of some weighted sum of the
-// results, with its differences.
+// Compares the derivative of the gradient, of some weighted sum of the results, with
+// its differences.
 TEST_P(Gradients, OfSecondOrderAreFiniteDifferencesOfTheFirst) {
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     SCOPED_TRACE(sample.name());
@@ -148,8 +148,8 @@ TEST_P(Gradients, OfSecondOrderAreFiniteDifferencesOfTheFirst) {
   }
 }
 
-// Returns placements in which floats may also be partial sums or reduced. One mesh
-// axis only, as there are many.
+// Returns placements in which floats may also be partial sums or reduced. One mesh axis only, as
+// there are many.
 std::vector<sharding::TensorSharding> SmoothPlacements(const MeshDef* mesh,
                                                        const SampleOperand& o) {
   const bool all = o.dtype.is_floating() && mesh->axes().size() == 1;

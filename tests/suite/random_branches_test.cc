@@ -25,8 +25,8 @@ class Maker {
   Branch Make(int depth) {
     std::vector<Branch> steps;
     for (int n = 1 + dice_.Below(2); n > 0; --n) steps.push_back(Step(depth));
-    // Functions of x itself come last, so that a value that is zero in x is
-    // zero where it is singular.
+    // Functions of x itself come last, so that a value that is zero in x is zero where it
+    // is singular.
     return [steps](Array w, Array x) {
       Array sum = zeros({kSize}, {.dtype = f64});
       for (const Branch& f : steps) sum += f(w, x);

@@ -16,8 +16,8 @@ struct Collective {
   std::function<Array(const std::vector<Array>& members, size_t position)> plain;
 };
 
-// Returns a collective over the axes, whose groups have n devices. Results
-// have the operand's shape.
+// Returns a collective over the axes, whose groups have n devices. Results have the
+// operand's shape.
 Collective RandomCollective(Dice& dice, const AxisSet& axes, int n);
 
 }  // namespace tessera::suite

@@ -1,5 +1,5 @@
-// Reshards next to ops that only move elements run in one pass, and give
-// the elements of one device.
+// Reshards next to ops that only move elements run in one pass, and give the elements of
+// one device.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

@@ -1,5 +1,5 @@
-// Places chosen for a whole program are never worse than those in types,
-// and better where that shows.
+// Places chosen for a whole program are never worse than those in types, and better where
+// that shows.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -110,8 +110,8 @@ TEST(RandomPlaces, AreAskedForWhereTypesAre) {
   EXPECT_GT(better, 20);
 }
 
-// Programs of rows [64@x, 64], [64@x, 64] and [64, 64@x] that show why
-// placements are chosen together.
+// Programs of rows [64@x, 64], [64@x, 64] and [64, 64@x] that show why placements are
+// chosen together.
 struct Named {
   const char* name;
   std::vector<Array> (*run)(const std::vector<Array>& rows);

@@ -1,5 +1,5 @@
-// Sample table: gather and scatter. Summed updates are whole numbers, so that
-// their order does not matter.
+// Sample table: gather and scatter. Summed updates are whole numbers, so that their order does
+// not matter.
 #include "suite/table.h"
 
 namespace tessera::suite {

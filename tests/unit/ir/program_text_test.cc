@@ -1,5 +1,5 @@
-// Program text parses back as printed, errors give the position, and no
-// text can do worse than throw.
+// Program text parses back as printed, errors give the position, and no text can do worse
+// than throw.
 #include "ir/program_text.h"
 
 #include <fmt/format.h>
