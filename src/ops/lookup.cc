@@ -121,12 +121,12 @@ struct LookupRule {
   bool scatters;
 
   // Returns the places of a dim of the operand: it is also a dim of a scatter's result.
-  RuleBuilder::Places Operand(size_t d) const {
+  RuleBuilder::TensorDims Operand(size_t d) const {
     if (scatters) return {{0, d}, {3, d}};
     return {{0, d}};
   }
-  RuleBuilder::Places OperandAndSlices(size_t d, size_t slice) const {
-    RuleBuilder::Places places = Operand(d);
+  RuleBuilder::TensorDims OperandAndSlices(size_t d, size_t slice) const {
+    RuleBuilder::TensorDims places = Operand(d);
     places.push_back({2, slice});
     return places;
   }
@@ -200,8 +200,8 @@ DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters
     }
     Factor factor = dim ? Factor{} : query;
     factor.size = s.slices[slice];
-    RuleBuilder::Places places =
-        dim ? rule.OperandAndSlices(*dim, slice) : RuleBuilder::Places{{2, slice}};
+    RuleBuilder::TensorDims places =
+        dim ? rule.OperandAndSlices(*dim, slice) : RuleBuilder::TensorDims{{2, slice}};
     places.push_back({1, *query_dim});
     rule.builder.Add(factor, places);
   }

@@ -92,12 +92,12 @@ ir::ValueId RepeatedLike(ir::Builder& builder, ir::ValueId v, const ir::Type* li
   return builder.EmitTyped(kBroadcastInDim, ir::MakeParams(BroadcastParams{{0}}), {v}, {&to, 1})[0];
 }
 
-ir::ValueId ToFront(ir::Builder& builder, ir::ValueId v, size_t place, const ir::Type* type) {
+ir::ValueId ToFront(ir::Builder& builder, ir::ValueId v, size_t dim, const ir::Type* type) {
   TransposeParams p;
   for (int64_t d = 0; d < type->rank(); ++d)
-    p.perm.push_back(d == 0                             ? static_cast<int64_t>(place)
-                     : d <= static_cast<int64_t>(place) ? d - 1
-                                                        : d);
+    p.perm.push_back(d == 0                           ? static_cast<int64_t>(dim)
+                     : d <= static_cast<int64_t>(dim) ? d - 1
+                                                      : d);
   return builder.EmitTyped(kTranspose, ir::MakeParams(std::move(p)), {v}, {&type, 1})[0];
 }
 
@@ -153,8 +153,8 @@ std::vector<ir::ValueId> ByElements(const ir::BatchCall& c) {
 }
 
 // Returns the position of the batch dim in results, where a mapped operand's first factor went.
-size_t PlaceOf(const ir::BatchCall& c, const ir::Params* params,
-               const std::vector<ir::ValueId>& operands, size_t mapped) {
+size_t BatchPosition(const ir::BatchCall& c, const ir::Params* params,
+                     const std::vector<ir::ValueId>& operands, size_t mapped) {
   absl::InlinedVector<const ir::Type*, 3> types;
   for (ir::ValueId v : operands) types.push_back(c.builder.type(v));
   const ir::ShapeAndDType wanted{WithDim(c.result_types[0], c.dim)->shape(),
@@ -164,9 +164,9 @@ size_t PlaceOf(const ir::BatchCall& c, const ir::Params* params,
   for (const ir::Type* t : types) dims.operands.push_back(&t->shape());
   const sharding::DimMap map = std::get<ir::DimMapFn>(*c.op.dims)(dims);
   const int32_t factor = map.operands[mapped][0][0];
-  size_t place = 0;
-  while (map.results[0][place] != sharding::FactorList{factor}) ++place;
-  return place;
+  size_t at = 0;
+  while (map.results[0][at] != sharding::FactorList{factor}) ++at;
+  return at;
 }
 
 }  // namespace
@@ -187,13 +187,13 @@ std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
     mapping.operands[k] = true;
   }
   const ir::ParamsPtr params = c.params ? c.params->Mapped(mapping) : nullptr;
-  size_t place = 0;
-  if (pairs) place = PlaceOf(c, params.get(), operands, mapping.operands[0] ? 0 : 1);
+  size_t at = 0;
+  if (pairs) at = BatchPosition(c, params.get(), operands, mapping.operands[0] ? 0 : 1);
   absl::InlinedVector<const ir::Type*, 2> types;
-  for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim, place));
+  for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim, at));
   const auto results = c.builder.EmitTyped(c.op, params, operands, types);
-  if (place == 0) return {results.begin(), results.end()};
-  return {ToFront(c.builder, results[0], place, WithDim(c.result_types[0], c.dim))};
+  if (at == 0) return {results.begin(), results.end()};
+  return {ToFront(c.builder, results[0], at, WithDim(c.result_types[0], c.dim))};
 }
 
 std::vector<ir::ValueId> Batched(const ir::BatchCall& c) {

@@ -12,8 +12,8 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
 ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& dim);
 // Returns `v`, which has the batch dim, repeated along the other dims of `like` if it has none.
 ir::ValueId RepeatedLike(ir::Builder& builder, ir::ValueId v, const ir::Type* like);
-// Returns `v` with dim `place` moved to the front, as a value of the type.
-ir::ValueId ToFront(ir::Builder& builder, ir::ValueId v, size_t place, const ir::Type* type);
+// Returns `v` with dim `dim` moved to the front, as a value of the type.
+ir::ValueId ToFront(ir::Builder& builder, ir::ValueId v, size_t dim, const ir::Type* type);
 
 // Returns whether a predicate is true for any batch element.
 ir::ValueId AnyLane(ir::Builder& builder, ir::ValueId predicate);

@@ -66,7 +66,7 @@ DimMap PureCallDims(const ir::DimsCall& c) {
   const size_t operands = c.operands.size();
   RuleBuilder rule(shapes, operands);
   for (int64_t lane = 0; lane < p.lanes; ++lane) {
-    RuleBuilder::Places places;
+    RuleBuilder::TensorDims places;
     for (size_t k = 0; k < operands; ++k)
       for (size_t d = 0; d < p.lanes_of[k].size(); ++d)
         if (p.lanes_of[k][d] == lane) places.push_back({k, d});

@@ -16,26 +16,26 @@ class RuleBuilder {
       (t < num_operands ? map_.operands : map_.results).emplace_back(shapes_[t].size());
   }
 
-  struct Place {
+  struct TensorDim {
     size_t tensor, dim;
   };
-  using Places = std::vector<Place>;
+  using TensorDims = std::vector<TensorDim>;
 
   // Adds a factor to the named dims. A factor of size 1 is not added to a dim that has factors.
-  void Add(sharding::Factor factor, const Places& places) {
+  void Add(sharding::Factor factor, const TensorDims& dims) {
     int32_t f = map_.AddFactor(factor);
-    for (Place p : places) {
-      sharding::FactorList& dim = Dims(p.tensor)[p.dim];
-      if (factor.size != 1 || dim.empty()) dim.push_back(f);
+    for (TensorDim d : dims) {
+      sharding::FactorList& list = Dims(d.tensor)[d.dim];
+      if (factor.size != 1 || list.empty()) list.push_back(f);
     }
   }
 
   // Returns dim `dim` of the tensors in [first, end) that have dims.
-  Places Of(size_t dim, size_t first, size_t end) const {
-    Places places;
+  TensorDims Of(size_t dim, size_t first, size_t end) const {
+    TensorDims dims;
     for (size_t t = first; t < end; ++t)
-      if (!shapes_[t].empty()) places.push_back({t, dim});
-    return places;
+      if (!shapes_[t].empty()) dims.push_back({t, dim});
+    return dims;
   }
   int64_t size(size_t tensor, size_t dim) const { return shapes_[tensor][dim]; }
   size_t rank(size_t tensor) const { return shapes_[tensor].size(); }

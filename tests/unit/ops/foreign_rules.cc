@@ -8,7 +8,7 @@ namespace {
 
 using sharding::Factor;
 using sharding::FactorKind;
-using Places = RuleBuilder::Places;
+using TensorDims = RuleBuilder::TensorDims;
 
 Factor Pass(int64_t size) { return {.size = size}; }
 Factor Replicate(int64_t size, bool blocked = false) {
@@ -26,13 +26,13 @@ class ForeignRule : public RuleBuilder {
  public:
   ForeignRule(const std::vector<Shape>& shapes, size_t num_operands)
       : RuleBuilder(shapes, num_operands), tensors_(shapes.size()) {}
-  Places OfAll(size_t dim) const { return Of(dim, 0, tensors_); }
+  TensorDims OfAll(size_t dim) const { return Of(dim, 0, tensors_); }
 
  private:
   size_t tensors_;
 };
 
-Places Join(Places a, const Places& b) {
+TensorDims Join(TensorDims a, const TensorDims& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
@@ -48,7 +48,7 @@ std::vector<Shape> Concat(std::vector<Shape> a, const std::vector<Shape>& b) {
 void AddSpatialDim(RuleBuilder& rule, size_t lhs, size_t rhs, size_t result) {
   struct {
     Factor factor;
-    Places places;
+    TensorDims places;
   } windows{Permute(rule.size(2, result)), {{0, lhs}, {2, result}}},
       window{ReduceSum(rule.size(1, rhs)), {{0, lhs}, {1, rhs}}};
   int64_t left = rule.size(0, lhs);
@@ -135,7 +135,8 @@ DimMap TriangularSolveDims(bool left_side, bool transpose_a, const Shape& a, con
   size_t solved = row + column - met;
   size_t side = left_side ? row : column;  // the dim of b along which the system is solved
   for (size_t d : {row, column})
-    rule.Add(Replicate(b[d]), d == side ? Places{{0, met}, {1, d}} : Places{{1, d}, {2, d}});
+    rule.Add(Replicate(b[d]),
+             d == side ? TensorDims{{0, met}, {1, d}} : TensorDims{{1, d}, {2, d}});
   rule.Add(Replicate(a[solved]), {{0, solved}, {2, side}});
   return rule.Build();
 }
@@ -177,7 +178,7 @@ DimMap BatchNormInferenceDims(const Shape& operand, size_t feature_dim) {
   Shape vector = {operand[feature_dim]};
   ForeignRule rule({operand, vector, vector, vector, vector, operand}, 5);
   for (size_t d = 0; d < operand.size(); ++d) {
-    Places places = {{0, d}, {5, d}};
+    TensorDims places = {{0, d}, {5, d}};
     if (d == feature_dim) places = Join(places, rule.Of(0, 1, 5));
     rule.Add(Pass(operand[d]), places);
   }
