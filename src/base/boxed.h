@@ -1,4 +1,4 @@
-// An optional value that takes the room of a pointer while there is none.
+// An optional value that takes only a pointer's space while it is empty.
 #pragma once
 #include <memory>
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace tessera::base {
 
-// Like std::optional, for large values that are rarely there. Copies are deep.
+// Like std::optional, for large values that are rarely set. Copies are deep.
 template <class T>
 class Boxed {
  public:

@@ -1,4 +1,4 @@
-// Integer division that rounds down or up, whatever the signs.
+// Integer division that rounds down or up, for any signs.
 #pragma once
 #include <cstdint>
 

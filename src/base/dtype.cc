@@ -1,4 +1,4 @@
-// Names and sizes of dtypes, the lattice by which they promote, and the scope of default dtypes.
+// Names and sizes of dtypes, the promotion lattice, and the scopes that set default dtypes.
 #include "base/dtype.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ constexpr Info kInfo[] = {{"default", 0}, {"bool", 1}, {"i8", 1},  {"i16", 2}, {
                           {"f16", 2},     {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"key<fry>", 8}};
 
 static_assert(std::size(kInfo) == DType::kKey + 1);
-// What the classes of DType compare with.
+// The class tests of DType compare codes, so they need this order.
 static_assert(DType::kI64 == DType::kI8 + 3 && DType::kU8 == DType::kI64 + 1 &&
               DType::kU64 == DType::kU8 + 3 && DType::kF16 == DType::kU64 + 1 &&
               DType::kF64 == DType::kF16 + 3 && DType::kKey == DType::kF64 + 1);
@@ -25,7 +25,7 @@ static_assert(DType::kI64 == DType::kI8 + 3 && DType::kU8 == DType::kI64 + 1 &&
 thread_local DType default_int = i32, default_float = f32;
 thread_local bool strict_types = false;
 
-// Rank of a dtype within its kind, for promotion inside the kind.
+// Whether `a` has more bits than `b`, for promotion within a class of dtypes.
 bool Wider(DType a, DType b) { return a.size() > b.size(); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the dtype scopes of this thread say, dtypes by name, and host types of elements.
+// Queries of this thread's dtype scopes, dtypes by name, and the host type of each dtype.
 #pragma once
 #include <string_view>
 
@@ -10,11 +10,11 @@ DType DefaultInt();
 DType DefaultFloat();
 bool StrictTypesActive();
 
-// Returns the dtype of that name, DType{} if there is none.
+// Returns the dtype named `name`, or DType{} if there is none.
 DType ParseDType(std::string_view name);
 
-// Calls f with a value-initialised element of the host type of `dtype`, which is not the default.
-// That of a key is the one number that its two words make.
+// Calls f with a value-initialised element of the host type of `dtype`, which must not be DType{}.
+// A key's host type is uint64_t, which holds its two words.
 template <class F>
 decltype(auto) VisitDType(DType dtype, F&& f) {
   switch (dtype.code()) {

@@ -1,4 +1,4 @@
-// The one form in which every error is written.
+// Renders every error message in one format.
 #include "base/error.h"
 
 #include <fmt/format.h>

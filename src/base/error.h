@@ -1,4 +1,4 @@
-// Raising errors. Code throws through here so that every message has one form.
+// Functions that raise errors. Code throws through them so that all messages have one format.
 #pragma once
 #include <exception>
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace tessera::base {
 
-// Returns "model.cc:44": the last part of the path, as messages show it.
+// Returns "model.cc:44": the last component of the path and the line, as messages show it.
 std::string Where(Loc loc);
-// Returns a line of a file that is known by name only. A Loc points to its file's name, so names
-// are kept; they are few.
+// Returns a Loc for a line of a file known by name only. A Loc points to its file name, so the
+// names are kept for the life of the process; there are few.
 Loc LineOf(std::string_view file, int line);
 
 // Returns "1 array", "2 arrays".
 std::string CountText(size_t n, std::string_view noun);
 
-// Throw an error of that kind. Not inline, as most of what throws would be the making of details.
+// Throw an error of the named kind. They are not inline because building an ErrorDetail takes much
+// more code than the check that throws it.
 [[noreturn]] void ThrowShape(ErrorDetail&& detail);
 [[noreturn]] void ThrowDType(ErrorDetail&& detail);
 [[noreturn]] void ThrowSharding(ErrorDetail&& detail);
@@ -27,15 +28,16 @@ std::string CountText(size_t n, std::string_view noun);
 [[noreturn]] void ThrowRuntime(ErrorDetail&& detail);
 [[noreturn]] void ThrowInternal(ErrorDetail&& detail);
 
-// Returns what an error says that shows no operands and offers no edit; its label is `op.check`.
+// Returns the detail of an error that shows no operands and offers no edit. Its label
+// is `op.check`.
 ErrorDetail Refusal(std::string op, const std::string& check, std::string where, std::string reason,
                     std::vector<std::string> notes = {});
-// The same of check number `check`, labelled `op.C3`.
+// As above, for check number `check`: the label is `op.C3`.
 ErrorDetail Refusal(std::string op, int check, std::string where, std::string reason,
                     std::vector<std::string> notes = {});
 
-// Calls what a user wrote, `what` ("the kernel") of `op`. C18: what it throws, unless it is an
-// error of an array function in it, comes nested in ours.
+// Calls `f`, which runs a user's function; `what` describes it in messages ("the kernel"). Check
+// C18: errors of array functions pass through, and any other exception is nested in our own.
 template <class F>
 void CallUsers(const std::string& op, const char* what, const std::string& where, F f) {
   const auto fail = [&](const std::string& message) {
@@ -54,7 +56,7 @@ void CallUsers(const std::string& op, const char* what, const std::string& where
   }
 }
 
-// Returns the message: the user's line first, types, the reason, then edits.
+// Returns the message: the user's line, the types, the reason, then the edits that fix it.
 std::string Render(const ErrorDetail& detail);
 
 }  // namespace tessera::base

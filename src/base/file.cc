@@ -1,4 +1,5 @@
-// Says why a file cannot be read or written, from errno and from what the path is; replaces files.
+// Explains why a file cannot be read or written, from errno and the kind of the path;
+// replaces files.
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -32,7 +33,7 @@ std::string WhyUnreadable(const std::string& path) {
 NewFile::NewFile(const std::string& path) {
   std::error_code missing;
   const std::filesystem::path real = std::filesystem::canonical(path, missing);
-  path_ = missing ? path : real.string();  // what a link points to is replaced, not the link
+  path_ = missing ? path : real.string();  // a link's target is replaced, not the link
   temporary_ = path_ + ".tmp";
   struct stat old {};
   const bool replaces = stat(path_.c_str(), &old) == 0;
@@ -52,10 +53,10 @@ void NewFile::OpenTemporary() {
   while (true) {
     file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (file_ < 0) throw FileError(ErrnoText());
-    // Without effect on file systems that have no locks.
+    // Has no effect on file systems without locks.
     while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
     }
-    // The writer that we waited for may have given this file its name.
+    // While we waited, the previous writer may have renamed this file to its final name.
     struct stat ours {
     }, named{};
     if (fstat(file_, &ours) == 0 && stat(temporary_.c_str(), &named) == 0 &&
@@ -86,11 +87,11 @@ void NewFile::Commit() {
     throw FileError(ErrnoText());
   close(file_);
   file_ = -1;
-  // The name is on disk when its folder is.
+  // The new name is on disk once its folder is synchronised.
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   const int names = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (names < 0) throw FileError(ErrnoText());
-  const bool failed = fsync(names) != 0 && errno != EINVAL;  // a file system that cannot
+  const bool failed = fsync(names) != 0 && errno != EINVAL;  // EINVAL: not supported here
   const std::string why = ErrnoText();
   close(names);
   if (failed) throw FileError(why);

@@ -1,4 +1,4 @@
-// Open files, why files cannot be read or written, and files that are replaced at once.
+// Open files, reasons why a file cannot be read or written, and atomic replacement of files.
 #pragma once
 #include <unistd.h>
 
@@ -8,11 +8,11 @@
 
 namespace tessera::base {
 
-// Returns "no such file or directory", "permission denied", "it is a directory"; empty if the file
-// can be read. Opens nothing, so that a pipe keeps its one reader.
+// Returns "no such file or directory", "permission denied" or "it is a directory"; an empty string
+// if the file can be read. Opens nothing, so that a pipe keeps its only reader.
 std::string WhyUnreadable(const std::string& path);
 
-// Returns what the last failed call of the system says, as above.
+// Returns the reason of the last failed system call, in the same form.
 std::string ErrnoText();
 
 struct FileError : std::runtime_error {
@@ -29,8 +29,8 @@ struct Descriptor {
   int value = -1;
 };
 
-// A file that takes its name when it is complete and on disk. Before, it is PATH.tmp, which the
-// next writer overwrites if this one is killed. Throws FileError.
+// A file that gets its name only when it is complete and on disk. Until then it is PATH.tmp, which
+// the next writer overwrites if this process is killed. Throws FileError.
 class NewFile {
  public:
   explicit NewFile(const std::string& path);  // waits for another writer of this file

@@ -1,4 +1,4 @@
-// The list of locks that a fork takes before it and releases after it, in parent and child.
+// The list of locks that are taken before a fork and released after it, in parent and child.
 #include "base/fork.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// Locks of the whole process over a fork.
+// Locks that stay consistent across a fork of the process.
 #pragma once
 #include <mutex>
 
@@ -11,16 +11,16 @@ struct ForkLock {
 };
 void AddForkLock(ForkLock lock);
 
-// From now on a fork waits for whoever holds `lock`, so that in the child it is free and what it
-// guards is whole. The lock lives forever. Who holds several has taken them in the order in which
-// they were given here.
+// Makes every later fork take `lock` first, so that in the child the lock is free and the data it
+// guards is consistent. The lock must live forever. A thread that holds several such locks must
+// take them in the order in which they were registered here.
 template <class Lock>
 void HoldOverFork(Lock& lock) {
   AddForkLock({&lock, [](void* l) { static_cast<Lock*>(l)->lock(); },
                [](void* l) { static_cast<Lock*>(l)->unlock(); }});
 }
 
-// Returns a new mutex that a fork waits for.
+// Returns a new mutex that forks wait for.
 std::mutex& NewForkMutex();
 
 }  // namespace tessera::base

@@ -1,5 +1,5 @@
-// Ids that are types of their own, and vectors that are indexed by them. An id is an
-// `enum class FooId : int32_t {}`: it converts to no number, and to no other id.
+// Ids as types of their own, and vectors indexed by them. An id is an `enum class FooId : int32_t
+// {}`: it does not convert to a number or to another id.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace tessera::base {
 template <class Id>
 concept IsId = std::is_enum_v<Id> || std::same_as<Id, std::int32_t>;
 
-// Returns the number of an id, for texts and for what is not indexed by it.
+// Returns the number of an id, to print it or to index a container that is not an IdVector.
 template <IsId Id>
 constexpr std::int32_t Number(Id id) {
   return static_cast<std::int32_t>(id);
@@ -50,8 +50,7 @@ class IdRange {
   std::int32_t first_ = 0, last_ = 0;
 };
 
-// A vector whose index is an `Id`. A negative id is out of range, as debug builds tell
-// (_GLIBCXX_ASSERTIONS).
+// A vector whose index is an `Id`. Debug builds (_GLIBCXX_ASSERTIONS) stop if an id is negative.
 template <IsId Id, class T>
 class IdVector {
  public:
@@ -74,7 +73,7 @@ class IdVector {
     items_.push_back(std::move(item));
     return Id{static_cast<std::int32_t>(items_.size()) - 1};
   }
-  // Returns the id that the next item gets.
+  // Returns the id of the item that is added next.
   Id next_id() const { return Id{static_cast<std::int32_t>(items_.size())}; }
   IdRange<Id> ids() const { return IdRange<Id>(items_.size()); }
 

@@ -1,5 +1,5 @@
-// The numbers of f16 and bf16 as bits: to f32, and from f32 rounded to nearest even. Without
-// branches, so that loops over them become vectors.
+// Conversions between f32 and the bits of f16 and bf16, rounding to nearest even. They have no
+// branches, so loops over them vectorise.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace tessera::base {
 
 inline float HalfToFloat(uint16_t h) {
   const uint32_t body = static_cast<uint32_t>(h & 0x7fff) << 13;
-  const float scaled = std::bit_cast<float>(body) * 0x1p112f;  // exact, also of subnormals
+  const float scaled = std::bit_cast<float>(body) * 0x1p112f;  // exact for subnormals as well
   const uint32_t special = body >= 0x0f800000 ? 0x7f800000 : 0;
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special | sign);
@@ -16,7 +16,7 @@ inline float HalfToFloat(uint16_t h) {
 
 inline uint16_t FloatToHalf(float v) {
   const uint32_t bits = std::bit_cast<uint32_t>(v), body = bits & 0x7fffffff;
-  // Subnormal in f16: the adder of floats rounds at the right bit.
+  // Subnormal in f16: adding 0.5 makes the float adder round at the right bit.
   const uint32_t small =
       std::bit_cast<uint32_t>(std::bit_cast<float>(body) + 0.5f) - std::bit_cast<uint32_t>(0.5f);
   const uint32_t normal = (body + 0xfff + ((body >> 13) & 1) - 0x38000000) >> 13;

@@ -1,5 +1,4 @@
-// The tokens of our texts: words, numbers and quoted names, and the error at the place where one is
-// missing.
+// Reads the tokens of program text (words, numbers, quoted names) and reports where one is missing.
 #include "base/reader.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The list of reductions, for tables and loops over all of them.
+// The list of all reductions, for tables and loops.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace tessera::base {
 inline constexpr std::array kReductions = {Reduction::kSum,  Reduction::kMax, Reduction::kMin,
                                            Reduction::kProd, Reduction::kAnd, Reduction::kOr};
 
-// Returns the place of a reduction in a table that has one entry per reduction.
+// Returns the index of a reduction in a table with one entry per reduction.
 constexpr size_t IndexOf(Reduction reduction) { return static_cast<size_t>(reduction); }
 
 static_assert([] {

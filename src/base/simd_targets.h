@@ -1,4 +1,4 @@
-// Which instruction sets the SIMD files are compiled for. Include before any header of Highway.
-// SSE4 is the least: older CPUs than that are not supported.
+// The instruction sets that SIMD files are compiled for. Include it before any header of Highway.
+// CPUs older than SSE4 are not supported.
 #pragma once
 #define HWY_BASELINE_TARGETS HWY_SSE4

@@ -1,5 +1,5 @@
-// Writes the page: the mesh, the collectives with their bytes, and every value with why it lies as
-// it does.
+// Writes the page: the mesh, the collectives with their bytes, and every value with the reason for
+// its sharding.
 #include "cli/html.h"
 
 #include <tessera/explain.h>
@@ -38,7 +38,7 @@ std::string Tagged(const std::string& tag, const std::string& classes, const std
   return "<" + tag + " class=\"" + classes + "\">" + inner + "</" + tag + ">";
 }
 
-// "384 B", "1.25 MB": three digits.
+// Returns an amount with three digits, such as "384 B" or "1.25 MB".
 std::string Amount(int64_t n, const std::string& unit) {
   constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
   double value = static_cast<double>(n);
@@ -49,7 +49,7 @@ std::string Amount(int64_t n, const std::string& unit) {
   return std::string(digits) + " " + kPrefixes[p] + unit;
 }
 
-// Axes by name, each in its colour.
+// The mesh axes by name, each with its colour.
 class Axes {
  public:
   explicit Axes(const std::vector<ListedAxis>& axes) : axes_(axes) {}
@@ -61,7 +61,7 @@ class Axes {
     return Tagged("span", "axis c" + std::to_string(colour), Escaped(name + more));
   }
 
-  // A text in which each axis is quoted.
+  // Returns the text with every quoted axis name in its colour.
   std::string Coloured(const std::string& text) const {
     std::string out;
     for (size_t at = 0; at < text.size();) {
@@ -103,7 +103,7 @@ class Page {
         Escaped(title) + "</title>\n<style>" + kStyle + Widths() +
         "</style>\n</head>\n<body>\n<header>\n<h1>" + Escaped(title) + "</h1>\n";
     Mesh();
-    // What runs is propagated by all strategies.
+    // Only a fully propagated program can be lowered.
     std::string report;
     if (stop_after_ == propagation::Stage::kUserPriority)
       report = Communication();
@@ -130,7 +130,7 @@ class Page {
     out_ += "<div class=\"figure\"><b>" + value + "</b><span>" + name + "</span></div>\n";
   }
 
-  // Writes the figures of the whole program; returns the section of what is sent.
+  // Writes the totals of the whole program; returns the section about communication.
   std::string Communication() {
     try {
       Lowered lowered = lower(program_, Loc::Unknown());
@@ -158,7 +158,7 @@ class Page {
            "\"></span></span>";
   }
 
-  // A table of sums by what HTML says, the largest first.
+  // Returns a table of sums, the largest first. Its keys are HTML.
   static std::string Sums(const std::string& title, const std::map<std::string, int64_t>& sums) {
     std::vector<std::pair<std::string, int64_t>> rows(sums.begin(), sums.end());
     std::stable_sort(rows.begin(), rows.end(),
@@ -205,7 +205,8 @@ class Page {
     return out + "</tbody></table></div>\n";
   }
 
-  // Columns as wide as what is in them, within limits: rows are boxes of their own.
+  // Returns style rules with the widths of columns. Each row is a grid of its own, so columns must
+  // have fixed widths, which follow from their contents within limits.
   std::string Widths() const {
     size_t value = 5, type = 4, sharding = 8, line = 4;
     for (const ListedRow& row : listing_.rows) {
@@ -222,7 +223,7 @@ class Page {
            width("--sharding", sharding, 40) + width("--line", line, 24) + "}\n";
   }
 
-  // `<@mesh, [{"x"}]>` as `[{"x"}]`.
+  // Returns `[{"x"}]` for `<@mesh, [{"x"}]>`.
   static std::string WithoutMesh(const std::string& sharding) {
     size_t comma = sharding.find(", ");
     bool named = sharding.rfind("<@", 0) == 0 && comma != std::string::npos;
@@ -259,7 +260,7 @@ class Page {
               Lines(e->text) + "</div></details>\n";
   }
 
-  // Lines that keep their indentation where they are too long for one.
+  // Returns each line as a block that keeps its indentation when it wraps.
   std::string Lines(const std::string& text) const {
     std::string out;
     std::istringstream lines(text);

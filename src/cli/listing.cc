@@ -1,4 +1,4 @@
-// Splits the lines of program text into values, types and shardings by their brackets.
+// Splits lines of program text into values, types and shardings, respecting brackets.
 #include "cli/listing.h"
 
 #include <sstream>
@@ -8,7 +8,8 @@ namespace {
 
 bool StartsWith(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
-// Where what begins at `at` ends: at a blank, comma or closing bracket that is not inside brackets.
+// Returns the end of the item at `at`: the next blank, comma or closing bracket outside of
+// any brackets.
 size_t EndOf(const std::string& text, size_t at) {
   int depth = 0;
   for (; at < text.size(); ++at) {
@@ -21,7 +22,7 @@ size_t EndOf(const std::string& text, size_t at) {
   return at;
 }
 
-// The values that a text defines: `%3: type`.
+// Returns the values that a text defines, each written `%3: type`.
 std::vector<ListedRow> Defined(const std::string& text) {
   std::vector<ListedRow> rows;
   for (size_t at = text.find('%'); at != std::string::npos; at = text.find('%', at + 1)) {
@@ -35,7 +36,7 @@ std::vector<ListedRow> Defined(const std::string& text) {
   return rows;
 }
 
-// `mesh @mesh = <["x"=2, "y"=4]> auto={"y"}`.
+// Parses a line such as `mesh @mesh = <["x"=2, "y"=4]> auto={"y"}`.
 std::vector<ListedAxis> AxesOf(const std::string& line) {
   std::vector<ListedAxis> axes;
   size_t modes = line.find(" auto={");
@@ -70,7 +71,7 @@ class ListingReader {
       where = line.substr(comment + 4);
       line.resize(line.find_last_not_of(' ', comment) + 1);
     }
-    // Regions stand two levels further in than their op.
+    // Regions are indented by four blanks more than their op.
     size_t depth = begin / 4;
     if (StartsWith(line, "mesh ")) {
       if (listing_.axes.empty()) listing_.axes = AxesOf(line);

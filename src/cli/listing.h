@@ -1,4 +1,4 @@
-// A program's text taken apart into the rows of a table.
+// The text of a program, split into the rows of a table.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,13 +10,13 @@ struct ListedAxis {
   bool is_auto = false;
 };
 
-// A value, or a line that makes none.
+// A row of the table: a value, or a line that defines none.
 struct ListedRow {
-  size_t depth = 0;         // of regions around it
-  std::string value, type;  // "%3", "f32[8,4]"; empty if the line makes no value
+  size_t depth = 0;         // number of enclosing regions
+  std::string value, type;  // "%3", "f32[8,4]"; empty if the line defines no value
   std::string op;           // "dot_general %0, %1 {...}", "argument"
   std::string line;         // "model.cc:12"
-  bool made = true;         // by an op of this row; not an argument or a further result
+  bool made = true;         // the op's first result; false for an argument or a further result
 };
 
 struct Listing {

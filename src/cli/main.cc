@@ -1,4 +1,4 @@
-// The `tessera` command: what the library does with a program's text.
+// The `tessera` command: the library's tools for program text.
 #include <absl/flags/flag.h>
 #include <absl/flags/parse.h>
 #include <tessera/explain.h>
@@ -47,10 +47,10 @@ constexpr const char* kUsage =
     "OUT becomes one self-contained HTML page.\n"
     "The exit code is 1 if the program is refused, 2 if the command is not understood.\n";
 
-// Errors are about the user's text, not about lines of this file.
+// Errors refer to the user's text, not to lines of this file.
 constexpr Loc kHere = Loc::Unknown();
 
-// What the command line says is wrong with itself.
+// A mistake in the command line.
 struct UsageError {
   std::string reason;
 };
@@ -122,8 +122,8 @@ CommandLine Parse(int argc, char** argv) {
   return call;
 }
 
-// Writes what the function prints. Throws if it did not get there, as on a full disk or where `out`
-// could not be opened, for the reason in errno.
+// Writes the output of `print`. Throws with the reason in errno if that fails, for example on a
+// full disk or if `out` could not be opened.
 void Write(std::ostream& out, const std::string& name,
            const std::function<void(std::ostream&)>& print) {
   print(out);

@@ -1,4 +1,4 @@
-// Finding an op's section in the text of all ops, or the names that are near.
+// Finds an op's section in the text of all ops, or the names most like it.
 #include "cli/ops.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<Section> Sections() {
   return sections;
 }
 
-// The least number of letters to insert, drop or replace that turns one name into the other.
+// Returns the edit distance: the least number of letters to insert, drop or replace.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

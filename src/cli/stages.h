@@ -1,4 +1,4 @@
-// The strategies of propagation by the names that the command has for them.
+// The strategies of propagation under their names in the command.
 #pragma once
 #include <tessera/explain.h>
 

@@ -1,13 +1,13 @@
-// How the page looks, in light and dark, on a desk and on a phone.
+// The style sheet of the page, for light and dark mode and for small screens.
 #pragma once
 #include <cstddef>
 
 namespace tessera::cli {
 
-// Colours of axes go round where there are more of them.
+// The number of axis colours. Further axes start again with the first colour.
 inline constexpr size_t kColours = 8;
 
-// No `<` or `>` in it: the page is read as XML, too.
+// It contains no `<` or `>`, so that the page is valid XML.
 inline constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --back: #fff; --text: #1c2024; --quiet: #60656c; --edge: #e0e2e6;
   --soft: #f5f6f8; --bar: #4a7dd6; --lost: #b3471b; --chip: #1c2024;

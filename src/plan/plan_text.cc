@@ -1,4 +1,4 @@
-// Prints the steps, exchanges and boxes of a plan, with its loops and switches around them.
+// Prints the steps, exchanges and boxes of a plan, nested in their loops and switches.
 #include "plan/plan_text.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace tessera::plan {
 namespace {
 
-// Pieces are quadratic in the devices: of more instances than these they are only counted.
+// The number of pieces is quadratic in the devices. Exchanges of more instances show only a count.
 constexpr size_t kMostInstances = 8;
 
 std::string List(const std::vector<int32_t>& values) {

@@ -1,4 +1,4 @@
-// Text of a plan, for people and golden tests; nothing reads it back.
+// The text of a plan, for people and golden tests. Nothing reads it back.
 #pragma once
 #include <string>
 
@@ -6,8 +6,8 @@
 
 namespace tessera::plan {
 
-// Returns the values, then the nodes in their order. Of an exchange it shows the boxes, and the
-// pieces of the first instances.
+// Returns the values, then the nodes in order. An exchange shows its boxes and the pieces of its
+// first instances.
 std::string Text(const Plan& plan);
 
 }  // namespace tessera::plan

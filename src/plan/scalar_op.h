@@ -4,9 +4,9 @@
 
 namespace tessera::plan {
 
-// Functions of elements. Operands and result have the node's dtype unless said otherwise. Integer
-// semantics: wrap-around, x/0 = all ones, x%0 = x, lowest/-1 = lowest, shifts by the width or more
-// give 0 (arithmetic: the sign).
+// Functions of elements. Operands and result have the node's dtype unless stated otherwise.
+// Integers wrap around; x / 0 has all bits set, x % 0 = x, lowest / -1 = lowest; shifts by the
+// width or more give 0 (arithmetic shifts: the sign).
 enum class ScalarOp : uint8_t {
   // one operand
   kNeg,
@@ -70,8 +70,7 @@ enum class ScalarOp : uint8_t {
   kShiftLeft,
   kShiftRightArithmetic,
   kShiftRightLogical,
-  // a key and a u64 counter: what the block function of random numbers (Threefry-2x32) makes of
-  // them
+  // a key and a u64 counter: results of the block function of Threefry-2x32
   kRandomFoldIn /* -> key, of both words */,
   kRandomBits64 /* -> u64, of both words */,
   kRandomBits32 /* -> u32, their exclusive or */,
@@ -88,14 +87,15 @@ enum class ScalarOp : uint8_t {
 };
 
 struct ScalarFacts {
-  int operands = 0;       // 0: there is no such op
-  float cost = 1;         // per element, in additions
-  bool exact = false;     // of numbers of a dtype it is one too, before any rounding
-  bool rounds = false;    // to whole numbers: integers stay as they are
-  bool compares = false;  // -> bool
+  int operands = 0;  // 0: no such op
+  float cost = 1;    // per element, in additions
+  // the result is exact: numbers of the dtype give a number of the dtype without rounding
+  bool exact = false;
+  bool rounds = false;    // rounds to whole numbers: integers stay as they are
+  bool compares = false;  // the result is a bool
 };
 
-// No default: an op that is missing here does not compile.
+// No default case: a missing op does not compile.
 constexpr ScalarFacts FactsOf(ScalarOp op) {
   using enum ScalarOp;
   switch (op) {
@@ -185,7 +185,7 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
   return {};
 }
 
-// Scalar ops are numbered from 0 without a gap: tables have one entry for each.
+// The number of scalar ops. They are numbered from 0 without gaps, so tables have one entry each.
 inline constexpr int kScalarOps = [] {
   int n = 0;
   while (FactsOf(static_cast<ScalarOp>(n)).operands > 0) ++n;

@@ -1,4 +1,4 @@
-// Which exchanges only rename buffers.
+// Finds exchanges that only rename buffers.
 #include "runtime/alias.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Returns the elements that a piece moves if its box is dense in both buffers, else -1.
+// Returns the number of elements of a box if it is dense in both buffers, else -1.
 int64_t DenseElements(const plan::Box& box) {
   int64_t elements = 1;
   for (size_t d = box.extents.size(); d-- > 0;) {
@@ -21,8 +21,9 @@ int64_t DenseElements(const plan::Box& box) {
   return elements;
 }
 
-// Returns where an instance begins in the operand's storage, in elements of a storage without
-// gaps, if it is one range there; else -1.
+// Returns where an instance of the result begins in the operand's storage if it is one
+// contiguous range there, else -1. Counts elements, as if the instances of the operand had no
+// gaps between them.
 int64_t RangeBegin(std::vector<plan::Exchange::Piece> pieces, int64_t elements, int64_t in_elements,
                    int64_t out_elements) {
   if (elements * static_cast<int64_t>(pieces.size()) != out_elements) return -1;
@@ -37,7 +38,7 @@ int64_t RangeBegin(std::vector<plan::Exchange::Piece> pieces, int64_t elements, 
   return begin;
 }
 
-// Where an instance begins of which no byte is an operand's.
+// The begin of an instance that no piece covers: it is all zeros.
 constexpr int64_t kZeros = -1;
 
 bool Injective(std::vector<int64_t> begins, int64_t bytes) {

@@ -9,16 +9,18 @@
 
 namespace tessera::runtime {
 
-// How the result of an exchange can be had without moving a byte: its instances are ranges of the
-// operand's storage, each byte at most once, or zero.
+// How to provide the result of an exchange without moving a byte: each instance is a range of the
+// operand's storage or all zeros, and no two ranges overlap.
 struct Alias {
-  bool permutes = false;  // instances are handed over whole: works for any slots of the operand
-  bool zeros = false;     // some are kZeroSlot: only if it permutes
-  int64_t stride = 0;     // else: of the result, if the operand is one dense block
-  std::shared_ptr<const std::vector<int32_t>> slots;  // null: the instance itself
+  // instances are whole instances of the operand: works for any slots of the operand
+  bool permutes = false;
+  bool zeros = false;  // some instances are kZeroSlot: only if `permutes`
+  int64_t stride = 0;  // otherwise: stride of the result if the operand is one dense block
+  // slot of each instance; null: slot i for instance i
+  std::shared_ptr<const std::vector<int32_t>> slots;
 };
 
-// Returns the alias that `exchange` is, if it is one; `in` and `out` are its values.
+// Returns how `exchange` aliases its operand, if it does; `in` and `out` are its values.
 std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::PlanValue& in,
                                int32_t in_instances, const plan::PlanValue& out);
 

@@ -1,4 +1,4 @@
-// Memory of the process: blocks in size classes, taken from the system in large pieces.
+// The memory of the process: blocks in size classes, taken from the system in large pieces.
 #include "runtime/arena.h"
 
 #include <fmt/format.h>
@@ -27,10 +27,11 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr int64_t kSmallChunk = int64_t{4} << 20;  // 4 KiB pages: costs only what is touched
+constexpr int64_t kSmallChunk = int64_t{4} << 20;  // 4 KiB pages: only touched pages cost memory
 constexpr int64_t kHugeChunk = int64_t{32} << 20;
-constexpr int64_t kHugeFrom = int64_t{256} << 10;  // blocks from here on lie in huge pages
-constexpr int64_t kKeepFree = int64_t{1} << 30;    // more free than this and than live: give back
+constexpr int64_t kHugeFrom = int64_t{256} << 10;  // blocks of at least this size are in huge pages
+// memory goes back to the system if more than this, and more than is live, is free
+constexpr int64_t kKeepFree = int64_t{1} << 30;
 
 int64_t MachineBytes() {
   int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
@@ -75,7 +76,7 @@ int64_t Arena::BytesOf(int size_class) {
   return ((int64_t{8} + (size_class - 16) % 8 + 1) << shift) * kLine;
 }
 
-// A page more than the block: its first bytes are the colour.
+// One page more than the block, because Create shifts the start of blocks by up to a page.
 int64_t Arena::AloneLength(int size_class) {
   return RoundUp(BytesOf(size_class) + 4096, kHugePage);
 }
@@ -102,7 +103,7 @@ void Arena::Give(Block block) noexcept {
   const int64_t size = BytesOf(block.size_class);
   TESSERA_POISON(block.data, size);
   lock_.lock();
-  free_[block.size_class].push_back(block.data);  // has the capacity: Create saw to it
+  free_[block.size_class].push_back(block.data);  // does not allocate: Create reserved the capacity
   live_ -= size;
   bool trim = false;
   if (size > kMappedAlone) {
@@ -151,7 +152,7 @@ std::byte* Arena::Carve(int64_t bytes) {
   return data;
 }
 
-// Returns `length` bytes from a huge-page boundary on, null if the system refuses.
+// Returns `length` bytes that begin at a huge-page boundary, or null if the system refuses.
 std::byte* Arena::Map(int64_t length, bool huge) {
   auto map = [&] {
     return mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE,
@@ -170,7 +171,7 @@ std::byte* Arena::Map(int64_t length, bool huge) {
   return begin + head;
 }
 
-// Gives all free blocks that were mapped alone back to the system; returns their bytes.
+// Returns all free blocks that were mapped alone to the system; returns their bytes.
 int64_t Arena::Trim() noexcept {
   int64_t trimmed = 0;
   for (int c = ClassOf(kMappedAlone + 1); c < kClasses; ++c) {

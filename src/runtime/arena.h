@@ -1,5 +1,6 @@
-// The memory of all buffers: size-classed free lists over mapped chunks. Freed memory is kept and
-// handed out again, last freed first, so that a steady state takes no page fault and stays warm.
+// The memory of all buffers: free lists by size class over mapped chunks. Freed memory is kept and
+// reused, last freed first, so that a steady state takes no page faults and its memory stays in
+// the caches.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,18 +15,18 @@ namespace tessera::runtime {
 inline constexpr int64_t kLine = 64;  // bytes of a cache line, and the alignment of all buffers
 
 inline constexpr int64_t kHugePage = int64_t{2} << 20;
-inline constexpr int64_t kLargest = int64_t{1} << 46;  // bytes of a block
+inline constexpr int64_t kLargest = int64_t{1} << 46;  // the largest block, in bytes
 
 constexpr int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Bytes to leave after a block so that neighbours do not fall on the same cache sets, nor a store
-// to one on the low 12 address bits of loads a little ahead in the other (4 KiB aliasing). An odd
-// number of lines; 37 is further than one core looks ahead.
+// Bytes of padding after a block. Without it neighbouring blocks would share cache sets, and stores
+// to one could falsely conflict with loads from the other that have the same low 12 address bits (4
+// KiB aliasing). An odd number of lines; 37 lines are further than a core's loads run ahead.
 constexpr int64_t Colour(int64_t bytes) {
   return bytes < 4096 ? 0 : bytes < 32768 ? 5 * kLine : 37 * kLine;
 }
 
-// A lock for a few instructions; gives the core away if the holder lost its own.
+// A lock held for a few instructions. Waiters yield their core if the holder was preempted.
 class SpinLock {
  public:
   void lock();
@@ -41,10 +42,11 @@ class Arena {
     std::byte* data = nullptr;
     int32_t size_class = 0;
   };
-  // Never destroyed: arrays may outlive everything.
+  // Returns the arena of the process. It is never destroyed, as arrays may outlive everything else.
   static Arena& Get();
 
-  // Returns at least `bytes`, aligned to a line. Throws RuntimeError if there is no memory.
+  // Returns a block of at least `bytes`, aligned to a cache line. Throws RuntimeError if memory
+  // is short.
   Block Take(int64_t bytes);
   void Give(Block block) noexcept;
 
@@ -52,9 +54,9 @@ class Arena {
   int64_t reserved();
 
  private:
-  // 1 to 16 lines one by one, then 8 classes for each doubling, up to kLargest.
+  // One class each for 1 to 16 lines, then 8 classes per doubling, up to kLargest.
   static constexpr int kClasses = 344;
-  // Larger blocks are mapped one by one and can go back to the system one by one.
+  // Larger blocks are mapped one by one, and can be returned to the system one by one.
   static constexpr int64_t kMappedAlone = int64_t{4} << 20;
 
   struct Chunk {
@@ -74,18 +76,18 @@ class Arena {
   int64_t Trim() noexcept;
   [[noreturn]] void Refuse(int64_t bytes, const char* why);
 
-  SpinLock lock_;  // of the five below
+  SpinLock lock_;  // guards the five members below
   std::array<std::vector<std::byte*>, kClasses> free_;
-  std::array<int64_t, kClasses> blocks_{};  // made so far: the capacity that free_ needs
+  std::array<int64_t, kClasses> blocks_{};  // blocks created so far: the capacity that free_ needs
   int64_t live_ = 0, free_alone_ = 0, reserved_ = 0;
 
-  std::mutex grow_;  // of the three below; taken before lock_
+  std::mutex grow_;  // guards the three members below; taken before lock_
   Chunk small_, huge_;
   int64_t colour_ = 0;
-  int64_t limit_ = 0;  // bytes that the machine, or our control group, has
+  int64_t limit_ = 0;  // bytes of memory of the machine, or of our control group
 };
 
-// A block of the arena, or memory of someone else that is kept alive.
+// A block of the arena, or foreign memory that is kept alive.
 class Storage {
  public:
   explicit Storage(int64_t bytes) : block_(Arena::Get().Take(bytes)) {}

@@ -1,4 +1,4 @@
-// Decides which workers do which nodes, and where they must wait for each other.
+// Chooses the workers of each node, and the places where workers must wait for each other.
 #include "runtime/assign.h"
 
 #include <algorithm>
@@ -9,14 +9,16 @@
 namespace tessera::runtime {
 namespace {
 
-// Two barriers cost 0.5 us, and data moves between the cores' caches.
+// Work must take longer than this to pay for two barriers (0.5 us) and for data that moves between
+// the caches of cores.
 constexpr double kParallelSeconds = 2e-6;
 constexpr double kSplitSeconds = 5e-6;
 
-// A loop with that many levels of loops inside ends each iteration in a barrier.
+// A loop with this many levels of nested loops inside ends each iteration with a barrier.
 constexpr int kMostLevels = 3;
 
-// Who touches a storage: anyone; worker 0 only; or, n > 0, each worker its block of n instances.
+// Who touches a storage: kAnyone; kFirstOnly for worker 0; or n > 0 if each worker touches its own
+// block of n instances.
 constexpr int32_t kAnyone = -1, kFirstOnly = 0;
 
 class Assigner {
@@ -59,14 +61,14 @@ class Assigner {
     int32_t family = -1;
   };
 
-  // Finds the loops that have several levels of loops inside: walking each of them twice, and in
-  // each walk those inside, would take time exponential in their depth.
+  // Finds the loops that have kMostLevels levels of loops inside. Repeat walks the body of a loop
+  // twice, so without this limit the time would be exponential in the depth.
   void FindDeepLoops() {
     struct Inner {
       int32_t begin;
       int levels;
     };
-    std::vector<Inner> inner;  // loops, of which none is in a later one
+    std::vector<Inner> inner;  // loops none of which is inside a later one
     is_deep_.resize(executable_.loops.size());
     for (const ReadyNode& node : executable_.nodes) {
       if (!node.control || node.control->kind != Control::kRepeat) continue;
@@ -98,21 +100,23 @@ class Assigner {
     }
     if (assignment.barrier) Barrier();
     assignment_.parallel |= assignment.mode != NodeAssignment::kFirst && !node.control;
-    // A split step ends in a barrier; what follows it in the node runs on worker 0.
+    // RunSplit ends a split step with a barrier; the other steps of the node run on worker 0.
     if (assignment.mode == NodeAssignment::kSplit) Barrier();
     Record(node, assignment.mode);
   }
 
-  // The ways of a switch part and meet at barriers, so that all begin and end alike.
+  // Whether the node begins a switch or ends a branch. A barrier there makes all branches begin and
+  // end in the same state.
   static bool Divides(const ReadyNode& node) {
     return node.control &&
            (node.control->kind == Control::kSelect || node.control->kind == Control::kLeave);
   }
 
-  // Further iterations follow, until one needs no barrier that is not there yet.
+  // Walks further iterations until one needs no new barrier.
   void Repeat(const Control& control, size_t at) {
     const ReadyLoop& loop = executable_.loops[control.loop];
-    // After a barrier an iteration waits for no more than the first one did.
+    // A deep loop has a barrier at its end, so its later iterations need no more barriers than
+    // the first.
     int64_t before = is_deep_[control.loop] ? added_ : -1;
     while (added_ != before) {
       before = added_;
@@ -120,10 +124,10 @@ class Assigner {
       Walk(control.targets[0], at);
     }
     End(loop);
-    if (loop.trips < 0) Barrier();  // it ends in one, after its test
+    if (loop.trips < 0) Barrier();  // the loop ends with a barrier after its test
   }
 
-  // Of an iteration.
+  // Records the end of an iteration.
   void End(const ReadyLoop& loop) {
     for (const Swap& swap : loop.swaps) Exchange(swap);
     for (const Order& order : loop.orders) Reorder(order.view);
@@ -137,7 +141,7 @@ class Assigner {
     std::swap(written_[a], written_[b]);
   }
 
-  // What was instance i so far is another now.
+  // Forgets which instance is at which address: instance i is now at another one.
   void Reorder(int32_t view) {
     const int32_t storage = executable_.bindings[view].storage;
     touched_[storage].family = written_[storage].family = -1;
@@ -169,7 +173,7 @@ class Assigner {
                                                           : NodeAssignment::kOwners;
   }
 
-  // What the executor's shares of a mode amount to.
+  // Returns which workers touch the view when the node runs in this mode.
   Touch TouchOf(const ReadyNode& node, NodeAssignment::Mode mode, const ViewUse& use) const {
     const int32_t family = executable_.bindings[use.view].family;
     if (mode == NodeAssignment::kFirst || mode == NodeAssignment::kSplit) {
@@ -184,7 +188,7 @@ class Assigner {
 
   bool Since(const Touch& touch) const { return touch.epoch == epoch_; }
 
-  // True if what `mine` is about to do needs no barrier after `before`.
+  // Whether the touch `mine` needs no barrier after the touch `before`.
   bool Ordered(const Touch& before, const Touch& mine) const {
     if (!Since(before)) return true;
     if (before.who != mine.who || mine.who == kAnyone) return false;
@@ -202,8 +206,8 @@ class Assigner {
     return false;
   }
 
-  // True if some of the bytes were another value's since the last barrier, and not all touches
-  // were worker 0's.
+  // Whether the storage shares bytes with a storage touched since the last barrier, unless worker 0
+  // made all of these touches.
   bool Overwrites(int32_t storage, const Touch& mine) const {
     for (int32_t old : recent_) {
       if (group_[old] == group_[storage] || !Since(touched_[old])) continue;
@@ -241,14 +245,15 @@ class Assigner {
 
   const Executable& executable_;
   Assignment& assignment_;
-  // Per storage: the last write, and all touches since the last barrier.
+  // Per storage: the last write, and the combined touches since the last barrier.
   std::vector<Touch> written_, touched_;
-  std::vector<int32_t> group_;              // per storage: one of those it changes places with
-  std::vector<std::vector<Place>> places_;  // per group: in the run's block
+  // per storage: a representative of the storages that it is swapped with
+  std::vector<int32_t> group_;
+  std::vector<std::vector<Place>> places_;  // per group: its ranges in the run's block
   std::vector<bool> is_deep_;               // per loop
   std::vector<int32_t> recent_;             // storages touched since the last barrier
   int64_t epoch_ = 0;
-  int64_t added_ = 0;  // barriers so far
+  int64_t added_ = 0;  // number of barriers added so far
 };
 
 }  // namespace

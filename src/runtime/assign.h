@@ -1,13 +1,13 @@
-// Which workers do which nodes.
+// Chooses the workers of each node.
 #pragma once
 #include "runtime/executable.h"
 
 namespace tessera::runtime {
 
-// True if the step runs on all workers at once in a node of mode kSplit.
+// Whether all workers run the step together, one part each, in a node of mode kSplit.
 bool Splits(const ReadyStep& step, bool forced);
 
-// Fills `assignment` for a number of workers. `forced`: as if all work were large.
+// Fills `assignment` for its number of workers. `forced`: treat all work as large.
 void AssignWork(const Executable& executable, int workers, bool forced, Assignment& assignment);
 
 }  // namespace tessera::runtime

@@ -1,4 +1,4 @@
-// Where the workers of a run meet.
+// The barrier of the workers of a run.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -8,28 +8,28 @@
 
 namespace tessera::runtime {
 
-// A generation counter. Waiters spin for a while, then sleep in the kernel.
+// A barrier with a generation counter. Waiters spin for a while, then sleep in the kernel.
 class Barrier {
  public:
-  // Of one worker: how long it may still spin.
+  // Tells how long one worker may spin.
   struct Waiter {
-    int slept = 0;  // waits in a row that ended in the kernel
+    int slept = 0;  // consecutive waits that slept in the kernel
   };
 
-  // May spin only if each worker has a core for itself.
+  // Sets the number of workers. They may spin only if each has a core of its own.
   void Reset(int size, bool may_spin) {
     size_ = size;
     may_spin_ = may_spin;
   }
 
-  // Returns once all have come: whether the run goes on. All get the same answer, `failed` as the
-  // last to come saw it.
+  // Waits until all workers have arrived. Returns false if `failed` was set when the last one
+  // arrived; all workers get the same answer.
   bool Wait(const std::atomic<bool>& failed, Waiter& waiter) {
     const uint32_t seen = generation_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
       arrived_.store(0, std::memory_order_relaxed);
       stop_ = failed.load(std::memory_order_relaxed);
-      generation_.store(seen + 1);  // seq_cst: notify must not look for sleepers before it
+      generation_.store(seen + 1);  // seq_cst: notify must not check for sleepers before this store
       generation_.notify_all();
       return !stop_;
     }
@@ -41,7 +41,8 @@ class Barrier {
 
  private:
   static constexpr auto kSpin = std::chrono::microseconds(50);
-  // For the machine is busy, or has fewer cores than workers.
+  // The spin of a worker whose waits keep ending in the kernel: the machine is busy or has too
+  // few cores.
   static constexpr auto kShortSpin = std::chrono::microseconds(2);
   static constexpr int kPatience = 3;
 

@@ -26,8 +26,8 @@ Buffers Allocate(int64_t bytes, int32_t instances) {
 }
 
 namespace {
-// The newest mapping: untouched, so that all its pages are the system's one page of zeros. Older
-// ones stay, as they may be in use.
+// The newest mapping. Nothing writes to it, so all its pages are the system's zero page. Older
+// mappings stay because they may be in use.
 std::atomic<const std::byte*> zeros{nullptr};
 }  // namespace
 

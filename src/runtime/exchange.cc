@@ -1,4 +1,4 @@
-// Exchanges made ready, cut into units, and run.
+// Prepares exchanges, splits them into units, and runs them.
 #include "runtime/exchange.h"
 
 #include <algorithm>
@@ -12,11 +12,12 @@
 namespace tessera::runtime {
 namespace {
 
-// A result larger than this is not in the caches when it is read: written past them.
+// A result larger than this does not stay in the caches, so it is written past them.
 constexpr int64_t kStreamFrom = int64_t{16} << 20;
 constexpr int64_t kCopyUnit = int64_t{16} << 10;
 constexpr int64_t kReduceUnit = int64_t{1} << 10;
-// Shorter runs of a strided operand are packed before they are reduced: a call costs about 10 ns.
+// Shorter runs of a strided operand are packed before they are reduced, as a call costs about
+// 10 ns.
 constexpr int64_t kShortRun = 512;
 constexpr int64_t kPackBytes = int64_t{32} << 10;
 constexpr int kMaxSources = 4096;
@@ -29,7 +30,7 @@ constexpr int kMaxSources = 4096;
   base::ThrowInternal(std::move(detail));
 }
 
-// A run of a size known to the compiler is one or two moves.
+// Copies runs of a size known to the compiler with one or two moves each.
 template <int64_t kRun>
 void FixedRows(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_stride,
                int64_t in_stride, int64_t) {
@@ -41,7 +42,7 @@ void AnyRows(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_str
   for (int64_t r = 0; r < rows; ++r) std::memcpy(dst + r * out_stride, src + r * in_stride, run);
 }
 
-// Where rows are apart the hardware does not follow from one to the next.
+// Fetches a row: the hardware prefetcher does not continue from one row to a distant next one.
 void FetchRow(const std::byte* row, int64_t bytes) {
   for (int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(row + k);
 }
@@ -81,7 +82,7 @@ ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::PlanVal
   }
 }
 
-// Drops dims of extent 1, orders them as they lie in the result, merges neighbours.
+// Drops dims of extent 1, orders the others by their stride in the result, and merges neighbours.
 ReadyExchange::ReadyBox ReadyExchange::Normalise(const plan::Box& from) const {
   ReadyBox box;
   std::vector<Dim> dims;
@@ -164,7 +165,7 @@ void ReadyExchange::PrepareCopies(int32_t instances) {
     fill[i] = covered < out_bytes_;
   }
   if (std::find(fill.begin(), fill.end(), true) == fill.end()) return;
-  fill_ = std::move(fill);  // an instance is then one unit: zeros before pieces
+  fill_ = std::move(fill);  // each instance is then one unit: zeros first, then its pieces
   units_ = instances;
   even_ = true;
 }
@@ -230,7 +231,7 @@ void ReadyExchange::RunFilled(const ReadyOperands& in, const View& out, int64_t 
   }
 }
 
-// Units [begin, end) of one piece: rows, or unit_ bytes each of a dense one.
+// Copies units [begin, end) of one piece. A unit is a row, or unit_ bytes of a dense piece.
 void ReadyExchange::CopyPiece(const ReadyPiece& piece, const ReadyOperands& in, const View& out,
                               int64_t begin, int64_t end) const {
   const ReadyBox& box = boxes_[piece.box];
@@ -259,7 +260,7 @@ void ReadyExchange::CopyParts(const ReadyBox& box, std::byte* dst, const std::by
   }
 }
 
-// Rows [begin, end) to where the result has them, less `shift` bytes.
+// Copies rows [begin, end) to their offsets in the result minus `shift` bytes.
 void ReadyExchange::CopyRows(const ReadyBox& box, std::byte* dst, const std::byte* src,
                              int64_t begin, int64_t end, int64_t shift) {
   const std::vector<Dim>& dims = box.dims;
@@ -300,7 +301,7 @@ void ReadyExchange::RunReduction(const ReadyOperands& in, const View& out, int64
   }
 }
 
-// Rows [begin, end) of a strided operand, run by run. The result is dense.
+// Reduces rows [begin, end) of a strided operand run by run. The result is dense.
 void ReadyExchange::ReduceRows(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                                int64_t end) const {
   const std::byte* at[kMaxSources];
@@ -315,7 +316,7 @@ void ReadyExchange::ReduceRows(const std::byte* const* src, int k, std::byte* ds
   }
 }
 
-// The same by way of a dense copy of some rows of each source.
+// Does the same through dense copies of some rows of each source.
 void ReadyExchange::ReducePacked(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                                  int64_t end) const {
   alignas(kLine) std::byte packed[kPackBytes];

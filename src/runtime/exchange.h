@@ -1,5 +1,5 @@
-// Data that crosses devices, on shared memory: copies and reductions of boxes, each element of
-// the result written once. Any share of the work can be done by any worker.
+// Data that crosses devices, in shared memory: copies and reductions of boxes. Each element of the
+// result is written once. Any worker can do any share of the work.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace tessera::runtime {
 
-// An exchange that moves data, made ready. Bytes, not elements, throughout.
+// An exchange that moves data, prepared to run. All sizes are in bytes.
 class ReadyExchange {
  public:
-  // Throws InternalError for a reduction whose pieces do not cover the result.
+  // Throws InternalError if the pieces of a reduction do not cover the result.
   ReadyExchange(const plan::Exchange& exchange, const plan::PlanValue& out);
 
-  // The work is `units` units, in the order of the result's instances. `even`: all instances have
-  // as many.
+  // The work is `units` units, in the order of the result's instances. `even`: every instance has
+  // the same number of units.
   int64_t units() const { return units_; }
   bool even() const { return even_; }
   double bytes() const { return bytes_; }  // read and written
   double flops() const { return flops_; }
 
-  // Does units [begin, end). `in` says which of the views are the operands; `scratch` is what the
-  // kernels of boxes need.
+  // Does units [begin, end). `in` lists the views of the operands; `scratch` is for the kernels
+  // of boxes.
   void Run(const View* views, const int32_t* in, const View& out, int64_t begin, int64_t end,
            std::byte* scratch) const;
 
@@ -51,12 +51,13 @@ class ReadyExchange {
 
   // One box of the exchange.
   struct ReadyBox {
-    int64_t run = 0;        // contiguous in both buffers
-    std::vector<Dim> dims;  // around the run, outer first, by falling stride in the result
-    int64_t rows = 1;       // product of their extents; 0: nothing to move
-    int64_t units = 1;      // of a copy of this box
+    int64_t run = 0;  // bytes contiguous in both buffers
+    // dims around the run, outer first, with decreasing strides in the result
+    std::vector<Dim> dims;
+    int64_t rows = 1;   // product of the dims' extents; 0: nothing to move
+    int64_t units = 1;  // units of a copy of this box
     RowsFn copy_rows = nullptr;
-    plan::Kernel copy;  // in place of it, in so many parts as there are units, if set
+    plan::Kernel copy;  // If set, copies the box instead, in as many parts as there are units.
     int64_t bytes() const { return rows * run; }
   };
 
@@ -81,32 +82,32 @@ class ReadyExchange {
   void ReducePacked(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                     int64_t end) const;
 
-  int64_t item_ = 1;                  // of an element of the result
-  int64_t in_item_ = 1;               // of one of the operands
-  int64_t out_bytes_ = 0;             // of an instance of the result
-  std::vector<ReadyBox> boxes_;       // a reduction has one
-  std::vector<ReadyPiece> pieces_;    // in order of instances
-  std::vector<int64_t> first_unit_;   // of a copy: per piece
-  std::vector<int64_t> first_piece_;  // per instance, and the end
-  std::vector<bool> fill_;            // per instance: zeros where no piece writes; empty: none
+  int64_t item_ = 1;                  // bytes of an element of the result
+  int64_t in_item_ = 1;               // bytes of an element of an operand
+  int64_t out_bytes_ = 0;             // bytes of an instance of the result
+  std::vector<ReadyBox> boxes_;       // a reduction has one box
+  std::vector<ReadyPiece> pieces_;    // in the order of the instances
+  std::vector<int64_t> first_unit_;   // per piece: its first unit, if it is a copy
+  std::vector<int64_t> first_piece_;  // per instance: its first piece; then the end
+  std::vector<bool> fill_;            // per instance: whether zeros are written first; empty: never
   plan::CombineFn combine_ = nullptr;
   int64_t unit_ = 0;        // bytes of a unit of a reduction or a dense copy
-  int64_t units_each_ = 1;  // per instance of a reduction
+  int64_t units_each_ = 1;  // units per instance of a reduction
   int64_t units_ = 0;
   bool even_ = true;
   bool stream_ = false;
   double bytes_ = 0, flops_ = 0;
 };
 
-// Exchanges that run as one: their units, one exchange after the other.
+// Exchanges that run as one: the units of each, one exchange after the other.
 class ReadyExchanges {
  public:
-  // `in`, `out`: the views of its values.
+  // `in` and `out` are the views of the exchange's values.
   void Add(ReadyExchange exchange, std::vector<int32_t> in, int32_t out);
 
   int64_t units() const { return units_; }
-  // Whether each instance of all results has as many units as the others of its result, so that a
-  // share of the units is a share of the instances.
+  // Whether each instance has the same number of units, so that a share of the units is a share of
+  // the instances.
   bool even() const { return parts_.size() == 1 && parts_[0].exchange.even(); }
   size_t count() const { return parts_.size(); }
   double bytes() const { return bytes_; }  // read and written

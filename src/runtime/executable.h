@@ -1,4 +1,5 @@
-// What Prepare makes of a plan: tables that a run walks without hashing, searching or allocating.
+// The tables that Prepare makes from a plan. A run walks them without hashing, searching
+// or allocating.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +18,10 @@ namespace tessera::runtime {
 
 // Where a step finds a buffer.
 struct BufferRef {
-  int32_t view = -1;               // of the run's views; -1: in the worker's frame
-  int64_t offset = 0;              // in the frame
-  const int32_t* index = nullptr;  // instance of the value for each of the step; null: the same
+  int32_t view = -1;   // index of the run's views; -1: in the worker's frame
+  int64_t offset = 0;  // offset in the frame
+  // the value's instance for each instance of the step; null: the same
+  const int32_t* index = nullptr;
 };
 
 struct ReadyStep {
@@ -29,94 +31,95 @@ struct ReadyStep {
   int32_t ins = 0, outs = 0;
   int32_t max_parts = 1;
   bool in_order = false;
-  bool runs_plan = false;            // with steps of its own, which take devices different times
-  double seconds = 0;                // estimate of one call
-  const plan::Step* from = nullptr;  // of Executable::plan
+  bool runs_plan = false;  // runs a plan of its own, which may take a different time on each device
+  double seconds = 0;      // estimate of one call
+  const plan::Step* from = nullptr;  // points into Executable::plan
 };
 
-// A read or a write of a view by a node, for the placing of barriers.
+// A read or write of a view by a node, from which barriers follow.
 struct ViewUse {
   int32_t view;
   bool writes;
-  bool identity;  // instance i of the node touches instance i of the value only
+  bool identity;  // instance i of the node touches only instance i of the value
 };
 
-// What a node does that directs the run instead of computing. The nodes of a loop are: enter,
-// condition, test (both only of a loop with a predicate), body, repeat. Those of a switch: select,
-// and for each branch its nodes and a leave.
+// A node that directs the run and computes nothing. The nodes of a loop are kEnter, the condition,
+// kTest (these two only with a predicate), the body, kRepeat. The nodes of a switch are kSelect,
+// then the nodes of each branch, each followed by kLeave.
 struct Control {
   enum Kind : uint8_t {
-    kEnter,   // a loop's first iteration begins
+    kEnter,   // begins the first iteration of a loop
     kTest,    // goes to `targets[0]` unless the view's bool is true
-    kRepeat,  // an iteration has ended: goes to `targets[0]` for another
-    kSelect,  // goes to the target that the view's element names
-    kLeave,   // a branch has ended: goes to `targets[0]`
+    kRepeat,  // ends an iteration: goes to `targets[0]` for the next one
+    kSelect,  // goes to the target with the number that the view holds
+    kLeave,   // ends a branch: goes to `targets[0]`
   };
   Kind kind = kEnter;
   int32_t loop = -1;  // index into Executable::loops
   int32_t view = -1;
-  DType dtype = {};  // of the view
+  DType dtype = {};  // dtype of the view
   std::vector<int32_t> targets = {};
 };
 
-// Two storages that change places at the end of each iteration. All views of either.
+// Two storages that change places at the end of each iteration, and all views of each.
 struct Swap {
   int32_t storages[2];
-  std::vector<int32_t> views[2];  // the first of each: the storage's root
+  std::vector<int32_t> views[2];  // the first one is the view of the storage's root value
 };
-// A view whose instances are where those of another are, in another order.
+// Gives `view` the buffers of `from` with its instances in another order.
 struct Order {
   int32_t view = -1, from = -1;
-  const std::vector<int32_t>* order = nullptr;  // null: the same
+  const std::vector<int32_t>* order = nullptr;  // null: the same order
 };
 struct Window {  // a view that is one slice of another's instances
   int32_t whole = -1, view = -1;
-  int64_t bytes = 0;  // of a slice
+  int64_t bytes = 0;  // bytes of a slice
 };
 struct ReadyLoop {
   int64_t trips = -1;  // -1: until the test fails
   bool reverse = false;
   std::vector<Window> windows;
   std::vector<Swap> swaps;
-  std::vector<Order> orders;    // of carried values, and of all that follow from them
-  std::vector<int32_t> resets;  // views that loops inside have ordered anew: as bound
+  std::vector<Order> orders;  // carried values, and all views that derive from them
+  // views that inner loops reorder: they start again with their bound order
+  std::vector<int32_t> resets;
 };
 
-// Steps of one layout without effects between its instances, exchanges that run as one, a call of
-// the host, or control.
+// Steps of one layout that move no data between instances, exchanges that run as one, a host call,
+// or control.
 struct ReadyNode {
   std::unique_ptr<const Control> control;
-  const plan::HostCall* host = nullptr;  // of Executable::plan
-  int32_t note = -1;                     // of the first of the exchanges
-  std::vector<int32_t> loops;            // around a call of the host, from the outermost on
+  const plan::HostCall* host = nullptr;  // points into Executable::plan
+  int32_t note = -1;                     // note of the first exchange
+  std::vector<int32_t> loops;            // of a host call: the enclosing loops, outermost first
   std::vector<ReadyStep> steps;
-  std::vector<BufferRef> operands;   // of all steps
-  int32_t instances = 0;             // of the layout, or of the result of an exchange
-  const int32_t* devices = nullptr;  // representatives
+  std::vector<BufferRef> operands;   // operands of all steps, in their order
+  int32_t instances = 0;             // of the layout, or of the result of the exchanges
+  const int32_t* devices = nullptr;  // the representative of each instance
   std::unique_ptr<const ReadyExchanges> exchanges;
-  std::vector<int32_t> in;  // views of the call
-  double seconds = 0;       // estimate for all instances on one worker, each time
-  double times = 1;         // that a run does the node, as far as known
+  std::vector<int32_t> in;  // of a host call: the views of its operands
+  double seconds = 0;       // estimate for all instances on one worker, per execution of the node
+  double times = 1;         // how often a run executes the node, if known
   std::vector<ViewUse> uses;
 };
 
-// How a run finds the buffers of one value. In the order of Executable::bindings.
+// How a run finds the buffers of one value. Bindings are made in the order of Executable::bindings.
 struct Binding {
   enum How : uint8_t {
-    kInput,     // what the caller gave
+    kInput,     // buffers of the caller
     kConstant,  // Executable::constants[from]
     kBlock,     // at `offset` of the run's block
-    kFresh,     // allocated: an output
-    kTake,      // the buffers of the dead donated input `from`, if nobody else holds them
-    kSame,      // in place of `from`
+    kFresh,     // allocated for an output
+    kTake,      // the buffers of `from`, a donated input that is dead, if nobody else holds them
+    kSame,      // the buffers of `from`, overwritten in place
     kAlias,     // ranges of `from`, in another order or of another size
-    kWindow,    // the slice of `from` that the loop is at
+    kWindow,    // the slice of `from` for the current iteration
   };
   How how = kFresh;
-  int32_t from = -1;     // an earlier binding, or a constant
-  int32_t node = -1;     // kAlias: the node that copies where it cannot be had; -1: it always can
-  int32_t storage = -1;  // values with one number may share memory,
-  int32_t family = -1;   // and if of one family instance i of one is where it is of the other
+  int32_t from = -1;  // an earlier binding, or a constant
+  int32_t node = -1;  // kAlias: the node that copies if the alias is not possible; -1: it always is
+  int32_t storage = -1;  // values with the same number may share memory
+  int32_t family = -1;   // with the same number, instance i of both values is at the same address
   int32_t instances = 1;
   int64_t bytes = 0, offset = 0;
   std::optional<Alias> alias;
@@ -124,21 +127,21 @@ struct Binding {
 
 struct Output {
   int32_t view;
-  bool last;  // no later output has the view
+  bool last;  // no later output is the same view
 };
 
-// How the nodes are shared out over a number of workers.
+// How the nodes are divided between the workers.
 struct NodeAssignment {
   enum Mode : uint8_t {
-    kFirst,   // worker 0 does it all
+    kFirst,   // worker 0 does all of it
     kOwners,  // each worker does its block of instances
-    kClaims,  // each worker does one instance after the other, as long as there are any
-    kShares,  // of an exchange: each worker does its share of the units
-    kSplit,   // large steps run on all workers at once, one instance after the other
-    kAll,     // control: every worker goes its way, the same
+    kClaims,  // workers claim one instance after the other until none is left
+    kShares,  // exchanges: each worker does its share of the units
+    kSplit,   // all workers do the large steps together, one instance after the other
+    kAll,     // control: every worker follows it in the same way
   };
   Mode mode = kFirst;
-  bool barrier = false;  // before the node
+  bool barrier = false;  // wait for all workers before the node
 };
 struct Assignment {
   int workers = 0;
@@ -148,27 +151,29 @@ struct Assignment {
 };
 
 struct Executable {
-  plan::Plan plan;  // keeps kernels' configurations and constants alive
+  plan::Plan plan;  // keeps the kernels' configurations and the constants alive
   std::vector<ReadyNode> nodes;
-  std::vector<Binding> bindings;  // the first are the plan's inputs, in their order
+  std::vector<Binding> bindings;  // the plan's inputs come first, in their order
   std::vector<Buffers> constants;
   std::vector<Output> outputs;
   std::vector<ReadyLoop> loops;
-  std::vector<std::unique_ptr<const std::vector<int32_t>>> indices;  // that operands point to
-  int64_t block_bytes = 0;    // of the values that cross nodes
-  int64_t frame_bytes = 0;    // per worker: values that live inside a node
+  // the tables that BufferRef::index points to
+  std::vector<std::unique_ptr<const std::vector<int32_t>>> indices;
+  int64_t block_bytes = 0;    // memory of values that cross nodes
+  int64_t frame_bytes = 0;    // per worker: memory of values that live inside one node
   int64_t scratch_bytes = 0;  // per worker
   int32_t max_operands = 0;
-  // Most bytes that a run allocates for one device, the one with most instances to its name (0):
-  // fresh outputs, which exist for the whole run, and the most at any step of the values that cross
-  // nodes (a node: a segment's steps of one layout, or an exchange; they live from the node that
-  // makes them to the end of the last that reads them) and of those inside a node. Values that
-  // share memory count once, as the largest of them; inputs, constants, outputs in the memory of
-  // donated inputs (taken to be the only references), and scratch do not count.
+  // The most bytes that a run allocates for device 0, which is a representative in every layout and
+  // so has the most instances. It is the sum of
+  // - outputs allocated for the run, which exist for all of it,
+  // - the most at any step of values that cross nodes (live from the node that defines them to the
+  //   end of the last node that reads them) plus values inside a node.
+  // Values that share memory count once, with the size of the largest. Inputs, constants, outputs
+  // in donated inputs (assumed to be unshared) and scratch do not count.
   int64_t peak_bytes = 0;
   double seconds = 0;
-  // Of runs of the team only, which take turns: the assignment of the last team; how long the last
-  // run took that one worker did alone.
+  // State of runs by the team, which take turns: the last assignment, and the duration of the last
+  // run that one worker did alone.
   mutable Assignment assignment;
   mutable double alone_seconds = 0;
 };

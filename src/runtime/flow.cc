@@ -1,4 +1,4 @@
-// Lays a plan out as one list of nodes, and finds how long each value lives.
+// Flattens a plan into one list of nodes, and finds the lifetime of each value.
 #include "runtime/flow.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Analyser {
   }
 
  private:
-  // A guess, for costs only.
+  // Assumed trips of a loop with a predicate; used for costs only.
   static constexpr double kUnknownTrips = 10;
 
   void AddNodes(const std::vector<plan::Node>& nodes) {
@@ -55,7 +55,8 @@ class Analyser {
     return Next() - 1;
   }
 
-  // What a loop reads of the outside lives to its end, as another iteration may read it.
+  // Adds a loop. A value that is defined outside and read inside lives to the end of the loop,
+  // because the next iteration may read it.
   void AddLoop(const plan::Loop& loop) {
     const int32_t first = AddControl({.kind = Control::kEnter});
     for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.whole, first);
@@ -105,7 +106,8 @@ class Analyser {
     for (const std::vector<plan::Node>& branch : node.branches) {
       flow_.nodes[select].control->targets.push_back(Next());
       AddNodes(branch);
-      // The index counts as read here: where another branch begins, some may still be reading it.
+      // The index counts as read here: one worker may still read it while another has begun
+      // a branch.
       leaves.push_back(AddControl({.kind = Control::kLeave, .view = node.index}));
       Read(node.index, leaves.back(), 0);
       for (int32_t v : node.results) Read(v, leaves.back(), 0);
@@ -119,8 +121,8 @@ class Analyser {
     flow_.nodes[node].makes.push_back(value);
   }
 
-  // Steps of different layouts do not feed each other inside a segment, so each layout gets a
-  // node of its own; where they do all the same, the segment is cut.
+  // Adds one node per layout, as steps of different layouts do not depend on each other inside a
+  // segment. If one does, it begins new nodes.
   void AddSegment(const plan::Segment& segment) {
     begin_ = flow_.nodes.size();
     for (const plan::Step& step : segment.steps) {
@@ -175,16 +177,17 @@ class Analyser {
 
   void Make(int32_t value, int32_t node, int32_t step) {
     Life& life = flow_.lives[value];
-    if (life.made_node >= 0) return Read(value, node, step);  // a result of loops and switches
+    // results of loops and switches are defined more than once
+    if (life.made_node >= 0) return Read(value, node, step);
     life.made_node = life.last_node = node;
     life.made_step = life.last_step = step;
   }
 
   const plan::Plan& plan_;
   Flow flow_;
-  size_t begin_ = 0;            // first node that may still get steps
-  double times_ = 1;            // of the nodes that are being added
-  std::vector<int32_t> reads_;  // values read in the innermost loop so far
+  size_t begin_ = 0;            // the first node that may still get steps
+  double times_ = 1;            // how often the nodes being added run
+  std::vector<int32_t> reads_;  // values read so far in the innermost loop
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gives every value its memory: shared, in place, in a block or in a frame.
+// Assigns memory to every value: shared, in place, in the run's block or in a worker's frame.
 #include "runtime/memory_plan.h"
 
 #include <algorithm>
@@ -12,23 +12,24 @@
 namespace tessera::runtime {
 namespace {
 
-// Memory of one or, by aliases and reuse in place, several values.
+// The memory of one value, or of several that share it by aliasing or reuse in place.
 struct StoragePlan {
   int32_t root = -1;  // the value that it is made for
   bool frame = false;
-  bool owned = false;            // the run allocates it; else an input's or a constant's
-  bool escapes = false;          // holds an output
-  bool taken_over = false;       // some value is in place of another
-  bool swapped = false;          // changes places with another
-  bool ranged = false;           // some value is ranges of it, of another size
-  int64_t bytes = 0, total = 0;  // of the largest value's instance; of all of the root's
+  bool owned = false;       // allocated by the run; false for inputs and constants
+  bool escapes = false;     // holds an output
+  bool taken_over = false;  // some value is written in place of another
+  bool swapped = false;     // changes places with another storage
+  bool ranged = false;      // some value is a range of it, with another size
+  // bytes of the largest value's instance; bytes of all instances of the root
+  int64_t bytes = 0, total = 0;
   int32_t made_node = -1, made_step = -1;
   int32_t last_node = -1, last_step = -1;
-  // The newest values of each family: one that a newer one took over in place is dead, but for
-  // what a loop carries.
+  // The newest value of each family. A value overwritten in place by a newer one is dead, unless a
+  // loop carries it.
   std::vector<int32_t> newest;
-  const CarryFlow* carry = nullptr;  // whose value or successor it holds
-  bool carries = false;              // it holds those of several
+  const CarryFlow* carry = nullptr;  // the carry whose value or successor it holds
+  bool carries = false;              // it holds values of several carries
 };
 
 class MemoryPlanner {
@@ -139,8 +140,8 @@ class MemoryPlanner {
     Join(out);
   }
 
-  // True if what a loop carries next may be an order of the operand's instances: it hands over what
-  // the body has made of nothing but itself, and nothing is written where instances may be zeros.
+  // Whether the value that a loop carries next may be a reordering of the operand's instances. Its
+  // storage must hold only values of the body, and nothing may write where instances may be zeros.
   bool MayTurn(int32_t in, int32_t out, const Alias& alias) {
     const CarryFlow& carry = *carry_of_[out];
     const StoragePlan &from = StorageOf(in), &to = StorageOf(carry.value);
@@ -151,7 +152,7 @@ class MemoryPlanner {
     return !(alias.zeros || zeros_[in]) || !to.taken_over;
   }
 
-  // From the second iteration on the carried value's instances are in the successor's order.
+  // Records that from the second iteration on the carried value has the successor's instance order.
   void Turn(const CarryFlow& carry, bool zeros) {
     turned_.push_back(carry.next);
     for (size_t v = 0; v < result_.places.size(); ++v) {
@@ -193,7 +194,7 @@ class MemoryPlanner {
     permuted_[out] = permuted_[in];
     StorageOf(in).taken_over = true;
     std::vector<int32_t>& newest = StorageOf(in).newest;
-    // What a loop carries is the newest again once its successor has taken its place.
+    // A carried value is the newest again once its successor has taken its place.
     const CarryFlow* carry = carry_of_[out];
     if (carry && out == carry->next)
       newest.push_back(out);
@@ -202,7 +203,7 @@ class MemoryPlanner {
     Join(out);
   }
 
-  // Returns the operand whose buffer the step's first result may be, or -1.
+  // Returns the operand whose buffer the step's first result may overwrite, or -1.
   int32_t InPlaceOf(const plan::Step& step, int32_t n, int32_t s) {
     const int32_t out = step.out[0];
     if (ValueOf(out).bytes == 0 || ValueOf(out).layout != step.layout) return -1;
@@ -217,8 +218,8 @@ class MemoryPlanner {
     return -1;
   }
 
-  // Storages that change places hold their values alike; a successor is in place of its value or in
-  // a storage of its own.
+  // Whether `out` may be in the storage of `in`. Storages that change places must have the same
+  // instance order. A successor must be in place of its carried value or in a storage of its own.
   bool MayCarry(int32_t out, int32_t in) {
     const CarryFlow* carry = carry_of_[out];
     if (!carry) return true;
@@ -229,7 +230,7 @@ class MemoryPlanner {
     return ValueOf(in).bytes == ValueOf(out).bytes && ValueOf(in).layout == ValueOf(out).layout;
   }
 
-  // True if the kernel may overwrite every operand that is `v`.
+  // Whether the kernel may overwrite every operand that is `v`.
   static bool Allows(const plan::Step& step, int32_t v) {
     for (size_t i = 0; i < step.in.size(); ++i) {
       if (step.in[i] == v && (i >= 64 || !(step.kernel.in_place >> i & 1))) return false;
@@ -276,8 +277,8 @@ class MemoryPlanner {
     }
   }
 
-  // A carried value and a successor in another storage change places; then both storages live as
-  // long as either.
+  // Makes a carried value and its successor change places if they are in different storages. Both
+  // storages then live as long as either.
   void FindSwaps() {
     for (size_t l = 0; l < flow_.loops.size(); ++l) {
       for (const CarryFlow& carry : flow_.loops[l].carries) {
@@ -315,8 +316,8 @@ class MemoryPlanner {
     return changed;
   }
 
-  // True if all families but v's are dead before node n: there, another instance may read what
-  // this one overwrites.
+  // Whether all families but that of `v` are dead before node n. In node n another instance may
+  // still read the memory that this one overwrites.
   bool OthersDead(const StoragePlan& storage, int32_t v, int32_t n) const {
     for (int32_t other : storage.newest) {
       if (other != v && flow_.lives[other].last_node >= n) return false;
@@ -348,7 +349,8 @@ class MemoryPlanner {
     MergeTaken();
   }
 
-  // Prefers an operand of the step that makes the storage: warm, and the others stay for others.
+  // Returns the donated input to take, or -1. Prefers an operand of the step that defines the
+  // storage: it is in the caches, and the other inputs stay available.
   int32_t ChooseDonated(const StoragePlan& storage, const std::vector<int32_t>& inputs) {
     const FlowNode& node = flow_.nodes[storage.made_node];
     if (!node.steps.empty()) {
@@ -364,13 +366,13 @@ class MemoryPlanner {
     return -1;
   }
 
-  // True if donated input x is no longer needed where `storage` is first written.
+  // Whether donated input x is dead where `storage` is first written.
   bool DeadFor(const StoragePlan& storage, int32_t x) {
     const StoragePlan& old = StorageOf(x);
     const int32_t n = storage.made_node;
     if (old.last_node < n) return true;
     const FlowNode& node = flow_.nodes[n];
-    // In the same node only if no other instance reads what this one overwrites.
+    // If both are in one node, no other instance may read the memory that this one overwrites.
     if (old.last_node > n || node.steps.empty() || ValueOf(x).layout != node.layout ||
         ValueOf(storage.root).layout != node.layout || !OthersDead(old, x, n)) {
       return false;
@@ -380,7 +382,8 @@ class MemoryPlanner {
     return step.out[0] == storage.root && Allows(step, x);
   }
 
-  // Barriers are placed by storage: one that takes another's buffers is that other one.
+  // Barriers are placed per storage, so a storage that takes an input's buffers gets the
+  // input's number.
   void MergeTaken() {
     for (Allocation& place : result_.places) {
       if (place.storage < 0) continue;
@@ -433,7 +436,7 @@ class MemoryPlanner {
     place.offset = block.Take(storage.total);
   }
 
-  // Places what lives inside one node; returns the most bytes that live at one step.
+  // Assigns frame offsets to the values that live inside one node; returns their peak bytes.
   int64_t PackFrame(const std::vector<int32_t>& storages, size_t steps) {
     std::vector<std::vector<int32_t>> made(steps), dead(steps);
     for (int32_t i : storages) {
@@ -457,10 +460,10 @@ class MemoryPlanner {
   const Flow& flow_;
   MemoryPlan result_;
   std::vector<StoragePlan> storages_;
-  std::vector<bool> permuted_;   // per value: its instances are surely not in order in one block
-  std::vector<bool> zeros_;      // per value: some instances may be zeros in no storage
-  std::vector<int32_t> turned_;  // successors in an order of their own
-  std::vector<const CarryFlow*> carry_of_;  // per value: of carried ones and their successors
+  std::vector<bool> permuted_;   // per value: its instances may not be in order in one block
+  std::vector<bool> zeros_;      // per value: some instances may be zeros without storage
+  std::vector<int32_t> turned_;  // successors with an instance order of their own
+  std::vector<const CarryFlow*> carry_of_;  // per value: the carry whose value or successor it is
   int32_t families_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Where each value of a plan is in memory.
+// The place of each value of a plan in memory.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace tessera::runtime {
 
-// Where a value is. Fields are those of Binding, in terms of values.
+// The place of a value. Fields have the meaning of those of Binding, with values instead of views.
 struct Allocation {
   Binding::How how = Binding::kFresh;
-  bool frame = false;  // lives inside one node: at `offset` of the worker's frame
+  bool frame = false;  // lives inside one node, at `offset` of the worker's frame
   int32_t from = -1;   // kTake, kSame, kAlias: a value
   int32_t node = -1;
   int32_t storage = -1, family = -1;
@@ -22,10 +22,9 @@ struct Allocation {
   std::optional<Alias> alias;
 };
 
-// A carried value and its successor, whose storages change places; or whose instances are ordered
-// anew.
+// A carried value and its successor whose storages change places, or whose instances are reordered.
 struct SwapPlan {
-  int32_t loop;  // of the flow
+  int32_t loop;  // index into Flow::loops
   int32_t value, next;
 };
 
@@ -33,7 +32,7 @@ struct MemoryPlan {
   std::vector<Allocation> places;  // per value
   std::vector<SwapPlan> swaps, turns;
   int64_t block_bytes = 0, frame_bytes = 0, peak_bytes = 0;
-  int64_t zero_bytes = 0;  // of the largest value with instances that are in no storage
+  int64_t zero_bytes = 0;  // of the largest value with instances that have no storage
 };
 
 MemoryPlan PlanMemory(const plan::Plan& plan, const Flow& flow);

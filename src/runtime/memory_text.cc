@@ -1,4 +1,4 @@
-// Where the values of a plan are in memory, as text.
+// Prints where the values of a plan are in memory.
 #include "runtime/memory_text.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace tessera::runtime {
 namespace {
 
 std::string PlaceText(const Allocation& place) {
-  // What a place in place of another says of memory is said of the other.
+  // A value in place of another has the memory of the other.
   switch (place.how) {
     case Binding::kInput:
       return "as given";

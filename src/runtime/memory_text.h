@@ -1,4 +1,4 @@
-// Text of where the values of a plan are in memory, for people and golden tests.
+// The text of the memory plan, for people and golden tests.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace tessera::runtime {
 
-// Returns where a run would have each value: a slot of its block or of a worker's frame, in place
+// Returns where a run places each value: a slot of the run's block or of a worker's frame, in place
 // of another value, or elsewhere.
 std::string MemoryText(const plan::Plan& plan);
 

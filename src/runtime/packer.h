@@ -1,4 +1,4 @@
-// Offsets for blocks whose lives are known in advance.
+// Offsets for blocks whose lifetimes are known in advance.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace tessera::runtime {
 
-// Best fit among the holes, in the order of time. Give takes what Take was asked for.
+// Packs by best fit among the holes, in the order of time. Give must be called with the size passed
+// to Take.
 class Packer {
  public:
   int64_t Take(int64_t bytes) {
@@ -43,14 +44,15 @@ class Packer {
     }
   }
 
-  // Bytes from the first to the last block ever; most bytes asked for at one time.
+  // Bytes from the start of the first block to the end of the last one, and the most bytes taken at
+  // one time.
   int64_t extent() const { return extent_; }
   int64_t peak() const { return peak_; }
 
  private:
   static int64_t Size(int64_t bytes) { return RoundUp(bytes, kLine) + Colour(bytes); }
 
-  // Grows the hole at the end, if there is one.
+  // Takes `size` bytes at the end, starting with the hole there, if there is one.
   int64_t Extend(int64_t size) {
     int64_t offset = extent_;
     if (!holes_.empty()) {

@@ -1,4 +1,4 @@
-// From a plan to the tables that a run walks.
+// Turns a plan into the tables that a run walks.
 #include "runtime/prepare.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 namespace tessera::runtime {
 namespace {
 
-// One worker's speed, for choosing between one worker and several only. Data that fits in the
+// The speed of one worker; only used to choose the number of workers. Data that fits in the
 // second-level cache moves four times as fast.
 constexpr double kBytesPerSecond = 20e9;
 constexpr double kCachedBytesPerSecond = 80e9;
 constexpr double kCachedBytes = 1 << 20;
 constexpr double kFlopsPerSecond = 20e9;
-constexpr double kCallSeconds = 20e-9;  // of a kernel for one instance, whatever it does
+constexpr double kCallSeconds = 20e-9;  // fixed cost of calling a kernel for one instance
 
 double Seconds(double bytes, double flops, int64_t calls) {
   const bool cached = bytes * static_cast<double>(calls) <= kCachedBytes;
@@ -44,7 +44,7 @@ class Preparer {
     views_.assign(plan().values.size(), -1);
     BindOutside();
     executable_->loops.resize(flow.loops.size());
-    std::vector<int32_t> ready_of;  // per node of the flow: the first ready node from it on
+    std::vector<int32_t> ready_of;  // per node of the flow: the first ready node at or after it
     for (size_t n = 0; n < flow.nodes.size(); ++n) {
       ready_of.push_back(static_cast<int32_t>(executable_->nodes.size()));
       if (flow.nodes[n].control)
@@ -71,7 +71,8 @@ class Preparer {
   const plan::Plan& plan() const { return executable_->plan; }
   int32_t Instances(int32_t v) const { return plan().layouts[plan().values[v].layout].instances; }
 
-  // Prepared, and of quadratic size in the devices.
+  // Frees the pieces of exchanges. They are prepared by now, and their size is quadratic in
+  // the devices.
   static void DropPieces(std::vector<plan::Node>& nodes) {
     for (plan::Node& node : nodes) {
       if (auto* exchange = std::get_if<plan::Exchange>(&node)) exchange->pieces = {};
@@ -112,7 +113,7 @@ class Preparer {
     return executable_->bindings.back();
   }
 
-  // The plan's own memory if it is aligned and spaced as ours, else a copy.
+  // Returns the plan's own memory if its alignment and spacing fit, else a copy.
   Buffers Constant(int32_t v) const {
     const plan::PlanValue& value = plan().values[v];
     const int32_t instances = Instances(v);
@@ -190,7 +191,8 @@ class Preparer {
     node.uses.push_back({views_[v], writes, identity});
   }
 
-  // Returns, per instance of layout `from`, the instance of layout `to` with its representative.
+  // Returns for each instance of layout `from` the instance of layout `to` that holds its
+  // representative, or null if it is always the same number.
   const int32_t* IndexOf(int32_t from, int32_t to) {
     if (from == to) return nullptr;
     auto [found, fresh] = indices_.try_emplace({from, to}, nullptr);
@@ -217,7 +219,8 @@ class Preparer {
     for (const plan::Exchange* exchange : flow.exchanges) {
       Binding& binding = Bound(exchange->out);
       const bool alias = binding.how == Binding::kAlias;
-      if (alias && memory_.places[exchange->out].node != flow_node) return;  // always an alias
+      // the alias never needs a copy
+      if (alias && memory_.places[exchange->out].node != flow_node) return;
       if (alias) binding.node = static_cast<int32_t>(executable_->nodes.size());
       node.instances = Instances(exchange->out);
       AddExchange(*exchange, *ready, node.uses);
@@ -255,7 +258,7 @@ class Preparer {
     Push(std::move(node));
   }
 
-  // Returns the value's binding, which it gets when it is first met.
+  // Returns the value's binding; makes it on the first call.
   Binding& Bound(int32_t v) {
     return views_[v] < 0 ? Bind(v) : base::At(executable_->bindings, views_[v]);
   }
@@ -309,8 +312,9 @@ class Preparer {
     }
   }
 
-  // A loop that orders a carried value anew does so with all that is in place of it or an order of
-  // it, wherever that is read; the loops around it begin with the orders that were bound.
+  // Adds the reorderings of carried values. A loop that reorders a carried value also reorders all
+  // views that are in place of it or aliases of it, wherever they are read. Loops around it start
+  // each iteration with the orders that were bound.
   void AddOrders(const Flow& flow) {
     for (const SwapPlan& turn : memory_.turns) {
       std::vector<Order>& orders = executable_->loops[turn.loop].orders;
@@ -346,9 +350,9 @@ class Preparer {
 
   std::shared_ptr<Executable> executable_;
   MemoryPlan memory_;
-  std::vector<int32_t> views_;      // per value; -1: none, in a frame
-  std::vector<int32_t> loops_;      // around the node that is added, from the outermost on
-  std::vector<Control*> controls_;  // whose targets are still nodes of the flow
+  std::vector<int32_t> views_;      // per value; -1: not bound, or in a frame
+  std::vector<int32_t> loops_;      // the loops around the node being added, outermost first
+  std::vector<Control*> controls_;  // their targets are still nodes of the flow
   std::map<std::pair<int32_t, int32_t>, const int32_t*> indices_;
 };
 

@@ -1,4 +1,4 @@
-// Plans made ready to run.
+// Plans prepared to run.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -7,12 +7,12 @@
 
 namespace tessera::runtime {
 
-// A plan made ready: slots assigned, exchanges prepared, costs added up. Immutable; shareable.
+// A prepared plan: memory assigned, exchanges prepared, costs summed. Immutable and shareable.
 struct Executable;
 std::shared_ptr<const Executable> Prepare(plan::Plan plan);
-// Returns the plan that it was made of.
+// Returns the plan that it was made from.
 const plan::Plan& PlanOf(const Executable& executable);
-// Returns how long a run on one worker takes, about: all ways of its branches together.
+// Returns the estimated time of a run on one worker. All branches of a switch count.
 double SecondsOf(const Executable& executable);
 
 }  // namespace tessera::runtime

@@ -1,4 +1,4 @@
-// Who records runs.
+// The list of recorders of runs.
 #include "runtime/recorder.h"
 
 #include <atomic>
@@ -9,11 +9,11 @@
 namespace tessera::runtime {
 namespace {
 
-std::atomic<bool> records{false};  // whether there are recorders
+std::atomic<bool> records{false};  // whether there are any recorders
 
-// Never destroyed: runs may end after everything.
+// Never destroyed, as runs may end after everything else.
 struct Recorders {
-  std::mutex lock;  // while they are called or changed
+  std::mutex lock;  // held while recorders are called or changed
   std::vector<const Recorder*> all;
 };
 Recorders& TheRecorders() {

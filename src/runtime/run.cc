@@ -1,4 +1,4 @@
-// Runs an executable: binds buffers, chooses workers, and gives the outputs back.
+// Runs an executable: binds buffers, chooses the workers, and returns the outputs.
 #include "runtime/run.h"
 
 #include <pthread.h>
@@ -24,13 +24,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Below this one worker is faster than two.
+// Below this time one worker is faster than two.
 constexpr double kSerialSeconds = 5e-6;
-// libgomp's threads spin for some milliseconds after a region; then waking them costs about 50 us.
+// libgomp's threads spin for some milliseconds after a region; waking them later costs about 50 us.
 constexpr double kWorthWaking = 100e-6;
 constexpr auto kAwake = std::chrono::milliseconds(1);
-// A run of a team this much slower than one worker should be has waited for a core that others
-// use. One worker alone then runs for a while, twice as long each time that it happens again.
+// A run that takes this much longer than one worker would has waited for a core that other
+// processes use. One worker then runs alone for a while, twice as long each time this
+// happens again.
 constexpr double kStarvedFactor = 2;
 constexpr double kStarvedSeconds = 300e-6;
 constexpr auto kLeastBackoff = std::chrono::milliseconds(1);
@@ -39,25 +40,25 @@ constexpr auto kMostBackoff = std::chrono::milliseconds(64);
 std::atomic<int> worker_count{0};  // 0: one per core
 std::atomic<bool> force_parallel{false};
 
-// What runs, and what its next run reuses.
+// The state of one run, and memory that the next run reuses.
 struct Runner {
   RunState run;
-  std::vector<uint8_t> unique;  // per input: donated, and nobody else holds it
-  int workers = 1;              // that the run may use
+  std::vector<uint8_t> unique;  // per input: donated, and held by nobody else
+  int workers = 1;              // workers that the run may use
   bool forced = false;
 };
 
-// The one team. A run that finds it at work does not wait, but is done by its caller alone: it may
-// be the very run of the kernel that calls.
+// The only team. A run that finds it busy does not wait; its caller runs it alone. The busy run may
+// be the one that called the current kernel.
 struct Team {
   std::atomic<bool> busy{false};
   Runner runner;
-  Clock::time_point last_large;   // when there was last work for the team
+  Clock::time_point last_large;   // when the team last had work
   Clock::time_point alone_until;  // until then the machine is too busy for a team
   Clock::duration backoff = kLeastBackoff;
 };
 
-// A child of a fork has none of the threads, and begins with a team of its own.
+// The child of a fork has none of the threads, so it starts with a new team.
 Team& TheTeam() {
   static Team* team = [] {
     pthread_atfork(nullptr, nullptr, [] { team = new Team; });
@@ -76,9 +77,8 @@ int Workers() {
   return workers > 0 ? workers : Cores();
 }
 
-// True if all buffers may be written: they are in a storage of ours, and only the caller's
-// reference to it is left. Letting go of a copy synchronises with the threads that let go of theirs
-// before.
+// Whether all buffers may be written: they are in a storage of ours, and the caller holds the only
+// reference. Releasing a copy of the reference synchronises with the threads that released theirs.
 bool Unique(const Buffers& buffers) {
   if (!buffers.storage || buffers.storage.use_count() != 1 || buffers.storage->foreign()) {
     return false;
@@ -95,7 +95,8 @@ class Binder {
   Binder(const Executable& executable, Runner& runner)
       : executable_(executable), runner_(runner), run_(runner.run) {}
 
-  // Returns the estimated seconds of what is left to do.
+  // Returns the estimated seconds of work left after binding: exchanges that became aliases
+  // take none.
   double Run(std::vector<Buffers>& inputs) {
     const std::vector<Binding>& bindings = executable_.bindings;
     run_.executable = &executable_;
@@ -138,7 +139,7 @@ class Binder {
         break;
       case Binding::kWindow:
         out = {};
-        break;  // set at each iteration
+        break;  // set in each iteration
       case Binding::kAlias:
         BindAlias(b, run_.buffers[b.from], out);
         break;
@@ -191,7 +192,7 @@ class Binder {
   double left_ = 0;
 };
 
-// Leaves the runner as the next run wants it, however this one ends.
+// Resets the runner for the next run, on success and on failure.
 class Cleaner {
  public:
   explicit Cleaner(RunState& run) : run_(run) {}
@@ -242,8 +243,8 @@ double Since(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// Learns from a run of the team whether the machine has cores for it. One worker's time is the
-// estimate's or, where kernels say too little, what a run of one worker has taken.
+// Learns from a run of the team whether the machine has enough cores for it. The time of one worker
+// is the estimate, or the last measured run of one worker if that is longer.
 void Watch(const Executable& executable, Team& team, double estimate, Clock::time_point begin) {
   team.last_large = Clock::now();
   const double alone = std::max(estimate, executable.alone_seconds);
@@ -262,7 +263,7 @@ void TakeOwn(const Executable& executable, RunState& run, int workers) {
 
 void Execute(const Executable& executable, Team& team, double seconds) {
   RunState& run = team.runner.run;
-  const bool small = seconds < kSerialSeconds;  // not worth a look at the clock
+  const bool small = seconds < kSerialSeconds;  // not worth reading the clock
   const Clock::time_point begin = small ? Clock::time_point() : Clock::now();
   const int workers = ChooseWorkers(executable, team, seconds, begin);
   TakeOwn(executable, run, workers);
@@ -280,8 +281,8 @@ void Execute(const Executable& executable, Team& team, double seconds) {
   if (!small) executable.alone_seconds = Since(begin, Clock::now());
 }
 
-// Returns where a value is after the run: as it was bound but, if storages of a loop's carry have
-// changed places, in another's storage, and in the order that a loop has left it in.
+// Returns where a value is after the run. It starts as it was bound; if a loop has swapped
+// storages, it is in another storage, and a loop may have changed the order of its instances.
 Buffers Final(const RunState& run, int32_t view) {
   Buffers result = run.buffers[view];
   const auto& [base, stride, slots] = run.worker_views[0][view];
@@ -326,7 +327,7 @@ std::vector<Buffers> RunOnTeam(const Executable& executable, Team& team,
   return Results(executable, team.runner.run);
 }
 
-// What is recorded is done by the worker that calls, for the device.
+// Records the events under the calling worker, and under the device that the run is for.
 void Attribute(std::vector<std::vector<Event>>& events, int32_t device) {
   if (events.empty()) return;
   for (Event& event : events[0])

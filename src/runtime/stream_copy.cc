@@ -22,7 +22,7 @@ void Stream(std::byte* dst, const std::byte* src, int64_t bytes) {
   const int64_t head = std::min(bytes, -reinterpret_cast<intptr_t>(dst) & (n - 1));
   std::copy_n(from, head, to);
   int64_t i = head;
-  // Not unrolled: several lines in flight to one stream cost two busy cores 20 %.
+  // Not unrolled: with several lines of one stream in flight, two busy cores lose 20 %.
   for (; i + n <= bytes; i += n) hn::Stream(hn::LoadU(d, from + i), d, to + i);
   std::copy(from + i, from + bytes, to + i);
 }

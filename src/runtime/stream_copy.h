@@ -5,8 +5,8 @@
 
 namespace tessera::runtime {
 
-// memcpy that writes past the caches. Other threads see all of it after FinishStreams only, which
-// waits: once for many copies.
+// memcpy that writes past the caches. Other threads see all of it only after FinishStreams, which
+// waits; one call can finish many copies.
 void StreamCopy(std::byte* dst, const std::byte* src, int64_t bytes);
 void FinishStreams();
 

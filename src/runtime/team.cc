@@ -14,8 +14,8 @@
 namespace tessera::runtime {
 namespace {
 
-// A team of new threads, which wait for each other before the first works, so that a thread that
-// cannot be made leaves no barrier half full.
+// Runs the work on new threads. They wait for each other before the first one starts work, so that
+// a thread that cannot be created leaves no worker waiting at a barrier.
 bool RunNewThreads(int workers, void (*work)(void*, int), void* context) {
   enum { kUndecided, kGo, kCancel };
   std::atomic<int> decision{kUndecided};
@@ -37,8 +37,8 @@ bool RunNewThreads(int workers, void (*work)(void*, int), void* context) {
   return decision == kGo;
 }
 
-// Linux often wakes a worker on the caller's core. They would take turns there for as long as
-// libgomp spins at the end of a region, 2 to 4 ms: hop to another core, then be free again.
+// Moves the thread off the caller's core. Linux often wakes a worker there, and the two would take
+// turns for as long as libgomp spins at the end of a region, 2 to 4 ms.
 void LeaveCore(int core) {
   cpu_set_t allowed;
   if (sched_getcpu() != core || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
@@ -56,7 +56,7 @@ bool RunOpenMp(int workers, void (*work)(void*, int), void* context) {
   {
     const int worker = omp_get_thread_num();
     if (worker != 0) LeaveCore(core);
-    // A thread limit, or a caller inside a parallel region of its own, gives fewer.
+    // A thread limit, or a caller that is inside a parallel region of its own, gives fewer threads.
     if (omp_get_num_threads() == workers)
       work(context, worker);
     else if (worker == 0)
@@ -72,7 +72,7 @@ constexpr bool kSeesOpenMp = false;
 constexpr bool kSeesOpenMp = true;
 #endif
 
-// True in a child of a fork: libgomp waits there for threads that only its parent has.
+// Set in the child of a fork: there libgomp waits for threads that only the parent has.
 std::atomic<bool> forked{false};
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
 

@@ -1,16 +1,18 @@
-// The threads of a run: only their creation is here, what they do is in worker.h.
+// Creates the threads of a run. worker.h says what they do.
 #pragma once
 
 namespace tessera::runtime {
 
-// Calls work(context, w) for w = 0 .. workers - 1 on as many threads, 0 on the caller's, and
-// returns when all have. False, with nothing called, if the system does not give the threads.
+// Calls work(context, w) for w = 0 .. workers - 1 on as many threads, with 0 on the calling thread,
+// and returns when all have returned. Returns false and calls nothing if the system does not give
+// the threads.
 bool RunTeam(int workers, void (*work)(void* context, int worker), void* context);
 
-// Cores that this process may use.
+// Returns the number of cores that this process may use.
 int CoreCount();
 
-// Scope: libraries called from this thread, or from a team it starts, create no threads.
+// Scope in which libraries called from this thread, or from a team that it starts, create
+// no threads.
 class SingleThreaded {
  public:
   SingleThreaded();

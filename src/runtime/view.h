@@ -1,4 +1,4 @@
-// Where the buffers of a value are, as the inner loops see it.
+// The place of a value's buffers, as the inner loops see it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tessera::runtime {
 struct View {
   std::byte* base = nullptr;
   int64_t stride = 0;
-  const int32_t* slots = nullptr;  // slot of each instance; null: the instance itself
+  const int32_t* slots = nullptr;  // slot of each instance; null: slot i for instance i
   std::byte* at(int64_t instance) const {
     if (!slots) return base + stride * instance;
     const int32_t slot = slots[instance];

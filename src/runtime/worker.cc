@@ -1,4 +1,4 @@
-// What one worker does of a run.
+// The part of one worker in a run.
 #include "runtime/worker.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 thread_local int of_thread = 0;
 
-// The frame without and with its distance to the scratch.
+// Returns the size of a frame with the padding between it and the scratch.
 int64_t FrameBytes(const Executable& e) {
   return RoundUp(e.frame_bytes, kLine) + Colour(e.frame_bytes);
 }
@@ -53,7 +53,8 @@ class Worker {
     }
   }
 
-  // After a failure in its own part a worker goes on to the next barrier only.
+  // Runs this worker's part with barriers. After a failure the worker only goes on to the
+  // next barrier.
   void Parallel() noexcept {
     const std::vector<NodeAssignment>& assignment = executable_.assignment.nodes;
     for (size_t n = 0; n < executable_.nodes.size(); ++n) {
@@ -61,7 +62,7 @@ class Worker {
       const ReadyNode& node = executable_.nodes[n];
       if (node.control) {
         const size_t next = Steer(*node.control, n);
-        // What comes after a loop does not know which of its nodes were the last.
+        // The code after a loop does not know which of the loop's nodes ran last.
         if (node.control->kind == Control::kTest && next != n + 1 && !Meet()) return;
         n = next - 1;
       } else if (assignment[n].mode == NodeAssignment::kSplit) {
@@ -70,7 +71,7 @@ class Worker {
         Guarded([&] { RunShare(node, assignment[n].mode); });
       }
     }
-    Meet();  // so that nobody waits in libgomp, which spins for milliseconds
+    Meet();  // nobody must wait in libgomp, which spins for milliseconds
   }
 
   void Fail() noexcept {
@@ -111,9 +112,9 @@ class Worker {
 
   int64_t Begin(int64_t work, int worker) const { return work * worker / run_.workers; }
 
-  // ---- loops and branches: each worker for itself, all alike ----
+  // ---- loops and branches: each worker follows them by itself, all in the same way ----
 
-  // Returns the node that comes next.
+  // Returns the index of the next node.
   size_t Steer(const Control& control, size_t at) {
     switch (control.kind) {
       case Control::kEnter:
@@ -167,7 +168,7 @@ class Worker {
     views_[order.view].slots = slots.data();
   }
 
-  // A bool names the first branch where it is true.
+  // Returns the number of the branch. A bool that is true selects the first one.
   size_t Selected(const Control& control) const {
     const std::byte* data = views_[control.view].at(0);
     const auto last = control.targets.size() - 1;
@@ -219,8 +220,8 @@ class Worker {
       RunInstances(node, begin, end);
   }
 
-  // A barrier stands in front of the node: by then each worker has claimed one instance more of the
-  // last such node than there were.
+  // Runs instances that this worker claims until none is left. There is a barrier before the node:
+  // by then each worker has made one claim too many in the previous such node.
   void Claim(const ReadyNode& node) {
     const int64_t first = claimed_;
     claimed_ += node.instances + run_.workers;
@@ -231,7 +232,7 @@ class Worker {
     }
   }
 
-  // The buffers of all instances, as the function takes them.
+  // Calls the function with the buffers of all instances.
   void CallHost(const ReadyNode& node) {
     plan::HostBuffers buffers;
     for (int32_t v : node.in) {
@@ -260,10 +261,10 @@ class Worker {
     }
   }
 
-  // All workers on one instance: large steps in parts, the others on worker 0. False: a worker
-  // has failed.
+  // Runs the large steps in parts on all workers, one instance after the other, and the other steps
+  // on worker 0. Returns false if a worker has failed.
   bool RunSplit(const ReadyNode& node) noexcept {
-    bool met = false;  // no work since the last barrier
+    bool met = false;  // whether there was no work since the last barrier
     for (int64_t i = 0; i < node.instances; ++i) {
       for (const ReadyStep& step : node.steps) {
         if (!Splits(step, executable_.assignment.forced)) {
@@ -295,7 +296,7 @@ class Worker {
     }
     const plan::KernelArgs call{
         step.config, buffers_, buffers_ + step.ins, scratch_, node.devices[instance], part, parts};
-    if (!events_ || step.runs_plan) return step.fn(call);  // whose steps are recorded
+    if (!events_ || step.runs_plan) return step.fn(call);  // its own steps are recorded
     const plan::Kernel& kernel = step.from->kernel;
     Event event{.note = step.from->note, .device = node.devices[instance], .begin = Now()};
     step.fn(call);
@@ -309,9 +310,10 @@ class Worker {
   View* views_;
   const int id_;
   bool failed_ = false;
-  int64_t claimed_ = 0;                   // by all workers together, before this node
+  int64_t claimed_ = 0;                   // claims of all workers together before this node
   std::vector<Event>* events_ = nullptr;  // null: not recorded
-  std::byte *frame0_ = nullptr, *frame_ = nullptr, *scratch_ = nullptr;  // worker 0's; our own
+  // of worker 0; of this worker
+  std::byte *frame0_ = nullptr, *frame_ = nullptr, *scratch_ = nullptr;
   std::byte** buffers_;
   std::byte* few_[kOperands];
   std::vector<std::byte*> more_;
