@@ -1,5 +1,4 @@
-// What the kernels do once at the start of the process: choose their SIMD functions and load
-// OpenBLAS.
+// One-time initialisation: chooses the SIMD functions and loads OpenBLAS.
 #include "kernels/initialize.h"
 
 #include "kernels/fused/kernel_table.h"

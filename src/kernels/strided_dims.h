@@ -1,4 +1,4 @@
-// Some dims of a buffer, and where the elements along them lie.
+// Some dims of a buffer, and the offsets of elements along them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tessera::kernels {
 
-// Outer first. Neighbours that lie behind each other are one dim.
+// Dims, outer first. Neighbours that are contiguous are merged.
 struct StridedDims {
   std::vector<int64_t> sizes, strides;
   int64_t count = 1;

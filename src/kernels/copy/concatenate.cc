@@ -1,4 +1,4 @@
-// The kernels of concatenate and roll: both join parts of rows.
+// The kernels of concatenate and roll. Each row of the result joins parts of operand rows.
 #include "kernels/copy/concatenate.h"
 
 #include <cstring>
@@ -13,7 +13,8 @@
 namespace tessera::kernels {
 namespace {
 
-// `count` elements from `offset` of every outer row of an operand, whose rows have `row` elements.
+// `count` elements from `offset` of every outer row of an operand. The operand's rows have
+// `row` elements.
 struct OperandRows {
   size_t operand;
   int64_t row, offset, count;
@@ -26,10 +27,10 @@ struct JoinConfig {
   };
   std::vector<Part> parts;
   int64_t outer = 1;
-  int64_t chunk = 1;  // outer rows for which the output stays in the cache
+  int64_t chunk = 1;  // number of outer rows whose output fits in the cache
 };
 
-// One row of few bytes.
+// A part of a single row that has only a few bytes.
 struct SmallPart {
   size_t operand;
   int64_t from, to, bytes;
@@ -40,7 +41,7 @@ void RunSmallJoin(const plan::KernelArgs& call) {
   for (const SmallPart& part : *static_cast<const std::vector<SmallPart>*>(call.config)) {
     std::byte* to = call.out[0] + part.to;
     const std::byte* from = call.in[part.operand] + part.from;
-    // A call of memcpy takes longer than such a copy.
+    // For so few bytes a call of memcpy takes longer than the copy.
     if (part.bytes == 4)
       std::memcpy(to, from, 4);
     else if (part.bytes == 8)
@@ -64,7 +65,8 @@ plan::Kernel SmallJoin(int32_t itemsize, const std::vector<OperandRows>& parts) 
           .max_parts = 1};
 }
 
-// Every part takes its share of the outer rows; if there is only one row, of each operand.
+// Each part of the call copies its share of the outer rows. If there is only one row, it copies its
+// share of every operand.
 void RunJoin(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const JoinConfig*>(call.config);
   if (config.outer == 1) {
@@ -79,7 +81,7 @@ void RunJoin(const plan::KernelArgs& call) {
                    {i, std::min(rows.end, i + config.chunk)});
 }
 
-// Every outer row of the result is the parts one after the other.
+// Makes a kernel that writes the parts one after the other into every outer row of the result.
 plan::Kernel Join(int32_t itemsize, int64_t outer, const std::vector<OperandRows>& parts) {
   JoinConfig config;
   config.outer = outer;

@@ -1,5 +1,5 @@
-// The kernels over the copy engine: one box, one box whose offsets depend on the device, a whole
-// buffer.
+// The kernels on top of the copy engine: one box, one box with offsets per device, and a
+// whole buffer.
 #include "kernels/copy/copy.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 struct DeviceCopyConfig {
   CopyPlan plan;
-  std::vector<int64_t> in_shifts, out_shifts;  // bytes
+  std::vector<int64_t> in_shifts, out_shifts;  // per device, in bytes
   std::vector<bool> skip;
   bool fill;
 };
@@ -25,7 +25,7 @@ void RunCopyKernel(const plan::KernelArgs& call) {
   RunCopy(plan, {call.in[0], call.out[0], fill}, call.part, call.parts);
 }
 
-// Parts are whole lines, but for the last.
+// Every part but the last is a multiple of 64 bytes.
 void RunCopyWhole(const plan::KernelArgs& call) {
   if (call.in[0] == call.out[0]) return;
   const int64_t bytes = *static_cast<const int64_t*>(call.config), lines = (bytes + 63) / 64;

@@ -1,4 +1,4 @@
-// Small helpers of the kernels that move bytes: short copies and fills.
+// Helpers of kernels that move bytes: short copies and fills.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tessera::kernels {
 
-// memcpy for mostly short runs; its call costs more than moving them.
+// Like memcpy, for runs that are mostly short: there a call of memcpy takes longer than the copy.
 inline void CopyBytes(std::byte* out, const std::byte* in, int64_t n) {
   if (n > 64) {
     std::memcpy(out, in, n);
@@ -28,7 +28,7 @@ inline void CopyBytes(std::byte* out, const std::byte* in, int64_t n) {
   }
 }
 
-// One item of 1, 2, 4, 8 or 16 bytes, repeated.
+// 16 bytes that repeat one item of 1, 2, 4, 8 or 16 bytes.
 struct alignas(16) Pattern {
   std::byte bytes[16];
   Pattern(const std::byte* item, int64_t size) {
@@ -57,7 +57,7 @@ struct alignas(16) Pattern {
   }
 };
 
-// Fills n bytes, a multiple of the pattern's item.
+// Fills n bytes with the pattern. n is a multiple of the pattern's item.
 inline void FillBytes(std::byte* out, int64_t n, const Pattern& pattern, bool stream = false) {
   if (n >= 128) return Simd().fill(out, n, pattern.bytes, stream);
   for (; n >= 16; n -= 16, out += 16) std::memcpy(out, pattern.bytes, 16);

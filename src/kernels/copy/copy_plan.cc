@@ -1,4 +1,4 @@
-// Simplifies a copy's dims and picks its strategy.
+// Simplifies the dims of a copy and chooses its strategy.
 #include "kernels/copy/copy_plan.h"
 
 #include <utility>
@@ -10,13 +10,13 @@ namespace {
 
 using Dim = CopyPlan::Dim;
 
-// The box as dims in the order of the output, in bytes, each output stride positive. Returns false
-// if the box is empty.
+// Reads the box as dims sorted by output stride, in bytes, with positive output strides. Returns
+// false if the box is empty.
 bool ReadBox(const CopyDesc& desc, bool keep_outer, CopyPlan* plan) {
   for (size_t d = 0; d < desc.box.size(); ++d) {
     Dim dim{desc.box[d], desc.in_strides[d] * desc.itemsize, desc.out_strides[d] * desc.itemsize};
     if (dim.n == 0) return false;
-    if (dim.out == 0) {  // every index writes the same place: the last one stays
+    if (dim.out == 0) {  // every index writes the same element: only the last write counts
       plan->in_offset += (dim.n - 1) * dim.in;
       dim.n = 1;
     }
@@ -33,7 +33,7 @@ bool ReadBox(const CopyDesc& desc, bool keep_outer, CopyPlan* plan) {
   return true;
 }
 
-// Merges neighbours from dims[first] on that are one dim in both buffers.
+// Merges neighbouring dims, from dims[first] on, that are contiguous in both buffers.
 void Merge(std::vector<Dim>* dims, size_t first) {
   std::vector<Dim> merged;
   for (const Dim& dim : *dims) {
@@ -49,7 +49,7 @@ void Merge(std::vector<Dim>* dims, size_t first) {
   *dims = std::move(merged);
 }
 
-// Makes a short contiguous last dim part of the item.
+// Merges a short contiguous last dim into the item.
 void WidenItem(CopyPlan* plan, size_t keep) {
   if (plan->dims.size() <= keep) return;
   const Dim& last = plan->dims.back();
@@ -60,7 +60,7 @@ void WidenItem(CopyPlan* plan, size_t keep) {
   plan->dims.pop_back();
 }
 
-// Says how the outside of the box is filled, and by which rows.
+// Chooses how the elements outside of the box are filled.
 void PlanGaps(CopyPlan* plan) {
   plan->fill_dims = plan->dims;
   plan->gaps = CopyPlan::kNested;
@@ -74,7 +74,7 @@ void PlanGaps(CopyPlan* plan) {
     plan->fill_chunk = std::max<int64_t>(1, kChunkBytes / std::max<int64_t>(1, plan->dims[0].out));
 }
 
-// A dim long enough to be cut evenly, the outermost such.
+// Returns the outermost dim that is long enough to be split evenly, or else the longest dim.
 size_t ChooseSplit(const std::vector<Dim>& dims) {
   size_t longest = 0;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -84,7 +84,7 @@ size_t ChooseSplit(const std::vector<Dim>& dims) {
   return longest;
 }
 
-// Makes dims[from] the last but one, whose index is the row of the plane.
+// Makes dims[from] the last but one, so that its index is the row of the plane.
 void MoveToRow(CopyPlan* plan, size_t from) {
   const size_t to = plan->dims.size() - 2;
   const Dim dim = plan->dims[from];
@@ -96,7 +96,8 @@ void MoveToRow(CopyPlan* plan, size_t from) {
     --plan->split;
 }
 
-// The transposition of a plane, if a dim other than the last is contiguous in the input.
+// Makes the copy a transposition of planes if a dim other than the last is contiguous in the input.
+// Returns whether there is such a dim.
 bool ChooseTranspose(CopyPlan* plan) {
   int log2 = 0;
   while ((1 << log2) < plan->item) ++log2;
@@ -135,7 +136,8 @@ void Walk(const CopyPlan& plan, size_t d, int64_t split_n, const std::byte* in, 
     Walk(plan, d + 1, split_n, in + i * plan.dims[d].in, out + i * plan.dims[d].out);
 }
 
-// Fills from *pos up to and between the rows of the box at `at`, and leaves *pos behind the last.
+// Fills the gap from *pos to the box's first row at `at`, and the gaps between its rows. Sets *pos
+// to the end of the last row.
 void FillBetween(const CopyPlan& plan, size_t d, int64_t n, std::byte* at, std::byte** pos,
                  const Pattern& pattern) {
   const Dim& dim = plan.fill_dims[d];
@@ -150,8 +152,8 @@ void FillBetween(const CopyPlan& plan, size_t d, int64_t n, std::byte* at, std::
   *pos = end;
 }
 
-// Copies the rows of `range` and fills from the first of them to the first after them; the first
-// and the last range also fill what lies before and behind the box.
+// Copies the rows of `range` and fills the gaps from the first of them to the row after the last.
+// The first range also fills everything before the box, and the last range everything after it.
 void CopyAndFill(const CopyPlan& plan, const CopyArgs& args, Range range, const Pattern& pattern) {
   const Dim& outer = plan.fill_dims[0];
   std::byte* box = args.out + plan.out_offset + args.out_shift;
@@ -175,7 +177,7 @@ int32_t CopyPlan::max_parts() const {
 
 double CopyPlan::bytes_touched() const {
   const int64_t filled = gaps == kNone ? 0 : out_bytes - box_bytes;
-  int64_t read = item;  // a dim with stride 0 reads the same items again
+  int64_t read = item;  // a dim with stride 0 reads the same items repeatedly
   for (const Dim& dim : dims) read *= dim.in == 0 ? 1 : dim.n;
   return static_cast<double>(read + box_bytes + filled);
 }
@@ -208,7 +210,7 @@ CopyPlan MakeCopyPlan(const CopyDesc& desc, bool keep_outer) {
   }
   ChoosePlane(&plan);
   const bool in_plane = plan.split + 2 >= plan.dims.size();
-  // Cuts inside a plane are at whole lines of the output, and at whole blocks of a transposition.
+  // Cuts inside a plane are at whole lines of the output and at whole blocks of a transposition.
   if (in_plane && !keep_outer && plan.split_size() >= 256) plan.grain = kBlockRows;
   return plan;
 }

@@ -1,5 +1,5 @@
-// The inner loops for one plane of a copy: strided items, and transpositions in blocks that fit the
-// caches.
+// The inner loops over one plane of a copy: strided items, and transpositions in
+// cache-sized blocks.
 #include "kernels/copy/copy_planes.h"
 
 #include <cstdlib>
@@ -45,8 +45,8 @@ void FillShortRows(const CopyPlan::Dim& row, const std::byte* in, std::byte* out
   }
 }
 
-// Fetches the columns of the next block into L2, a few at a time between other stores. The hardware
-// does it better where columns are not pages apart.
+// Fetches the columns of the next block into L2, a few at a time between stores. Only used where
+// the columns are pages apart: elsewhere the hardware prefetches better.
 class Prefetcher {
  public:
   Prefetcher(const std::byte* in, int64_t stride, int64_t cols, int64_t bytes)
@@ -95,9 +95,9 @@ void CopyRows(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t
 void RepeatRow(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
                int64_t cols) {
   const int64_t row = cols * plan.item, total = rows * row;
-  // A part of the columns: its rows are not neighbours.
+  // With only part of the columns, the rows of the output are not adjacent.
   if (row != plan.dims[plan.dims.size() - 2].out) return CopyRows(plan, in, out, rows, cols);
-  // Repeated by doubling up to a block that stays in L1, then block by block.
+  // Repeats the row by doubling up to a block that stays in L1, then copies the block.
   constexpr int64_t kBlock = 4096;
   const int64_t block = std::min(total, std::max<int64_t>(1, kBlock / row) * row);
   if (total == 0) return;
@@ -142,8 +142,8 @@ void FillRows(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t
 void TransposePlane(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
                     int64_t cols) {
   const CopyPlan::Dim &row = plan.dims[plan.dims.size() - 2], &col = plan.dims.back();
-  // Tiles write pieces of lines. Where the rows of the output lie multiples of 1 KiB apart, L1 has
-  // too few sets for them, and they are collected in a buffer first.
+  // Tiles write pieces of lines. If output rows are multiples of 1 KiB apart, they fall on few sets
+  // of L1, so the tiles are collected in a buffer first.
   const bool direct = rows <= 8 || row.out % 1024 != 0;
   constexpr int64_t kBlock = 64;
   for (int64_t r = 0; direct && r < rows; r += kBlock)
@@ -170,8 +170,8 @@ void StreamTransposePlane(const CopyPlan& plan, const std::byte* in, std::byte* 
   const CopyPlan::Dim &row = plan.dims[plan.dims.size() - 2], &col = plan.dims.back();
   const int64_t item = plan.item, block_cols = kBlockBytes / item, line = 64 / item;
   alignas(64) std::byte block[kBlockRows * kBlockPitch];
-  // Only whole lines of the output are written but at the ends of its rows, whose alignment differs
-  // from row to row. So blocks overlap by a line, and a block's part of a row is cut at lines.
+  // Writes only whole lines of the output, except at the ends of its rows. The alignment of rows
+  // differs, so blocks overlap by a line, and the piece of a row in a block is cut at lines.
   const auto cut = [&](const std::byte* row_begin, int64_t c) {
     if (c == 0 || c == cols) return c;
     return c - static_cast<int64_t>(reinterpret_cast<uintptr_t>(row_begin + c * item) & 63) / item;

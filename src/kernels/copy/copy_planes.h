@@ -1,22 +1,23 @@
-// The inner loops of the copy engine: one per strategy.
+// The inner loops of the copy engine, one for each strategy.
 #pragma once
 #include "kernels/copy/copy_plan.h"
 
 namespace tessera::kernels {
 
-// Rows that are contiguous in both buffers.
+// Copies rows that are contiguous in both buffers.
 void CopyRows(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
               int64_t cols);
 
-// One contiguous row of the input repeated, back to back, in the output.
+// Repeats one contiguous row of the input in adjacent rows of the output.
 void RepeatRow(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
                int64_t cols);
 
-// Contiguous rows of the output, each of one item repeated.
+// Fills each contiguous row of the output with one item of the input.
 void FillRows(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
               int64_t cols);
 
-// The row index is contiguous in the input, the column index in the output.
+// Copies a plane whose row index is contiguous in the input and whose column index is contiguous in
+// the output.
 void TransposePlane(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
                     int64_t cols);
 
@@ -24,11 +25,12 @@ void TransposePlane(const CopyPlan& plan, const std::byte* in, std::byte* out, i
 void StreamTransposePlane(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
                           int64_t cols);
 
-// Any strides, for items of plan.item bytes.
+// Returns the loop for any strides and for items of `item` bytes.
 CopyPlan::PlaneFn StridedPlane(int64_t item);
 
-// Rows of a block of a transposition, bytes of each, and their distance in the buffer:
-// a line more, for the overlap of streamed blocks and against set conflicts.
+// Rows of a block of a transposition, bytes of each row, and the distance between rows in
+// the buffer. The distance has one extra line, for the overlap of streamed blocks and
+// against set conflicts.
 inline constexpr int64_t kBlockRows = 64, kBlockBytes = 512, kBlockPitch = kBlockBytes + 64;
 
 }  // namespace tessera::kernels

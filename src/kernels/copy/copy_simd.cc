@@ -1,4 +1,4 @@
-// Streaming copies, fills and transpositions in registers, compiled once per instruction set.
+// Streaming copies, fills, and transpositions in registers, compiled for every instruction set.
 #include "kernels/copy/copy_simd.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Bytes from p up to the next multiple of 64.
+// Returns the number of bytes from p to the next multiple of 64.
 inline int64_t ToLine(const std::byte* p) {
   return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(p) & 63);
 }
@@ -38,7 +38,7 @@ void StreamCopy(std::byte* out, const std::byte* in, int64_t bytes) {
 void Fill(std::byte* out, int64_t bytes, const std::byte* pattern, bool stream) {
   const hn::ScalableTag<uint8_t> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  // 64 bytes of the pattern from any phase.
+  // The repeated pattern, from which 64 bytes can be loaded at any phase.
   alignas(64) std::byte repeated[80];
   for (int i = 0; i < 80; i += 16) std::memcpy(repeated + i, pattern, 16);
   const int64_t head = std::min(ToLine(out), bytes);
@@ -73,7 +73,7 @@ void Transpose(std::byte* out, int64_t out_stride, const std::byte* in, int64_t 
   Elements<T>(out, out_stride, in, in_stride, 0, rows, 0, cols);
 }
 #else
-// Loads 16 bytes of each of the rows 0, step, 2 * step, ... into the blocks of a vector.
+// Loads 16 bytes each of the rows 0, step, 2 * step, ... into the blocks of a vector.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadBlocks(D d, const std::byte* in, int64_t step) {
   using T = hn::TFromD<D>;
@@ -87,7 +87,7 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const std::byte* in, int64_t step) {
   }
 }
 
-// Element I of the interleaving of the first half of `a` with the second.
+// Returns element I of the first half of `a` interleaved with the second half.
 template <size_t I, class D, size_t L>
 HWY_INLINE hn::Vec<D> Interleaved(D d, const hn::Vec<D> (&a)[L]) {
   if constexpr (I % 2 == 0)
@@ -108,9 +108,9 @@ HWY_INLINE void InterleaveAndStore(D d, std::byte* out, int64_t stride, const hn
   }
 }
 
-// Transposes Lanes(d) rows of 16 bytes. Rows that share a vector's blocks are L apart, so that
-// after log2(L) rounds of interleaving inside blocks each vector is a whole piece of an output row.
-// Index sequences, not loops: GCC keeps arrays in registers only if it need not unroll.
+// Transposes Lanes(d) rows of 16 bytes. Rows that share a vector are L apart, so that after log2(L)
+// rounds of interleaving within blocks each vector is a piece of one output row. Uses index
+// sequences instead of loops: GCC keeps arrays in registers only if it has nothing to unroll.
 template <class D, size_t... I>
 HWY_INLINE void Tile(D d, std::byte* out, int64_t out_stride, const std::byte* in,
                      int64_t in_stride, std::index_sequence<I...> all) {
@@ -119,7 +119,7 @@ HWY_INLINE void Tile(D d, std::byte* out, int64_t out_stride, const std::byte* i
   InterleaveAndStore<1>(d, out, out_stride, rows, all);
 }
 
-// Whole tiles of rows [begin, rows); returns the first row not done.
+// Transposes whole tiles of rows [begin, rows); returns the first row that is not done.
 template <class D>
 int64_t TileRows(D d, std::byte* out, int64_t out_stride, const std::byte* in, int64_t in_stride,
                  int64_t begin, int64_t rows, int64_t cols) {
@@ -133,7 +133,7 @@ int64_t TileRows(D d, std::byte* out, int64_t out_stride, const std::byte* in, i
     };
     int64_t c = 0;
     for (; c + kCols <= cols; c += kCols) tile(c);
-    // The last tile does some columns of the one before again.
+    // The last tile repeats some columns of the tile before it.
     if (c < cols && cols >= kCols)
       tile(cols - kCols);
     else
@@ -142,7 +142,7 @@ int64_t TileRows(D d, std::byte* out, int64_t out_stride, const std::byte* in, i
   return r;
 }
 
-// Two or three columns of rows without a gap; returns the first row not done.
+// Splits rows of two or three columns without gaps; returns the first row that is not done.
 template <class T>
 int64_t Deinterleave(std::byte* out, int64_t out_stride, const std::byte* in, int64_t rows,
                      int64_t cols) {
@@ -165,7 +165,8 @@ int64_t Deinterleave(std::byte* out, int64_t out_stride, const std::byte* in, in
   }
   return r;
 }
-// The way back: two or three rows to columns without a gap. Returns the first column not done.
+// The inverse: joins two or three rows to columns without gaps; returns the first column that is
+// not done.
 template <class T>
 int64_t Interleave(std::byte* out, const std::byte* in, int64_t in_stride, int64_t rows,
                    int64_t cols) {
@@ -185,8 +186,8 @@ int64_t Interleave(std::byte* out, const std::byte* in, int64_t in_stride, int64
   return c;
 }
 
-// Vectors of 32 bytes: with 64, the rows of one tile would need more than the 12 ways of an L1
-// set when the input's stride is a multiple of 4 KiB.
+// Uses vectors of 32 bytes: with 64 bytes the rows of a tile would need more than the 12 ways of an
+// L1 set if the input's stride is a multiple of 4 KiB.
 template <class T>
 void Transpose(std::byte* out, int64_t out_stride, const std::byte* in, int64_t in_stride,
                int64_t rows, int64_t cols) {
@@ -204,7 +205,7 @@ void Transpose(std::byte* out, int64_t out_stride, const std::byte* in, int64_t 
   int64_t r = TileRows(wide, out, out_stride, in, in_stride, 0, rows, cols);
   r = TileRows(narrow, out, out_stride, in, in_stride, r, rows, cols);
   if (r == rows) return;
-  // The last rows do some of those before again.
+  // The last tile repeats some of the rows before it.
   if (rows >= kLeast && cols >= kLeast)
     TileRows(narrow, out, out_stride, in, in_stride, rows - kLeast, rows, cols);
   else

@@ -1,4 +1,4 @@
-// Scalar pieces that the plain-loop kernels share.
+// Scalar arithmetic shared by kernels that are plain loops.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -11,11 +11,12 @@
 
 namespace tessera::kernels {
 
-// Float to int saturates and NaN gives 0; int to int wraps.
+// Converts between host types. From float to int it saturates, and NaN gives 0; from int to int
+// it wraps.
 template <class To, class From>
 inline To Cast(From v) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // 2^digits, the first number beyond To, is exact in From; the lowest of To is as well.
+    // 2^digits, the first number above To's range, is exact in From; so is the lowest of To.
     constexpr From kEnd = From(uint64_t{1} << (std::numeric_limits<To>::digits - 1)) * 2;
     constexpr From kLow = static_cast<From>(std::numeric_limits<To>::lowest());
     if (v >= kEnd) return std::numeric_limits<To>::max();
@@ -26,8 +27,9 @@ inline To Cast(From v) {
   }
 }
 
-// The float next to v whose last bit is set, or v itself if it is a float. Rounding that to f16 or
-// bf16 gives what rounding v at once would (Boldo and Melquiond 2008, "rounding to odd").
+// Returns the float next to v whose last bit is set, or v itself if it is a float. Rounding the
+// result to f16 or bf16 gives the same as rounding v directly (Boldo and Melquiond 2008, "rounding
+// to odd").
 template <class From>
 inline float RoundToOdd(From v) {
   constexpr bool kLong = std::is_integral_v<From> && sizeof(From) == 8;
@@ -39,7 +41,7 @@ inline float RoundToOdd(From v) {
   return std::bit_cast<float>(outwards ? bits + 1 : bits - 1);
 }
 
-// NaN wins; -0 < +0.
+// Returns the larger one. NaN wins; -0 < +0.
 template <class T>
 inline T Larger(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -57,8 +59,8 @@ inline T Smaller(T a, T b) {
   return a < b ? a : b;
 }
 
-// Sums and products that wrap: signed overflow is undefined, unsigned is not. Types of less than
-// 32 bits would become a signed int before they are multiplied.
+// Sums and products that wrap. Signed overflow is undefined, so they use unsigned types; types of
+// less than 32 bits are widened first, because they would be promoted to signed int.
 template <class T>
 inline T WrapAdd(T a, T b) {
   if constexpr (std::is_integral_v<T>)
@@ -74,7 +76,8 @@ inline T WrapMul(T a, T b) {
     return a * b;
 }
 
-// The type in which elements of host type T are computed, and the way there and back (rounding).
+// The type in which elements of host type T are computed, with conversions to it and
+// back (rounding).
 template <class T>
 struct ComputeOf {
   using Type = T;

@@ -1,4 +1,4 @@
-// Arithmetic of vectors of elements, of every lane type, once per target.
+// Vector arithmetic for every lane type, compiled once per target.
 #if defined(TESSERA_SIMD_ARITHMETIC_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_SIMD_ARITHMETIC_H_
 #undef TESSERA_SIMD_ARITHMETIC_H_
@@ -41,7 +41,7 @@ struct Abs {
       return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(x), x);
   }
 };
-struct Sign {  // of floats: keeps -0 and NaN
+struct Sign {  // for floats: keeps -0 and NaN
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
     using T = hn::TFromD<D>;
@@ -81,7 +81,8 @@ struct RoundEven {
     return hn::Round(x);
   }
 };
-struct RoundAway {  // trunc is exact, and so is the rest: no doubly rounded x + 0.5
+// trunc is exact, and so are the other steps: unlike x + 0.5, nothing is rounded twice
+struct RoundAway {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
     using T = hn::TFromD<D>;
@@ -160,8 +161,9 @@ struct Xor {
   }
 };
 
-// NaN wins and -0 < +0. x86's max gives its second operand when one is NaN or both are zeros, so
-// both orders are asked: of equal operands "and" (for min "or") of the bits is the right zero.
+// NaN wins and -0 < +0. The max of x86 returns its second operand if one is NaN or both are zeros,
+// so we compute both orders. For equal operands the "and" of their bits (for min: "or") is the
+// right zero.
 #if HWY_TARGET == HWY_AVX3
 template <int kRange, class T>
 HWY_INLINE hwy::N_AVX3::Vec512<T> RangeOrNan(hwy::N_AVX3::Vec512<T> a, hwy::N_AVX3::Vec512<T> b) {
@@ -204,7 +206,7 @@ struct Min {
   }
 };
 
-// Comparisons. Holds is the mask, and Call the same as lanes of ones or zeros.
+// Comparisons. Holds returns a mask, and Call the same as lanes of all ones or all zeros.
 struct Eq {
   template <class V>
   static HWY_INLINE auto Holds(V a, V b) {
@@ -215,7 +217,7 @@ struct Eq {
     return hn::VecFromMask(d, Holds(a, b));
   }
 };
-struct Ne {  // Highway's own Ne is false for NaN
+struct Ne {  // Highway's own Ne returns false for NaN
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, V b) {
     return hn::Not(hn::VecFromMask(d, hn::Eq(a, b)));

@@ -1,4 +1,4 @@
-// The narrow floats in lanes of 32 bits: the bits of f16 and bf16 to f32 and back, once per target.
+// Conversions between f32 and the bits of f16 and bf16 in 32-bit lanes, compiled once per target.
 #if defined(TESSERA_SIMD_FORMATS_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_SIMD_FORMATS_H_
 #undef TESSERA_SIMD_FORMATS_H_
@@ -16,18 +16,19 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Whether there are instructions from f16 to f32 and back. Without them Highway's conversions have
-// no infinities and no NaN.
+// Whether the target converts between f16 and f32 in hardware. Otherwise Highway's conversions do
+// not handle infinities and NaN.
 inline constexpr bool kConvertsF16 = HWY_TARGET <= HWY_AVX2;
 
-// Adds half of the last kept bit, less one if that bit is even, and cuts.
+// Rounds off kDropped bits to nearest even: adds half of the last kept bit, less one if that bit is
+// even, and cuts.
 template <int kDropped, class DU, class VU>
 HWY_INLINE VU RoundBits(DU d, VU bits) {
   const VU odd = hn::And(hn::ShiftRight<kDropped>(bits), hn::Set(d, 1u));
   const VU sum = hn::Add(bits, hn::Add(odd, hn::Set(d, (1u << (kDropped - 1)) - 1)));
   return hn::And(sum, hn::Set(d, ~((1u << kDropped) - 1)));
 }
-// A float to the nearest number of the format, still a float.
+// Rounds a float to the nearest number of the format; the result is a float.
 struct RoundBF16 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
@@ -43,10 +44,10 @@ struct RoundF16 {
     const hn::RebindToUnsigned<D> du;
     const V magnitude = hn::Abs(x), half = hn::Set(d, 0.5f);
     const V normal = hn::BitCast(d, RoundBits<13>(du, hn::BitCast(du, magnitude)));
-    // 65504 is the largest number of f16; what rounds to more is infinite.
+    // 65504 is the largest number of f16. Numbers that round to more become infinite.
     const V bounded = hn::IfThenElse(hn::Gt(normal, hn::Set(d, 65504.0f)),
                                      hn::Set(d, std::numeric_limits<float>::infinity()), normal);
-    // Below 2^-14 the spacing is 2^-24, which is f32's in [0.5, 1).
+    // Below 2^-14 the spacing of f16 is 2^-24, which is f32's spacing in [0.5, 1).
     const V small = hn::Sub(hn::Add(magnitude, half), half);
     const V rounded =
         hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 6.103515625e-5f)), small, bounded);
@@ -54,10 +55,11 @@ struct RoundF16 {
   }
 };
 
-// Held: the bits of a number of the format, one per lane of `d` (u32), become the bits of the
-// float. Stored: the way back, of a float that is such a number already. Rounded: of any float.
+// Conversions between f32 and the bits of the format, one number per lane of `d` (u32). Held: from
+// the format's bits to the bits of the float. Stored: back, for a float that the format can
+// represent. Rounded: back, for any float.
 struct BrainFormat {
-  using Element = hwy::bfloat16_t;  // Highway's promotion is one instruction or two
+  using Element = hwy::bfloat16_t;  // Highway promotes it with one or two instructions
   using Round = RoundBF16;
   template <class D, class V>
   static HWY_INLINE V Held(D, V v) {
@@ -65,7 +67,7 @@ struct BrainFormat {
   }
   template <class D, class V>
   static HWY_INLINE V Stored(D d, V v) {
-    // The digits that are cut may be all that makes it a NaN.
+    // The bits that are cut off may be the only ones that make it a NaN.
     const hn::Rebind<float, D> df;
     const auto nan = hn::RebindMask(d, hn::IsNaN(hn::BitCast(df, v)));
     const V quiet = hn::IfThenElseZero(nan, hn::Set(d, 0x40u));
@@ -77,7 +79,7 @@ struct BrainFormat {
     return Stored(d, hn::BitCast(d, Round::Call(df, hn::BitCast(df, v))));
   }
 };
-// As HalfToFloat and FloatToHalf of base/narrow_floats.h.
+// The same algorithms as HalfToFloat and FloatToHalf of base/narrow_floats.h.
 struct HalfFormat {
   using Element = hwy::float16_t;
   using Round = RoundF16;
@@ -101,7 +103,8 @@ struct HalfFormat {
   }
 
  private:
-  // Rounds the digits where they are stored: half the instructions of a float rounded first.
+  // Rounds the bits in the stored format, which takes half as many instructions as rounding a
+  // float first.
   template <bool kRounds, class D, class V>
   static HWY_INLINE V Bits(D d, V v) {
     const hn::Rebind<float, D> df;
@@ -115,13 +118,13 @@ struct HalfFormat {
     const auto nan = hn::Gt(body, hn::Set(d, 0x7f800000u));
     const V special = hn::IfThenElse(nan, hn::Set(d, 0x7e00u), hn::Set(d, 0x7c00u));
     const V number = hn::IfThenElse(hn::Lt(body, hn::Set(d, 0x38800000u)), small, normal);
-    const auto infinite = hn::Gt(body, hn::Set(d, 0x477fefffu));  // 65520 and more
+    const auto infinite = hn::Gt(body, hn::Set(d, 0x477fefffu));  // 65520 and above
     const V all = hn::IfThenElse(infinite, special, number);
     return hn::Or(all, hn::And(hn::ShiftRight<16>(v), hn::Set(d, 0x8000u)));
   }
 };
 
-// The floats of the numbers at `p`, one per lane of `d`.
+// Returns the numbers at `p` as floats, one per lane of `d`.
 template <class Format, class D>
 HWY_INLINE hn::Vec<D> LoadFloats(Format, D d, const uint16_t* p) {
   using T = typename Format::Element;
@@ -133,13 +136,14 @@ HWY_INLINE hn::Vec<D> LoadFloats(Format, D d, const uint16_t* p) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), reinterpret_cast<const T*>(p)));
   }
 }
-// The way back, rounded.
+// Rounds the floats and stores them at `p`.
 template <class Format, class D>
 HWY_INLINE void StoreFloats(Format, D d, hn::Vec<D> v, uint16_t* p) {
   const hn::RebindToUnsigned<D> du;
   if constexpr (std::is_same_v<typename Format::Element, hwy::float16_t> && kConvertsF16) {
     const hn::Rebind<hwy::float16_t, D> d16;
-    const auto nan = hn::CopySign(hn::BitCast(d, hn::Set(du, 0x7fc00000u)), v);  // the only one
+    // the only NaN that is stored
+    const auto nan = hn::CopySign(hn::BitCast(d, hn::Set(du, 0x7fc00000u)), v);
     const auto known = hn::IfThenElse(hn::IsNaN(v), nan, v);
     hn::StoreU(hn::DemoteTo(d16, known), d16, reinterpret_cast<hwy::float16_t*>(p));
   } else {

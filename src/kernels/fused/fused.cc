@@ -1,4 +1,4 @@
-// The factory of fused groups.
+// Makes the kernel of a fused group.
 #include "kernels/fused/fused.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 namespace tessera::kernels {
 namespace {
 
-// Outputs of more than this many bytes per call bypass the caches. Measured with 2 MiB of second
-// level and a large third: up to 16 MiB such stores gain nothing and the reader would find the
-// output in the third level; at 64 MiB they gain 1.1 to 1.3.
+// Outputs of more bytes per call than this bypass the caches. Measured with 2 MiB of L2 and a large
+// L3: up to 16 MiB such stores gain nothing, and the reader would find the output in L3; at 64 MiB
+// they are 1.1 to 1.3 times as fast.
 constexpr int64_t kStreamBytes = 32 << 20;
-// Elements that a part takes at a time; a multiple of kBlock.
+// Elements that a part processes at a time; a multiple of kBlock.
 constexpr int64_t kUnit = 4096;
-// Simple operations that a part is worth.
+// The least work, in simple operations, that is worth a part of its own.
 constexpr double kPartCost = 16384;
 
 bool HasRows(const plan::FusedDesc& desc) {
@@ -66,7 +66,7 @@ bool CanStream(const FusedConfig& config, bool is_part) {
   return bytes > 0 && (is_part || bytes > kStreamBytes);
 }
 
-// Operands that are read at the positions of the output, and only there.
+// Returns a bit for each operand that is read only at the position that is being written.
 uint64_t InPlace(const plan::FusedDesc& desc, const FusedConfig& config) {
   if (!config.last_pass_stores_first || desc.outputs.size() != 1) return 0;
   const TensorView& out = config.layout.tensors[config.inputs];
@@ -99,7 +99,8 @@ void NumberOperands(const plan::FusedDesc& desc, FusedConfig& config) {
   }
 }
 
-// Of all that is read; a part may be little of its operand.
+// Returns the bytes read of a tensor. An input that is assembled from parts may read little of
+// its operands.
 double BytesOf(const FusedConfig& config, size_t tensor) {
   for (const RowRead& read : config.layout.reads)
     if (read.tensor == tensor)

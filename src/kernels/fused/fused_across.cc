@@ -1,4 +1,4 @@
-// The blocks of short rows: their plan, how they are filled, and the run of the programs on them.
+// Plans and fills the blocks of short rows, and runs the programs on them.
 #include "kernels/fused/fused_across.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void CopyItems(std::byte* to, int64_t to_step, const std::byte* from, int64_t fr
   for (int64_t k = 0; k < n; ++k) std::memcpy(to + k * to_step, from + k * from_step, sizeof(T));
 }
 
-// Copies n items that are a stride apart on either side.
+// Copies n items with a stride on either side.
 void CopyColumn(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, int64_t n,
                 int64_t item) {
   if (to_step == item && from_step == item) return CopyBytes(to, from, n * item);
@@ -82,7 +82,7 @@ class AcrossRunner {
       for (size_t t = 0; t < f_.blocks.size(); ++t)
         if (!IsOutput(t) && !f_.blocks[t].is_fixed) f(t);
     };
-    // The programs compute on all rows of a block.
+    // The programs compute on all rows of a block, even if only some are used.
     if (rows < Tile()) each([&](size_t t) { std::memset(BlockOf(t), 0, BytesOf(t)); });
     for (int64_t r = 0, run; r < rows; r += run) {
       run = std::min(rows - r, read_.Run());
@@ -149,7 +149,7 @@ class AcrossRunner {
   const FusedConfig& f_;
   std::byte* scratch_;
   std::byte** base_;
-  std::byte **from_, **to_;  // per tensor: the row that is read, or written, next
+  std::byte **from_, **to_;  // per tensor: the next row to read; the next row to write
   RowCursor read_, write_;
   Context context_;
 };
@@ -185,7 +185,7 @@ void AddBlocks(FusedConfig& f) {
     const bool is_index = t >= f.inputs + f.outputs;
     block.is_dense = !is_index && view.kind == TensorView::kStream && f.layout.n > 1 &&
                      block.step != 0 && block.step != view.itemsize;
-    // In a block an element is a stream's; an index is an i64.
+    // The block stores the elements of a gathered tensor in order, and an index as i64.
     if (view.kind == TensorView::kGather) view.kind = TensorView::kStream;
     if (is_index) view.itemsize = sizeof(int64_t);
     block.at = allocate(block.columns.size() * f.tile * base::Size(view.itemsize));

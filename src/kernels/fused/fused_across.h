@@ -1,8 +1,8 @@
-// Groups of many short rows: each lane has a row of its own.
+// Groups of many short rows, in which each lane has a row of its own.
 //
-// A block of rows, as many as a tile has elements, is copied to scratch column by column. There it
-// is one long row of the programs, which handle a column at a time: a reduction is an elementwise
-// step into accumulators that are the rows' own, and a value per row is a tile.
+// As many rows as a tile has elements form a block, which is copied to scratch column by column.
+// The programs see the block as one long row and process one column at a time. A reduction is an
+// elementwise step into the accumulators of the rows, and a value per row is a tile.
 #pragma once
 #include "kernels/fused/fused_config.h"
 
@@ -11,7 +11,7 @@ namespace tessera::kernels {
 // Plans the blocks of a group whose layout is across rows.
 void AddBlocks(FusedConfig& config);
 
-// A kernel function: runs the config's programs on this part's blocks.
+// A kernel function: runs the config's programs on the blocks of this part.
 void RunAcross(const plan::KernelArgs& call);
 
 }  // namespace tessera::kernels

@@ -1,5 +1,5 @@
-// Plans the programs of a fused group: which values are made once per row, in which pass over the
-// row, and which are kept for a later pass.
+// Plans the programs of a fused group: the values computed once per row, the pass over the row that
+// computes each other value, and the values kept for a later pass.
 #include "kernels/fused/fused_assemble.h"
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 namespace tessera::kernels {
 namespace {
 
-// IsWide goes by the order of the lanes.
+// IsWide relies on the order of the lanes.
 static_assert(!IsWide(Lane::kF32) && !IsWide(Lane::kI32) && !IsWide(Lane::kU32) &&
               IsWide(Lane::kF64) && IsWide(Lane::kI64) && IsWide(Lane::kU64));
 
-// A value that costs more than this per element is kept for later passes if the row is short
-// enough for the second level cache; else it is computed again.
+// A value that costs more than this per element is kept for later passes if the row is short enough
+// for L2. Otherwise it is computed again.
 constexpr float kWorthKeeping = 6;
 constexpr int64_t kMostKeptBytes = 512 << 10;
 
-// The identity of a reduction as the lanes hold it.
+// Returns the bits of a reduction's identity in its lane.
 template <class T>
 uint64_t IdentityBits(Reduction reduction) {
   using Limits = std::numeric_limits<T>;
@@ -75,7 +75,7 @@ class Assembler {
   LaneNode& At(int node) { return base::At(g_.nodes, node); }
   int OutputNode(size_t k) const { return base::At(g_.node_of, desc_.outputs[k].node); }
   const TensorView& OutputView(size_t k) const { return c_.layout.tensors[c_.inputs + k]; }
-  // Elements that the programs of a pass run over before those of the next one.
+  // Returns the number of elements that each pass processes before the next pass starts.
   int64_t Span() const {
     return c_.layout.across ? c_.layout.n * static_cast<int64_t>(c_.tile) : c_.layout.n;
   }
@@ -97,7 +97,7 @@ class Assembler {
   FusedConfig& c_;
   RowMemory m_;
   std::vector<bool> live_;
-  std::vector<int> kept_in_;  // per node: the pass that keeps it, or -1
+  std::vector<int> kept_in_;  // per node: the pass that keeps it; -1: none
   int passes_ = 1;
 };
 
@@ -139,8 +139,8 @@ void Assembler::MarkLive(int node) {
     if (arg >= 0) MarkLive(arg);
 }
 
-// What the element program of a pass must evaluate; output 0 comes last, so that it may be written
-// over an input.
+// Returns the nodes that the element program of a pass must evaluate. Output 0 comes last, so that
+// it may overwrite an input.
 std::vector<int> Assembler::Roots(int pass) {
   std::vector<int> roots;
   for (size_t i = 0; i < g_.nodes.size(); ++i)
@@ -167,8 +167,8 @@ float Assembler::SubtreeCost(int node, std::vector<bool>& seen) {
   return cost;
 }
 
-// Keeps what this pass computes and a later one uses for something that this one has not, if
-// computing it again is dear.
+// Keeps values that this pass computes and a later pass needs for a node that this pass does not
+// compute, if recomputing them is expensive.
 void Assembler::KeepValues(const std::vector<std::vector<bool>>& touched, int pass) {
   const auto p = static_cast<size_t>(pass);
   for (size_t q = p + 1; q < touched.size(); ++q) {
@@ -206,7 +206,7 @@ void Assembler::AllocateSums() {
     const LaneNode& n = g_.nodes[i];
     if (!live_[i] || n.kind != LaneNode::kReduce) continue;
     m_.sums[i] = m_.Allocate(kSlotStride);
-    // Across rows the accumulators are the values.
+    // Across rows the accumulators already hold one value per row.
     if (c_.layout.across) m_.slot[i] = m_.sums[i];
     const bool carried = n.lane == Lane::kF32 && n.reduction == Reduction::kSum &&
                          c_.layout.n > static_cast<int64_t>(kBlock);
@@ -214,7 +214,8 @@ void Assembler::AllocateSums() {
   }
 }
 
-// Values per row of this level that element programs, outputs or later passes use.
+// Writes the program for the values per row of this level that element programs, outputs or later
+// passes use.
 void Assembler::WriteRow(int pass, StepWriter& p) {
   std::vector<int> wanted;
   for (size_t i = 0; i < g_.nodes.size(); ++i)

@@ -4,7 +4,7 @@
 
 namespace tessera::kernels {
 
-// Writes the programs of `graph` into the config, whose layout is set.
+// Writes the programs of `graph` into the config, whose layout must be set.
 void Assemble(const plan::FusedDesc& desc, LaneGraph& graph, FusedConfig& config);
 
 }  // namespace tessera::kernels

@@ -1,5 +1,5 @@
-// Builds the graph of lanes from a fused group: conversions, roundings, and ops that take several
-// steps.
+// Builds the graph of lanes of a fused group: conversions, roundings, and ops that take
+// several steps.
 #include "kernels/fused/fused_graph.h"
 
 #include <bit>
@@ -51,20 +51,20 @@ class LaneGraphBuilder {
   LaneGraph Build();
 
  private:
-  // The position of an index among the tensors of the layout.
+  // Returns the position of an index among the tensors of the layout.
   int IndexTensor(const FusedNode& node) const {
     return static_cast<int>(desc_.inputs.size() + desc_.outputs.size()) + node.iota;
   }
   int Append(LaneNode node);
   int Constant(Lane lane, uint64_t bits);
   int Number(Lane lane, double value);
-  // A function of lanes: a kernel if there is one, else a block.
+  // Adds a function of lanes: a kernel if there is one, otherwise a block.
   int Op(Lane lane, ScalarOp op, int a, int b = -1);
   int Coded(Lane lane, uint8_t code, int a);
   int Block(Lane lane, BlockFn block, float cost, int a, int b = -1);
   int Select(int p, int a, int b);
 
-  // Rounds or wraps a result that was computed in the lane type.
+  // Rounds or wraps a result that was computed in the type of the lane.
   int Fit(DType dtype, int v);
   int LowBits(DType dtype, int v);
   int Convert(DType from, DType to, int v);
@@ -199,7 +199,7 @@ int LaneGraphBuilder::WidenMask(Lane op_lane, int v) {
   return Block(Lane::kU64, ConvertBlock(Lane::kI32, Lane::kI64), 2, v);
 }
 
-// `small`: on the way to f16 or bf16.
+// Converts between lanes. `small`: on the way to f16 or bf16.
 int LaneGraphBuilder::ToLane(Lane from, Lane to, bool small, int v) {
   const bool vector = to == Lane::kF32 && (from == Lane::kI32 || from == Lane::kU32) && !small;
   if (!vector) return Block(to, small ? ConvertOddBlock(from) : ConvertBlock(from, to), 2, v);
@@ -213,7 +213,7 @@ int LaneGraphBuilder::Convert(DType from, DType to, int v) {
   const Lane in = LaneOf(from, g_.wide), out = LaneOf(to, g_.wide);
   if (to.is_bool()) return Compare(ScalarOp::kNe, from, v, Number(in, 0));
   if (from.is_bool()) {
-    // A select of 1 and 0; both are numbers of every dtype.
+    // A select between 1 and 0, which every dtype can represent.
     return Select(v, Number(out, 1), Number(out, 0));
   }
   const bool small = to == f16 || to == bf16;
@@ -249,7 +249,7 @@ int LaneGraphBuilder::Compare(ScalarOp op, DType dtype, int a, int b) {
   return WidenMask(lane, v);
 }
 
-// Those functions of i8 to u16 that are not the 32-bit function and a wrap.
+// Adds the functions of i8 to u16 that differ from the 32-bit function followed by a wrap.
 int LaneGraphBuilder::SmallInteger(const FusedNode& node, int a, int b) {
   using enum ScalarOp;
   const Lane lane = LaneOf(node.dtype, g_.wide);
@@ -263,7 +263,8 @@ int LaneGraphBuilder::SmallInteger(const FusedNode& node, int a, int b) {
     case kShiftRightLogical:
       return Fit(node.dtype, Op(lane, node.op, LowBits(node.dtype, a), b));
     case kShiftRightArithmetic: {
-      // An unsigned number's highest bit is shifted in too, so it goes to the lane's highest first.
+      // The highest bit of an unsigned number is shifted in as well, so move it to the lane's
+      // highest bit first.
       if (node.dtype.is_signed()) return Fit(node.dtype, Op(lane, node.op, a, b));
       const int extra = Number(lane, 32 - node.dtype.size() * 8);
       const int top = Op(lane, node.op, Op(lane, kShiftLeft, a, extra), extra);
@@ -362,8 +363,8 @@ int LaneGraphBuilder::Node(const FusedNode& node) {
   return exact ? v : Fit(node.dtype, v);
 }
 
-// Whether the op makes 32 bits of an index under a key that is one for a row: neither is then held
-// in lanes, which would have to be of 64 bits.
+// Whether the op makes 32 random bits from an index under a key that is the same for the whole row.
+// Then neither key nor index is held in lanes, which would have to be 64 bits wide.
 bool LaneGraphBuilder::CountsUnderOneKey(const FusedNode& node) const {
   if (node.kind != FusedNode::kScalar || node.op != ScalarOp::kRandomBits32) return false;
   const FusedNode &key = base::At(desc_.nodes, node.args[0]),
@@ -384,7 +385,8 @@ int LaneGraphBuilder::RandomBits(const FusedNode& node) {
   return Append(n);
 }
 
-// Keys and indices that only random bits are made of are left out.
+// Returns which nodes are held in lanes: all but keys and indices that are used only for
+// random bits.
 std::vector<bool> LaneGraphBuilder::NodesInLanes() const {
   std::vector<bool> held(desc_.nodes.size(), false);
   for (const auto& output : desc_.outputs) base::At(held, output.node) = true;

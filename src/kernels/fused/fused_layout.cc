@@ -1,4 +1,4 @@
-// How the iteration space of a fused group becomes rows.
+// Divides the iteration space of a fused group into rows.
 #include "kernels/fused/fused_layout.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace {
 
 using Strides = std::vector<int64_t>;
 
-// Below this many elements a row is not worth its start; then all dims are one row, and what is not
-// dense is gathered.
+// A row of fewer elements is not worth starting. Then all dims form one row, and tensors that are
+// not dense are gathered.
 constexpr int64_t kLeastRow = 32;
 
-// Merges neighbouring dims that every tensor walks as one, and drops dims of size 1.
+// Merges neighbouring dims that are contiguous in every tensor, and drops dims of size 1.
 void Collapse(Strides& dims, std::vector<Strides*> tensors) {
   size_t kept = 0;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -37,7 +37,7 @@ struct Source {
   int itemsize;
   Strides strides;
   bool per_row = false;
-  std::vector<plan::FusedDesc::Part> parts = {};  // instead of `strides`
+  std::vector<plan::FusedDesc::Part> parts = {};  // replaces `strides`
 };
 
 std::vector<Source> Sources(const plan::FusedDesc& desc) {
@@ -74,8 +74,8 @@ TensorView View(const Source& source, size_t outer_rank, Strides row_dims) {
   return view;
 }
 
-// The same space with fewer dims: those of size 1 go, and neighbours that all sources and all parts
-// walk as one are merged. Dims from `row` on, if there are, stay apart from those before.
+// The same space with fewer dims. Drops dims of size 1 and merges neighbours that are contiguous in
+// all sources and all parts. Dims from `row` on, if there are any, do not merge with those before.
 class PartSpace {
  public:
   PartSpace(Strides& dims, std::vector<Source>& sources, size_t row)
@@ -156,10 +156,10 @@ RowRead ReadOf(const Source& source, size_t tensor, size_t outer_rank, int64_t n
   return read;
 }
 
-// Marks inputs that read what another one has just read: the rows of a stencil but for the last.
-// Nearer than kNear elements, so that it is in a cache still.
+// Marks inputs that read elements which another input has just read: in a stencil all rows but the
+// last. The two must be less than kNear elements apart, so that the elements are still in a cache.
 void MarkFollowers(const plan::FusedDesc& desc, RowLayout& layout) {
-  struct Main {  // of an input's parts the largest
+  struct Main {  // the largest part of an input
     int32_t operand;
     int64_t offset, elements;
   };
@@ -181,7 +181,7 @@ void MarkFollowers(const plan::FusedDesc& desc, RowLayout& layout) {
         layout.tensors[t].follows = true;
 }
 
-// `outer`: dims before those of a row; -1: all but the last.
+// `outer`: number of dims before those of a row; -1: all but the last.
 RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer) {
   size_t row = PartSpace(dims, sources, base::Size(outer)).row();
   if (outer < 0) row = std::max<size_t>(dims.size(), 1) - 1;
@@ -208,11 +208,12 @@ RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer
   return layout;
 }
 
-// Fewer rows run one by one.
+// Fewer rows run one at a time.
 constexpr int64_t kLeastAcross = 32;
 
-// Whether dims from `outer` on are rows so short (up to `most` elements), and so many, that a tile
-// is one column of many rows. Random bits are made of consecutive counters.
+// Whether the dims from `outer` on form rows that are short enough (at most `most` elements) and
+// numerous enough to make each tile one column of many rows. Random bits need consecutive counters,
+// so their groups never run across.
 bool RunsAcross(const plan::FusedDesc& desc, const Strides& dims, size_t outer, int64_t most) {
   const auto row = dims.begin() + static_cast<int64_t>(outer);
   const int64_t n = base::Elements(Strides(row, dims.end()));
@@ -223,8 +224,8 @@ bool RunsAcross(const plan::FusedDesc& desc, const Strides& dims, size_t outer, 
          base::Elements(Strides(dims.begin(), row)) >= kLeastAcross;
 }
 
-// Returns how many of the dims, which are collapsed, are not of a row. Inputs are gathered where
-// they are not dense along a row, outputs never scattered.
+// Returns how many of the collapsed dims are outside of a row. Inputs that are not dense along a
+// row are gathered; outputs are never scattered.
 size_t OuterRank(const plan::FusedDesc& desc, const Strides& dims,
                  const std::vector<Source>& sources) {
   bool dense = true, rows = true;
@@ -270,7 +271,7 @@ RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
     s.strides.resize(outer_rank);
   }
   layout.n = base::Elements(row_dims);
-  // Without reductions longer rows start at once, and need not be turned.
+  // Without reductions longer rows need no transposition: each starts its own program.
   layout.across = RunsAcross(desc, dims, outer_rank, has_rows ? kShortRow : kLeastRow - 1);
   dims.resize(outer_rank);
   Collapse(dims, pointers());

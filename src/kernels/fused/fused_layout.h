@@ -1,4 +1,4 @@
-// The iteration space of a fused group as rows.
+// The iteration space of a fused group, divided into rows.
 #pragma once
 #include "kernels/fused/fused_config.h"
 

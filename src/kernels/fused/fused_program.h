@@ -1,14 +1,14 @@
-// The register-threaded program: what the compiler of fused groups writes and the SIMD kernels run.
+// The register-threaded program that the assembler of fused groups writes and the SIMD kernels run.
 //
-// A program handles one tile of elements: eight vectors of in-flight values (the accumulator) that
-// every kernel receives in registers and hands to the next kernel by a tail call. All else is in
+// A program processes one tile of elements: eight vectors of values (the accumulator), which every
+// kernel receives in registers and passes to the next kernel by a tail call. Everything else is in
 // memory: streams (tensors), slots (one value of one tile, kSlotBytes) and constants (filled
 // slots). Each program exists in two widths with the same instructions: eight vectors, and one
-// vector for the ends of rows and for values per row. Of two instructions that often follow each
-// other one kernel may do both (simd_pairs.cc).
+// vector for the ends of rows and for values per row. One kernel may execute two instructions that
+// often follow each other (simd_pairs.cc).
 //
-// A *narrow* program has only values of 32-bit lanes. A *wide* one has 64-bit lanes too; its tiles
-// have half as many elements, and values of 32-bit lanes fill only half of the accumulator.
+// A *narrow* program has only values in 32-bit lanes. A *wide* program has 64-bit lanes too; its
+// tiles have half as many elements, and values in 32-bit lanes fill only half of the accumulator.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,23 +19,23 @@
 
 namespace tessera::kernels {
 
-// How a value is held. f16 and bf16 are held as f32, integers of 8 and 16 bits sign- or
-// zero-extended to 32, bool as all ones or zeros in lanes of the program's width.
+// How lanes hold a value. f16 and bf16 are held as f32; integers of 8 and 16 bits are extended to
+// 32 bits by sign or zeros; bool is all ones or all zeros in lanes of the program's width.
 enum class Lane : uint8_t { kF32, kI32, kU32, kF64, kI64, kU64 };
 inline constexpr int kLanes = 6;
 inline constexpr bool IsWide(Lane lane) { return lane >= Lane::kF64; }
 
-inline constexpr size_t kVectors = 8;       // of a tile
+inline constexpr size_t kVectors = 8;       // vectors of a tile
 inline constexpr size_t kSlotBytes = 512;   // a tile of the widest vectors
-inline constexpr size_t kPad = 64;          // what a masked operation may touch beyond a slot
-inline constexpr size_t kBlock = 4096;      // elements summed in f32 before they go to f64
-inline constexpr size_t kNarrowSums = 128;  // accumulators of a reduction of 32-bit lanes
-inline constexpr size_t kWideSums = 64;     // the same of 64-bit lanes
-// Rows of up to this many elements are reduced in order. Where there are many such rows, a tile is
-// of one column: each lane has a row of its own (fused_across.h).
+inline constexpr size_t kPad = 64;          // bytes after a slot that a masked operation may touch
+inline constexpr size_t kBlock = 4096;      // elements summed in f32 before the sum goes to f64
+inline constexpr size_t kNarrowSums = 128;  // accumulators of a reduction in 32-bit lanes
+inline constexpr size_t kWideSums = 64;     // accumulators of a reduction in 64-bit lanes
+// Rows of at most this many elements are reduced in order. If there are many such rows, a tile is
+// one column and each lane has a row of its own (fused_across.h).
 inline constexpr int64_t kShortRow = 64;
 
-// Instruction codes: the scalar ops, then those that only the compiler makes.
+// Instruction codes: the scalar ops, then codes that only the graph builder emits.
 enum : uint8_t {
   kSquare = plan::kScalarOps,
   kRoundF16,  // f32 to the nearest f16, still held as f32
@@ -44,9 +44,9 @@ enum : uint8_t {
 };
 inline constexpr uint8_t CodeOf(plan::ScalarOp op) { return static_cast<uint8_t>(op); }
 
-// An address: base[base] + offset + index * step, in bytes.
+// The address base[base] + offset + index * step, in bytes.
 struct Address {
-  uint32_t base = 0;  // 0: none, `offset` is the address itself; 1: scratch; from 2: tensors
+  uint32_t base = 0;  // 0: none, `offset` is the address; 1: scratch; from 2: tensors
   uint32_t step = 0;
   int64_t offset = 0;
 };
@@ -55,26 +55,25 @@ inline constexpr uint32_t kAbsolute = 0, kScratch = 1, kFirstTensor = 2;
 struct Instr;
 struct Context {
   std::byte* const* base = nullptr;
-  std::byte* buffer = nullptr;  // where blocks get the accumulator
+  std::byte* buffer = nullptr;  // memory for the accumulator while a block runs
   size_t lanes = 0;             // valid elements of a tile of one vector
-  // Bytes by which tiles fetch ahead of what they read; 0: not at all. For memory that is read
-  // once: the prefetchers of the hardware lose a stream while a long program computes on a tile.
+  // Bytes by which tiles prefetch ahead of their reads; 0: they do not. For memory that is read
+  // once: the hardware prefetchers lose a stream while a long program computes on a tile.
   size_t ahead = 0;
 };
 
-// A kernel that works on memory: it changes the n elements of `acc`, a copy of the accumulator,
-// or stores them. Up to kSlotBytes of acc and of slots may be computed on beyond n.
+// A kernel that works on memory. It changes or stores the n elements of `acc`, a copy of the
+// accumulator. It may compute on up to kSlotBytes of acc and of slots beyond element n.
 using BlockFn = void (*)(const Instr&, const Context&, size_t i, size_t n, std::byte* acc);
 
 struct Instr {
   const void* kernel = nullptr;
   Address a, b;
-  Address c = {};  // of a select by a comparison
+  Address c = {};  // kernels of selects by a comparison
   BlockFn block = nullptr;
-  // Of the block: a number or an address. Of other kernels: 1 if what `a` reads is not fetched
-  // ahead.
+  // For a block: a number or an address. For other kernels: 1 if reads at `a` are not prefetched.
   uint64_t info = 0;
-  size_t tile = 0;  // of the block: elements of a tile of eight vectors
+  size_t tile = 0;  // for a block: elements of a tile of eight vectors
 };
 
 inline std::byte* EffectiveAddress(const Context& c, const Address& o, size_t i) {
@@ -82,7 +81,7 @@ inline std::byte* EffectiveAddress(const Context& c, const Address& o, size_t i)
   return reinterpret_cast<std::byte*>(base + static_cast<uintptr_t>(o.offset) + i * o.step);
 }
 
-// A kernel for tiles of eight vectors and of one.
+// The same kernel for tiles of eight vectors and of one vector.
 struct KernelPair {
   const void* tile = nullptr;
   const void* vector = nullptr;

@@ -11,7 +11,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Copies up to 64 bytes. Overlapping words instead of a call of memcpy, which takes longer.
+// Copies up to 64 bytes in overlapping words, which is faster than a call of memcpy.
 inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
   const auto word = [&]<class W>(W, size_t at) {
     W w;
@@ -31,10 +31,10 @@ inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
   for (size_t k = 0; k < bytes; ++k) to[k] = from[k];
 }
 
-// Of 1 to 4 KiB the best on the machines at hand.
+// The best of 1 to 4 KiB on the machines at hand.
 constexpr size_t kFetchAhead = 2048;
-// Elements from which on tiles that read neighbours fetch ahead: their rows are in the first level,
-// and the next one is further away than the second. Worth a third of a stencil's time.
+// From this many elements on, tiles that read neighbours prefetch: their current rows are in L1,
+// but the next row is no longer in L2. This saves a third of a stencil's time.
 constexpr int64_t kNear = 1 << 18;
 constexpr size_t kMostRowBytes = 16384;
 
@@ -53,14 +53,14 @@ class Runner {
     stream_ = f_.can_stream && MayStream(call);
     const bool far = stream_ || (!f_.layout.reads.empty() && f_.layout.rows * f_.layout.n > kNear);
     if (far && f_.passes.size() == 1) context_.ahead = kFetchAhead;
-    // Where rows are apart the hardware does not follow from one to the next.
+    // The hardware prefetcher does not continue from one row to a distant next one.
     if (f_.passes.size() == 1 && f_.inputs == 1 && f_.layout.rows > 1) {
       const TensorView& in = f_.layout.tensors[0];
       if (in.outer.back() > f_.layout.n * in.itemsize) context_.ahead = base::Size(in.outer.back());
     }
     if (f_.ahead != 0) context_.ahead = base::Size(f_.ahead);
-    // The first pass over a row fetches the next one, or what follows in a long one; the others
-    // find the row in the cache.
+    // The first pass over a row prefetches the next row, or the rest of a long row. The other
+    // passes find the row in the cache.
     const size_t row = f_.layout.n * sizeof(float);
     if (f_.passes.size() > 1 && row > kMostRowBytes)
       row_ahead_ = kFetchAhead;
@@ -91,7 +91,8 @@ class Runner {
   }
 
  private:
-  // Non-temporal stores need aligned addresses, and over an input they would be slower.
+  // Whether outputs may use non-temporal stores. These need aligned addresses, and are slower if
+  // they overwrite an input.
   bool MayStream(const plan::KernelArgs& call) const {
     for (size_t k = 0; k < f_.outputs; ++k) {
       if (reinterpret_cast<uintptr_t>(call.out[k]) % 64 != 0) return false;
@@ -101,7 +102,7 @@ class Runner {
     return true;
   }
 
-  // ---- inputs that are read from several places ----
+  // ---- inputs that are assembled from parts ----
 
   size_t ItemOf(const RowRead& read) const {
     return base::Size(f_.layout.tensors[read.tensor].itemsize);
@@ -116,7 +117,7 @@ class Runner {
           std::memcpy(FillOf(read) + at, operands_[part.operand] + part.offset, ItemOf(read));
   }
 
-  // Finds the parts of the row at index_.
+  // Finds the parts that the row at index_ crosses.
   void Activate() {
     auto* active = reinterpret_cast<ActivePart*>(scratch_ + f_.map.active);
     for (const RowRead& read : f_.layout.reads) {
@@ -135,8 +136,8 @@ class Runner {
     }
   }
 
-  // Runs of whole tiles, each with every input at one address. Where parts meet inside of a tile,
-  // its inputs are put together first. `begin` is a multiple of a tile.
+  // Runs stretches of whole tiles in which every input has one address. A tile in which parts meet
+  // is assembled in scratch first. `begin` is a multiple of a tile.
   void RowOfParts(size_t begin, size_t end) {
     Activate();
     for (size_t i = begin; i < end;) {
@@ -156,14 +157,14 @@ class Runner {
     return *part;
   }
 
-  // Returns up to where element i's part can be read at one address.
+  // Returns the end of the elements from i on that can be read at one address.
   size_t EndOf(const RowRead& read, size_t i) const {
     const ActivePart& part = PartAt(read, i);
     const auto end = base::Size(part.end);
     return part.fills ? std::min(end, i + kFillBytes / ItemOf(read)) : end;
   }
 
-  // Sets the address of elements [i, end).
+  // Points the tensor of `read` at an address for elements [i, end).
   void Settle(const RowRead& read, size_t i, size_t end) {
     const ActivePart& part = PartAt(read, i);
     const size_t item = ItemOf(read);
@@ -175,7 +176,7 @@ class Runner {
     base_[kFirstTensor + read.tensor] = reinterpret_cast<std::byte*>(at);
   }
 
-  // Returns a copy of elements [i, end), no more than a tile.
+  // Copies elements [i, end), at most a tile, to scratch and returns their address.
   const std::byte* Assembled(const RowRead& read, size_t i, size_t end) {
     const size_t item = ItemOf(read);
     std::byte* tile = FillOf(read) + kFillBytes;
@@ -211,7 +212,7 @@ class Runner {
     f_.table->enter_vector(program.data(), &context_, 0, 1, 1);
   }
   void Span(const Pass& pass, size_t begin, size_t end) {
-    // Tiles and vectors have powers of two.
+    // The sizes of tiles and vectors are powers of two.
     const size_t tiles_end = begin + ((end - begin) & ~(f_.tile - 1));
     const std::vector<Instr>& tile = stream_ ? pass.tile_stream : pass.tile;
     if (begin < tiles_end) f_.table->enter_tile(tile.data(), &context_, begin, tiles_end, f_.tile);
@@ -221,8 +222,8 @@ class Runner {
       f_.table->enter_vector(pass.vector.data(), &context_, tiles_end, vectors_end, f_.lanes);
     if (vectors_end < end) End(pass, vectors_end, end - vectors_end);
   }
-  // The last elements of a row, fewer than a vector: tensors that are read or written by whole
-  // vectors are replaced by copies with room behind.
+  // Runs the last elements of a row, fewer than a vector. Tensors that are read or written by whole
+  // vectors are replaced by copies with room after them.
   void End(const Pass& pass, size_t i, size_t n) {
     auto** end_base = reinterpret_cast<std::byte**>(scratch_ + f_.map.end_base);
     const size_t tensors = f_.layout.tensors.size();
@@ -265,8 +266,9 @@ class Runner {
 
 void RunFused(const plan::KernelArgs& call) { Runner(call).Run(call.part, call.parts); }
 
-// In a loop over scalars nothing else takes time: no more is done than must be. As in Runner::End,
-// tensors that are read or written by whole vectors are copies with room behind.
+// The overhead of a call is all that counts here, so this does no more than necessary. As in
+// Runner::RunTail, tensors that are read or written by whole vectors are copies with room
+// after them.
 void RunFusedSmall(const plan::KernelArgs& call) {
   const auto& f = *static_cast<const FusedConfig*>(call.config);
   auto** base = reinterpret_cast<std::byte**>(call.scratch + f.map.base);

@@ -13,7 +13,7 @@ namespace {
 
 using plan::ScalarOp;
 
-// Whether op(a, b) = op(b, a) for every bit that can matter.
+// Whether op(a, b) = op(b, a) in every bit that matters.
 bool Commutes(uint8_t code) {
   using enum ScalarOp;
   for (ScalarOp op : {kAdd, kMul, kMax, kMin, kAnd, kOr, kXor, kEq, kNe})
@@ -53,7 +53,7 @@ void StepWriter::Use(int node) {
     if (arg >= 0 && base::At(g_.nodes, node).kind != LaneNode::kReduce) Use(arg);
 }
 
-// Slots that evaluating the node takes (Sethi and Ullman's number).
+// Returns the number of slots that evaluating the node needs (the Sethi-Ullman number).
 int StepWriter::Need(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   if (base::At(need_, node) >= 0) return base::At(need_, node);
@@ -153,7 +153,7 @@ void StepWriter::Input(int node) {
     return;
   }
   const bool steps = Steps(n.tensor), whole = steps || across_;
-  if (whole && IsNative(n.dtype)) {  // half of the lanes of a wide program
+  if (whole && IsNative(n.dtype)) {  // a 32-bit value fills half of the lanes of a wide program
     view.reads_whole = true;
     Emit(t_.load_half, Tensor(n.tensor, steps));
   } else if (whole && !g_.wide) {
@@ -197,7 +197,8 @@ void StepWriter::RandomBits(int node) {
   EmitBlock(t_.random_bits, Tensor(n.tensor, false), key, uint64_t{fixed});
 }
 
-// Brings the operands into memory but for one, in the accumulator, whose number it returns.
+// Evaluates the operands: one into the accumulator, the others into memory. Returns the number of
+// the operand in the accumulator.
 int StepWriter::Prepare(const LaneNode& n) {
   std::vector<int> pending;
   int count = 0;
@@ -266,8 +267,8 @@ void StepWriter::Select(const LaneNode& n, int k) {
   Emit(t_.select[k], At(n.args[first]), At(n.args[second]));
 }
 
-// Returns which operand of the node's operand k is in memory, if the other is a number that it is
-// multiplied by, and nobody else needs the product; else -1.
+// If operand k of the node is a product of a value in memory and a constant, and nothing else uses
+// it, returns which factor is the value; else -1.
 int StepWriter::ScaledInMemory(const LaneNode& n, int k) const {
   const int at = n.args[k];
   const LaneNode& product = base::At(g_.nodes, at);
@@ -284,7 +285,8 @@ int StepWriter::ScaledInMemory(const LaneNode& n, int k) const {
   return -1;
 }
 
-// Writes an op of something and of a product with a number as one step, if it is one.
+// Writes the node as one step if one of its operands is a product with a constant. Returns whether
+// it did.
 bool StepWriter::WithScaled(const LaneNode& n) {
   if (per_row_ || n.kind != LaneNode::kOp || n.block || n.args[1] < 0 || n.args[2] >= 0)
     return false;
@@ -302,8 +304,7 @@ bool StepWriter::WithScaled(const LaneNode& n) {
   return false;
 }
 
-// Whether the predicate is a comparison of lanes of the select's size, of which nothing else is
-// made.
+// Whether the predicate is a comparison in lanes of the select's size that nothing else uses.
 bool StepWriter::IsOnlyCompared(int predicate, const LaneNode& select) const {
   const LaneNode& p = base::At(g_.nodes, predicate);
   return p.kind == LaneNode::kOp && !p.block && p.args[1] >= 0 && !Half(p.op_lane) &&
@@ -311,7 +312,8 @@ bool StepWriter::IsOnlyCompared(int predicate, const LaneNode& select) const {
          !InMemory(predicate) && !base::At(writes_, predicate);
 }
 
-// Writes a select by a comparison as one step, so that no mask goes through memory.
+// Writes a select by a comparison as one step, so that no mask goes through memory. Returns whether
+// it did.
 bool StepWriter::SelectByComparison(const LaneNode& n) {
   if (per_row_ || n.kind != LaneNode::kSelect || !IsOnlyCompared(n.args[0], n)) return false;
   const LaneNode& p = base::At(g_.nodes, n.args[0]);
@@ -385,7 +387,8 @@ void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
 }
 
 namespace {
-// Two steps that one kernel does. The second stays behind the first: its operands are there.
+// Replaces two adjacent steps by one kernel that does both. The second step stays in the program:
+// the kernel reads its operands there.
 void Join(std::vector<Instr>& code, const KernelTable& t) {
   for (size_t k = 0; k + 1 < code.size(); ++k) {
     for (const KernelsInOne& pair : t.pairs) {
@@ -424,7 +427,7 @@ void StepWriter::Init(int reduce, bool carried) {
   Emit(across_ ? t_.store : fill, Slot(base::At(m_.sums, reduce)));
   acc_ = -1;
   if (!carried) return;
-  // The identity of sums is 0 in f64 too.
+  // The identity of sums is 0 in f64 as well.
   Emit(t_.fill8, Slot(base::At(m_.carry, reduce)));
   Emit(t_.fill8, Slot(base::At(m_.carry, reduce) + static_cast<int64_t>(kSlotBytes)));
 }

@@ -1,4 +1,5 @@
-// Writes one program of a fused group: which value is in the accumulator when, and what is spilled.
+// Writes one program of a fused group: decides when each value is in the accumulator and when it
+// is spilled.
 #pragma once
 #include <vector>
 
@@ -16,7 +17,7 @@ struct PendingInstr {
   Address c = {};
 };
 
-// Memory of a call, and what is where for as long as a row lasts.
+// The scratch of a call, and the offsets of values that stay there for a whole row.
 struct RowMemory {
   int64_t bytes = 0;
   std::vector<int64_t> slot, kept, sums, carry;  // per node; -1: none
@@ -47,16 +48,16 @@ class StepWriter {
     reads_.assign(graph.nodes.size(), false);
   }
 
-  // Values that this pass writes to their row buffers, and those that it reads from there.
+  // Sets which values this pass writes to row buffers, and which it reads from there.
   void KeepIn(const std::vector<int>& pass_of_node, int pass) {
     for (size_t i = 0; i < pass_of_node.size(); ++i) {
       writes_[i] = pass_of_node[i] == pass;
       reads_[i] = pass_of_node[i] >= 0 && pass_of_node[i] < pass;
     }
   }
-  // Announces a use of the node; all uses must be before the first Evaluate.
+  // Announces a use of the node. All uses must be announced before the first Evaluate.
   void Use(int node);
-  // Leaves the node's value in the accumulator, for one of its uses.
+  // Puts the node's value in the accumulator, for one of its uses.
   void Evaluate(int node);
   void Finish(int node) { Release(node); }
   // Whether the node's value can be read from memory.
@@ -73,7 +74,7 @@ class StepWriter {
 
  private:
   bool Half(Lane lane) const { return g_.wide && !IsWide(lane); }
-  // Where the node's value is, if it is in memory.
+  // Returns the address of the node's value, which must be in memory.
   Address At(int node) const;
   Address Slot(int64_t offset) const { return {kScratch, 0, offset}; }
   Address Tensor(int tensor, bool steps) const {
@@ -81,14 +82,14 @@ class StepWriter {
     return {kFirstTensor + static_cast<uint32_t>(tensor),
             steps ? static_cast<uint32_t>(view.itemsize) : 0, 0};
   }
-  // Whether an address of the tensor goes on with the element that a program is at. A block of rows
-  // has a tile of a value per row.
+  // Whether the address of the tensor advances with the elements of the program. In a block of
+  // rows, values per row are one tile, whose address is fixed.
   bool Steps(int tensor) const {
     const TensorView& view = base::At(c_.layout.tensors, tensor);
     return view.kind == TensorView::kStream && (across_ ? !view.per_row : !per_row_);
   }
   bool IsStream(int node) const;
-  // Whether the address is of elements that no other input of the step has read just before.
+  // Whether no other input of the step has just read the elements at the address.
   bool IsFar(const Address& a) const {
     return a.base >= kFirstTensor && !c_.layout.tensors[a.base - kFirstTensor].follows;
   }
@@ -125,7 +126,7 @@ class StepWriter {
   std::vector<PendingInstr> steps_;
   std::vector<int> uses_, need_;
   std::vector<int64_t> temp_;
-  std::vector<bool> writes_, reads_;  // row buffers
+  std::vector<bool> writes_, reads_;  // per node: written to and read from row buffers
   std::vector<size_t> whole_;         // tensors stored by whole vectors
   int acc_ = -1;
 };

@@ -1,4 +1,4 @@
-// Joins the parts of the table.
+// Builds the kernel table from its parts.
 #include "kernels/fused/kernel_table.h"
 
 namespace tessera::kernels {

@@ -7,13 +7,13 @@
 
 namespace tessera::kernels {
 
-// Kernels of tiles that follow each other, and one that does the steps of both.
+// Two tile kernels that often follow each other, and one kernel that does both steps.
 struct KernelsInOne {
   const void *first, *second, *both;
 };
 
-// acc = acc if (a op b), else the values at `c`, and the other way round. Of b one number may be
-// read for all elements.
+// acc = acc if (a op b) holds (or fails), else the values at `c`. The `number` kernels read one
+// number at b for all elements.
 struct SelectsByComparison {
   KernelPair holds, holds_number, fails, fails_number;
 };
@@ -22,31 +22,33 @@ struct SelectsByComparison {
 struct KernelTable {
   size_t vector_bytes = 0;
   EnterFn enter_tile = nullptr, enter_vector = nullptr;
-  // Raw moves of the accumulator; `half`: of 32-bit values of a wide program. Broadcasts and fills
-  // store the first element, as often as a tile and a slot have room for it.
+  // Moves of the accumulator without conversion. `half` is for 32-bit values of a wide program.
+  // Broadcasts and fills store the first element for all elements of a tile, or of a slot.
   KernelPair load, load_half, store, store_half, stream, stop, block;
   KernelPair broadcast4, broadcast8, fill4, fill8;
-  // Of narrow programs, by dtype: what is stored in less than 32 bits.
+  // For narrow programs, by dtype: elements that are stored in less than 32 bits.
   KernelPair load_stored[DType::kF64 + 1], store_stored[DType::kF64 + 1];
   KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)
   KernelPair reversed[kLanes][kCodes];  // acc = op(a, acc)
-  KernelPair number[kLanes][kCodes];    // acc = op(acc, n), the number at `a`
-  // acc = op(acc, a * n) and op(a * n, acc), the number at `b`.
+  KernelPair number[kLanes][kCodes];    // acc = op(acc, n) with one number n at `a`
+  // acc = op(acc, a * n) or op(a * n, acc) with one number n at `b`.
   KernelPair scaled[kLanes][kCodes], scaled_reversed[kLanes][kCodes];
-  KernelPair select[3];  // acc is the select's operand 0, 1 or 2; a and b the others
+  KernelPair select[3];  // acc is operand 0, 1 or 2 of the select; a and b are the others
   SelectsByComparison select_by[kLanes][kCodes];  // for Eq, Gt and Ge
-  // By Reduction.
+  // Indexed by Reduction.
   KernelPair accumulate[kLanes][base::kReductions.size()];
   KernelPair accumulate_half[kLanes][base::kReductions.size()];
-  // Of accumulators; sums of f32 have their own, which go to f64: with and without a carry at `b`.
+  // Combine the accumulators of a reduction. Sums of f32 have kernels of their own that go through
+  // f64, with and without a carry at `b`.
   KernelPair finish[kLanes][base::kReductions.size()];
   KernelPair finish_f32, finish_f32_carried;
-  KernelPair finish_in_order[kLanes][base::kReductions.size()];  // of short rows
+  KernelPair finish_in_order[kLanes][base::kReductions.size()];  // for short rows
   BlockFn fold_f32 = nullptr;
   BlockFn vector_math[kLanes][kCodes] = {};
   std::vector<KernelsInOne> pairs;
-  // acc = the random bits of consecutive counters under the key at `b`: i + the address of `a`,
-  // which is no address but a number; `info` is 1 if i is not added. Gathered: as GatherIotaBlock.
+  // acc = the random bits of consecutive counters under the key at `b`. The counter of element i is
+  // i + `a`, a number and not an address; `info` is 1 if i is not added. `random_bits_gathered`
+  // takes its counters as GatherIotaBlock does.
   BlockFn random_bits = nullptr, random_bits_gathered = nullptr;
 };
 

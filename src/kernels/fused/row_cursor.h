@@ -1,4 +1,4 @@
-// Where the tensors of a row are, while a call goes from row to row.
+// Tracks the addresses of tensors while a call moves from row to row.
 #pragma once
 #include <algorithm>
 
@@ -9,8 +9,8 @@ namespace tessera::kernels {
 
 class RowCursor {
  public:
-  // At row 0. `at` has room for an address per tensor, `index` for the position along the outer
-  // dims.
+  // Starts at row 0. `at` has room for one address per tensor, `index` for the position along the
+  // outer dims.
   RowCursor(const FusedConfig& f, const plan::KernelArgs& call, std::byte** at, int64_t* index)
       : layout_(f.layout), at_(at), index_(index) {
     for (size_t k = 0; k < f.inputs; ++k)
@@ -26,7 +26,7 @@ class RowCursor {
     std::fill_n(index, layout_.outer.size(), 0);
   }
 
-  // From row 0.
+  // Moves from row 0 to `row`.
   void Seek(int64_t row) {
     for (size_t d = layout_.outer.size(); d-- > 0;) {
       index_[d] = row % layout_.outer[d];
@@ -34,12 +34,12 @@ class RowCursor {
       if (index_[d] != 0) Move(d, index_[d]);
     }
   }
-  // Returns how many rows from this one on are one stride apart.
+  // Returns how many rows, from this one on, are one stride apart.
   int64_t Run() const {
     const size_t rank = layout_.outer.size();
     return rank == 0 ? 1 : layout_.outer[rank - 1] - index_[rank - 1];
   }
-  // Goes on by up to Run() rows.
+  // Moves on by `rows`, at most Run().
   void Advance(int64_t rows) {
     for (size_t d = layout_.outer.size(); d-- > 0; rows = 1) {
       index_[d] += rows;

@@ -1,4 +1,4 @@
-// The plain-loop blocks themselves, as templates over the lane and the stored dtype.
+// The plain-loop blocks, as templates over the lane and the stored dtype.
 #include "kernels/fused/scalar_blocks.h"
 
 #include <cstring>
@@ -8,7 +8,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Calls f(k) for k < n. The inner loop's constant count lets the compiler make vectors of it.
+// Calls f(k) for k < n. The constant trip count of the inner loop lets the compiler vectorise it.
 template <class F>
 inline void Each(size_t n, F f) {
   constexpr size_t kStep = 16;
@@ -41,7 +41,7 @@ constexpr size_t kMostElements = kSlotBytes / 4;
 template <class From, class To>
 void Convert(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
   const From* in = reinterpret_cast<const From*>(acc);
-  To out[kMostElements];  // as From and To may differ in size, not in place
+  To out[kMostElements];  // not in place, as From and To may differ in size
   Each(n, [&](size_t k) { out[k] = Cast<To>(in[k]); });
   std::memcpy(acc, out, n * sizeof(To));
 }
@@ -54,7 +54,7 @@ void ConvertOdd(const Instr&, const Context&, size_t, size_t n, std::byte* acc) 
   std::memcpy(acc, out, n * sizeof(float));
 }
 
-// Kept is the held type, T the stored one.
+// Converts a stored element T to the type Kept that lanes hold.
 template <class T, class Kept>
 Kept FromStored(T v) {
   if constexpr (std::is_same_v<T, bool>)
@@ -87,7 +87,7 @@ void Store(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* 
   Each(n, [&](size_t k) { out[k] = ToStored<T, Kept>(in[k]); });
 }
 
-// Calls f with the stored type and the type it is held as.
+// Calls f with the stored type and the type in which lanes hold it.
 template <class F>
 BlockFn VisitStored(DType dtype, bool wide, F f) {
   switch (dtype.code()) {

@@ -1,5 +1,5 @@
 // Blocks of a register-threaded program that are plain loops: conversions, loads and stores of
-// dtypes that are not held as they are stored, and rare functions.
+// dtypes that lanes do not hold as they are stored, and rare functions.
 #pragma once
 #include <algorithm>
 
@@ -7,20 +7,21 @@
 
 namespace tessera::kernels {
 
-// acc's values converted from one lane type to another; float to int saturates, NaN gives 0.
+// acc = acc converted from one lane type to another. From float to int it saturates, and NaN
+// gives 0.
 BlockFn ConvertBlock(Lane from, Lane to);
-// To f32 on the way to f16 or bf16: rounded to odd, so that the result is rounded once.
+// To f32 on the way to f16 or bf16: rounds to odd, so that the final result is rounded only once.
 BlockFn ConvertOddBlock(Lane from);
 
-// acc = the elements at `a`; elements at `a` = acc. `wide`: how a bool is held.
+// acc = the elements at `a`; the elements at `a` = acc. `wide`: the lanes of a bool have 64 bits.
 BlockFn LoadBlock(DType dtype, bool wide);
 BlockFn StoreBlock(DType dtype, bool wide);
 
-// acc = i + the address of `a`, which is no address but a number. For `b.base` != 0 i is not added.
+// acc = i + `a`, where `a` is a number and not an address. If `b.base` != 0, i is not added.
 BlockFn IotaBlock(Lane lane);
 
-// Copies elements, of which `info` (a StridedWalk) tells where they are, to acc. `a` is their
-// origin.
+// A walk over strided elements. acc = elements of the walk that `info` (a StridedWalk) describes,
+// from the origin `a`.
 struct StridedWalk {
   std::vector<int64_t> dims, strides;  // outer first; strides in elements
 };
@@ -47,9 +48,9 @@ void Walk(const StridedWalk& g, size_t i, size_t n, F f) {
   }
 }
 BlockFn GatherBlock(int itemsize);
-// The same walk for an index that is not linear in i: acc = origin + offset, held as `lane`.
+// The same walk for an index that is not linear in i: acc = origin + offset, in `lane`.
 BlockFn GatherIotaBlock(Lane lane);
-// acc = the i64 indices at `a`, held as `lane`.
+// acc = the i64 indices at `a`, in `lane`.
 BlockFn IndexBlock(Lane lane);
 
 }  // namespace tessera::kernels

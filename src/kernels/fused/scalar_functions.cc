@@ -1,4 +1,4 @@
-// The table of functions without a vector form, by plain loops over libm.
+// The table of functions without a vector form, which run as plain loops over libm.
 #include "kernels/fused/scalar_functions.h"
 
 #include <algorithm>
@@ -19,18 +19,18 @@ namespace {
 
 using plan::ScalarOp;
 
-// More digits than T has, for functions whose terms cancel.
+// A type with more digits than T, for functions whose terms cancel.
 template <class T>
 using Wider = std::conditional_t<sizeof(T) == 4, double, long double>;
 
-// By recurrence to x >= 12, where eight terms of the asymptotic series are good for 1e-19. The
-// poles are NaN. Real has more digits than the result: near digamma's zeros they cancel.
+// Digamma by recurrence to x >= 12, where eight terms of the asymptotic series reach 1e-19. Poles
+// give NaN. Real has more digits than the result because terms cancel near the zeros.
 template <class Real>
 Real Digamma(Real x) {
   constexpr Real kOne = 1;
   if (x <= 0) {
     if (x == std::floor(x)) return std::numeric_limits<Real>::quiet_NaN();
-    // The reflection's argument is reduced first: tan(pi x) has the period 1.
+    // The reflection reduces its argument first: tan(pi x) has period 1.
     constexpr Real kPi = std::numbers::pi_v<Real>;
     const Real part = x - std::round(x);
     return Digamma(1 - x) - kPi / std::tan(kPi * part);
@@ -46,8 +46,8 @@ Real Digamma(Real x) {
   return sum + std::log(x) - 1 / (2 * x) - series;
 }
 
-// The sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: nine terms, and the others by
-// Euler-Maclaurin, as in Cephes (S. Moshier).
+// Returns the sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: nine terms directly, and the rest
+// by the Euler-Maclaurin formula, as in Cephes (S. Moshier).
 template <class Real>
 Real ZetaSeries(Real s, Real q) {
   constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
@@ -83,8 +83,9 @@ Real ZetaSeries(Real s, Real q) {
   return sum;
 }
 
-// Of the poles those of even s are infinite. JAX has nine terms below zero too, so it is wrong
-// where q < -8; NaN at infinite q or s, where this has the limit.
+// Hurwitz zeta. At the poles it is infinite for even s. JAX also sums only nine terms below
+// zero, so JAX is wrong for q < -8; and where s or q is infinite JAX gives NaN, and this
+// function the limit.
 template <class Real>
 Real Zeta(Real s, Real q) {
   constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
@@ -95,19 +96,20 @@ Real Zeta(Real s, Real q) {
   if (s < 1) return kNaN;
   if (!(q < 0)) return ZetaSeries(s, q);
   if (parity != 0 && parity != 1) return kNaN;
-  // The negative bases are the mirror images of those from the least of them up to below 1 - q.
+  // The terms with a negative base mirror terms with a positive base, from the smallest one up to
+  // those below 1 - q.
   const Real above = q - std::floor(q), below = std::ceil(q) - q;
   const Real up = ZetaSeries(s, above), down = ZetaSeries(s, below), rest = ZetaSeries(s, 1 - q);
   if (parity == 0) return up + (down - rest);
   if (above == below) return rest;
-  // Where both overflow, the base nearer to 0 has the sign.
+  // If both overflow, the term whose base is nearest to 0 decides the sign.
   if (std::isinf(up) && std::isinf(down)) return std::copysign(kInf, below - above);
   return up - down + rest;
 }
 
-// Coefficients of Chebyshev polynomials of e^-x I_0(x) and e^-x I_1(x) / x on [0, 8] in x / 4 - 1,
-// and of e^-x sqrt(x) I_n(x) on [8, inf] in 16 / x - 1: the intervals of Cephes (S. Moshier),
-// computed to 20 digits.
+// Coefficients of Chebyshev polynomials: e^-x I_0(x) and e^-x I_1(x) / x on [0, 8] in x / 4 - 1,
+// and e^-x sqrt(x) I_n(x) on [8, inf] in 16 / x - 1. The intervals are those of Cephes (S.
+// Moshier); the coefficients are computed to 20 digits.
 constexpr long double kI0Small[] = {
     3.383976372047380425e-1L,    -3.0468267234319839868e-1L,  1.7162090152220877535e-1L,
     -9.4901097048047644421e-2L,  4.9305284239670708488e-2L,   -2.3737414805899468816e-2L,
@@ -157,7 +159,7 @@ constexpr long double kI1Large[] = {
     2.414276719454848469e-19L,   2.026944384053285179e-19L,   -6.394267188269097787e-20L,
     -3.0498124523730958961e-20L, 1.6128418516514802251e-20L};
 
-// The sum of c[k] T_k(t) for |t| <= 1, by Clenshaw's recurrence.
+// Returns the sum of c[k] T_k(t) for |t| <= 1 by Clenshaw's recurrence.
 template <class Real, const auto& c>
 Real Chebyshev(Real t) {
   static constexpr auto kTerms = [] {
@@ -184,15 +186,16 @@ Real BesselI1e(Real x) {
   return Chebyshev<Real, kI1Small>(a / 4 - 1) * x;
 }
 
-// Between poles libm's is off by up to 4.5 units of f64.
+// Between the poles, libm's lgamma is off by up to 4.5 units of f64.
 template <class T>
 T Lgamma(T x) {
-  int sign;  // lgamma itself writes a global
+  int sign;  // lgamma itself writes a global variable
   if (sizeof(T) == 8 && x < 0) return static_cast<T>(lgammal_r(x, &sign));
   return static_cast<T>(lgamma_r(x, &sign));
 }
 
-// The elements' own numbers of f16 and bf16 as integers in their order, zeros together.
+// nextafter in f16 or bf16: maps their numbers to integers in the same order, with both
+// zeros equal.
 template <bool kHalf>
 float StepTowards(float x, float y) {
   if (x != x || y != y) return x + y;
@@ -209,7 +212,7 @@ float StepTowards(float x, float y) {
 
 // ---- integers -----------------------------------------------------------------------------------
 
-// A negative exponent, which has no integer power, counts by its low six bits, as JAX has it.
+// A negative exponent has no integer power. As in JAX, its low six bits count as the exponent.
 template <class T>
 T IntegerPower(T base, T exponent) {
   T result = 1;
@@ -223,7 +226,7 @@ T IntegerPower(T base, T exponent) {
   return result;
 }
 
-// The quotient and the remainder of x / 0 and of lowest / -1 are those of plan/scalar_op.h.
+// plan/scalar_op.h defines the results of x / 0 and lowest / -1.
 template <class T>
 T IntegerQuotient(T x, T y) {
   if (y == 0) return static_cast<T>(~T{0});
@@ -262,7 +265,7 @@ T ShiftRightArithmetic(T x, T y) {
 
 // ---- the table ----------------------------------------------------------------------------------
 
-// f(x) or f(x, y) of the elements of a block.
+// Applies f(x) or f(x, y) to the elements of a block.
 template <class T, auto f>
 void Loop(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   T* x = reinterpret_cast<T*>(acc);
@@ -274,9 +277,9 @@ void Loop(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* a
   }
 }
 
-using Blocks = std::array<BlockFn, kLanes>;  // by Lane; null: none
+using Blocks = std::array<BlockFn, kLanes>;  // indexed by Lane; null: none
 
-// f is a generic lambda, for the lanes of floats or of integers.
+// f is a generic lambda over the lanes of floats or of integers.
 template <auto f>
 Blocks Floats() {
   Blocks blocks{};
@@ -297,7 +300,7 @@ Blocks Integers() {
   return AndIntegers<f>({});
 }
 
-// No default: an op that is missing does not compile.
+// No default case: a missing op does not compile.
 Blocks BlocksOf(ScalarOp op) {
   using enum ScalarOp;
   switch (op) {
@@ -333,14 +336,14 @@ Blocks BlocksOf(ScalarOp op) {
     case kRem:
       return AndIntegers<[](auto x, auto y) { return IntegerRemainder(x, y); }>(
           Floats<[](auto x, auto y) { return std::fmod(x, y); }>());
-    case kDiv:  // of floats: vectors
+    case kDiv:  // for floats: vectors
       return Integers<[](auto x, auto y) { return IntegerQuotient(x, y); }>();
-    case kNeg:  // of floats: vectors
+    case kNeg:  // for floats: vectors
       return Integers<[]<class T>(T x) {
         using U = std::make_unsigned_t<T>;
         return static_cast<T>(U{0} - static_cast<U>(x));
       }>();
-    case kAbs:  // of unsigned integers; the others are vectors
+    case kAbs:  // for unsigned integers; the others are vectors
       return Integers<[](auto x) { return x; }>();
     case kPopulationCount:
       return Integers<[]<class T>(T x) {
@@ -356,7 +359,7 @@ Blocks BlocksOf(ScalarOp op) {
       return Integers<[](auto x, auto y) { return ShiftRightLogical(x, y); }>();
     case kShiftRightArithmetic:
       return Integers<[](auto x, auto y) { return ShiftRightArithmetic(x, y); }>();
-    // Vectors of every lane that they take (simd_*.cc).
+    // Vector kernels for all lanes that they support (simd_*.cc).
     case kSign:
     case kFloor:
     case kCeil:

@@ -4,10 +4,10 @@
 
 namespace tessera::kernels {
 
-// acc = op(acc, a). Null if op has none for the lane: it is computed by vectors, or not of such
-// numbers.
+// acc = op(acc, a). Null if the op is a vector kernel in this lane, or does not exist for
+// its numbers.
 BlockFn ScalarBlock(Lane lane, plan::ScalarOp op);
-// nextafter steps in the dtype's own numbers, whatever it is held as.
+// nextafter steps through the numbers of the dtype, not those of the lane.
 BlockFn NextafterBlock(DType dtype);
 
 }  // namespace tessera::kernels

@@ -1,11 +1,11 @@
-// Quotients and remainders of integers. By a number for all elements they are products with its
-// inverse, which is made once per tile: T. Granlund and P. Montgomery, "Division by Invariant
-// Integers using Multiplication", 1994. Of 32-bit lanes the others are quotients of f64.
+// Quotients and remainders of integers. A division by one number for all elements is a product with
+// its inverse, which is computed once per tile: T. Granlund and P. Montgomery, "Division by
+// Invariant Integers using Multiplication", 1994. Other divisions of 32-bit lanes use f64.
 #include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_divide.cc"
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
@@ -17,7 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 
-// The upper halves of products of 32-bit lanes, whose products are of 64 bits in every other lane.
+// Returns the upper halves of the products of 32-bit lanes. Highway multiplies every other lane to
+// 64 bits.
 template <class D, class V>
 HWY_INLINE V HighProductOf32(D d, V a, V b) {
   const hn::Repartition<uint64_t, D> wide;
@@ -25,7 +26,7 @@ HWY_INLINE V HighProductOf32(D d, V a, V b) {
   const V upper = hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, a)));
   return hn::OddEven(hn::BitCast(d, hn::MulEven(upper, b)), hn::BitCast(d, even));
 }
-// Of unsigned 64-bit lanes, by products of their halves.
+// The same for unsigned 64-bit lanes, by products of their halves.
 template <class D, class V>
 HWY_INLINE V HighProductOf64(D d, V a, V b) {
   const hn::Repartition<uint32_t, D> half;
@@ -56,7 +57,7 @@ HWY_INLINE V HighProduct(D d, V a, V b) {
 template <class T>
 using Double = std::conditional_t<sizeof(T) == 4, uint64_t, unsigned __int128>;
 
-// What the quotients by one number are made with; the number is not 0.
+// The constants of division by one number, which must not be 0.
 template <class T>
 class Inverse {
   using U = std::make_unsigned_t<T>;
@@ -126,8 +127,8 @@ struct Divisions<std::index_sequence<K...>> {
   }
 };
 
-// By numbers of their own. In f64 the quotient of 32-bit integers that is just below a whole number
-// is not rounded to it, and 2^31, of lowest / -1, has the low bits of lowest.
+// Division of lane by lane. In f64 a quotient of 32-bit integers just below a whole number is not
+// rounded up to it; and 2^31, the quotient of lowest / -1, has the low bits of lowest.
 template <bool kRemainder>
 struct Divide {
   template <class D, class V>
@@ -135,7 +136,8 @@ struct Divide {
     const hn::Half<D> half;
     const V q = hn::Combine(d, Part(half, hn::UpperHalf(half, x), hn::UpperHalf(half, y)),
                             Part(half, hn::LowerHalf(half, x), hn::LowerHalf(half, y)));
-    const V bounded = hn::Or(q, hn::VecFromMask(d, hn::Eq(y, hn::Zero(d))));  // x / 0: all ones
+    // x / 0 has all bits set
+    const V bounded = hn::Or(q, hn::VecFromMask(d, hn::Eq(y, hn::Zero(d))));
     return QuotientOrRest<kRemainder>(x, y, bounded, d);
   }
 
@@ -146,7 +148,7 @@ struct Divide {
     if constexpr (std::is_signed_v<hn::TFromD<D>>) {
       return hn::PromoteTo(wide, x);
     } else {
-      const hn::Rebind<uint64_t, D> bits;  // the low ones of 2^52 and more
+      const hn::Rebind<uint64_t, D> bits;  // the low bits of 2^52 + n
       const auto shifted = hn::Or(hn::PromoteTo(bits, x), hn::Set(bits, 0x4330000000000000));
       return hn::Sub(hn::BitCast(wide, shifted), hn::Set(wide, 0x1p52));
     }

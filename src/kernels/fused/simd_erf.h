@@ -1,4 +1,4 @@
-// The error function and its complement in f32, once per target.
+// The error function and its complement in f32, compiled once per target.
 #if defined(TESSERA_SIMD_ERF_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_SIMD_ERF_H_
 #undef TESSERA_SIMD_ERF_H_
@@ -18,9 +18,9 @@ HWY_INLINE V PolynomialF32(D d, V x, const float (&c)[n]) {
   return p;
 }
 
-// The polynomials of this file are minimax, by Remez's algorithm.
+// The polynomials in this file are minimax approximations by Remez's algorithm.
 
-// erf(x) / x - 1 for |x| <= 1, with a relative error of erf of 1.2e-9.
+// Returns erf(x) / x - 1 for |x| <= 1, which gives erf(x) a relative error of 1.2e-9.
 template <class D, class V>
 HWY_INLINE V ErfNearZero(D d, V x) {
   static constexpr float kTerms[] = {
@@ -29,7 +29,8 @@ HWY_INLINE V ErfNearZero(D d, V x) {
   return PolynomialF32(d, hn::Mul(x, x), kTerms);
 }
 
-// Beyond 1 it is 1 - e^p(|x|), where p is log(erfc), with an error of 1e-9. From 3.92 on it is 1.
+// Above 1, erf is 1 - e^p(|x|), where p approximates log(erfc) with an error of 1e-9. From 3.92 on
+// it is 1.
 struct ErfF32 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
@@ -46,7 +47,7 @@ struct ErfF32 {
   }
 };
 
-// From kSmall on it is e^-x^2 p(u) u with u = 1 / (|x| + 1.25), where p has a relative error of
+// From kSmall on, erfc is e^-x^2 p(u) u with u = 1 / (|x| + 1.25), where p has a relative error of
 // 2.2e-9. From 10.06 on it is 0.
 struct ErfcF32 {
   template <class D, class V>
@@ -61,8 +62,9 @@ struct ErfcF32 {
  private:
   static constexpr float kSmall = 0.84375f;
 
-  // Of a in [kSmall, 10.5]. What rounding takes from a^2 and from the divisor joins the exponent
-  // when the multiple of ln(2) is gone from it: the first half of a's digits has an exact square.
+  // For a in [kSmall, 10.5]. The rounding errors of a^2 and of the divisor are added to the
+  // exponent once its multiple of ln(2) has been removed. The upper half of a's digits has an exact
+  // square, so a^2 is split there.
   template <class D, class V>
   static HWY_INLINE V Tail(D d, V a) {
     static constexpr float kTerms[] = {

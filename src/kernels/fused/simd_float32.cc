@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_float32.cc"
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_erf.h"
 #include "kernels/fused/simd_lgamma.h"
@@ -11,8 +11,8 @@
 
 HWY_BEFORE_NAMESPACE();
 
-// SLEEF's header declares only what the baseline of the build has. Good to 1 ulp, and as libm for
-// all special and large arguments.
+// SLEEF's header declares only the functions of the build's baseline, so we declare the others.
+// They are accurate to 1 ulp, and as libm for all special and large arguments.
 #if HWY_TARGET == HWY_AVX3
 #define TESSERA_SLEEF(name) Sleef_##name##f16_u10avx512f
 #define TESSERA_SLEEF_VECTOR __m512

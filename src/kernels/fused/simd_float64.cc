@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_float64.cc"
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_math.h"
 

@@ -1,4 +1,4 @@
-// log |gamma| of f32 by arithmetic of f64, once per target: its terms cancel.
+// log |gamma| of f32 in f64 arithmetic, because its terms cancel. Compiled once per target.
 #if defined(TESSERA_SIMD_LGAMMA_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_SIMD_LGAMMA_H_
 #undef TESSERA_SIMD_LGAMMA_H_
@@ -11,9 +11,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 
-// The polynomials are minimax, by Remez's algorithm.
+// The polynomials are minimax approximations by Remez's algorithm.
 struct LgammaF32 {
-  // Below zero log |gamma| is a difference, which has few digits where it is almost 0.
+  // Below zero log |gamma| is a difference, which has few correct digits where it is almost 0.
   template <class D, class V>
   static HWY_INLINE auto Good(D d, V x, V y) {
     return hn::Not(hn::And(hn::Lt(x, hn::Zero(d)), hn::Lt(hn::Abs(y), hn::Set(d, 0x1p-10f))));
@@ -27,7 +27,7 @@ struct LgammaF32 {
     return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
   }
   static float Slow(float x) {
-    int sign;  // lgamma itself writes a global
+    int sign;  // lgamma itself writes a global variable
     return static_cast<float>(lgamma_r(x, &sign));
   }
 
@@ -39,8 +39,8 @@ struct LgammaF32 {
     return p;
   }
 
-  // The logarithm of a normal number by 2 atanh((m - 1) / (m + 1)), whose m is in [sqrt(1/2),
-  // sqrt(2)): relative errors of some 3e-16.
+  // Returns the logarithm of a normal number as 2 atanh((m - 1) / (m + 1)) with m in [sqrt(1/2),
+  // sqrt(2)). The relative error is about 3e-16.
   template <class D, class V>
   static HWY_INLINE V Log(D d, V x) {
     static constexpr double kTerms[] = {
@@ -51,7 +51,7 @@ struct LgammaF32 {
     const auto bits = hn::Add(hn::BitCast(du, x), hn::Set(du, kOne - kRootOfHalf));
     const auto digits = hn::And(bits, hn::Set(du, (uint64_t{1} << 52) - 1));
     const V m = hn::BitCast(d, hn::Add(digits, hn::Set(du, kRootOfHalf)));
-    // The exponent with its bias of 1023, as the low bits of 2^52 and more.
+    // The exponent with its bias of 1023 in the low bits of 2^52 + exponent.
     const auto exponent = hn::Or(hn::ShiftRight<52>(bits), hn::Set(du, 0x4330000000000000));
     const V e = hn::Sub(hn::BitCast(d, exponent), hn::Set(d, 0x1p52 + 1023));
     const V f = hn::Sub(m, hn::Set(d, 1.0)), s = hn::Div(f, hn::Add(f, hn::Set(d, 2.0)));
@@ -60,7 +60,7 @@ struct LgammaF32 {
     return hn::MulAdd(e, hn::Set(d, 0.693147180559945309), log);
   }
 
-  // Of t in [0, 2.5): lgamma(2 + z) - log(t (t + 1) ...) with |z| <= 1/2, where lgamma(2 + z) / z
+  // For t in [0, 2.5): lgamma(2 + z) - log(t (t + 1) ...) with |z| <= 1/2, where lgamma(2 + z) / z
   // has a relative error of 6e-15.
   template <class D, class V>
   static HWY_INLINE V Small(D d, V t) {
@@ -76,7 +76,7 @@ struct LgammaF32 {
     const V product = hn::IfThenElse(hn::Gt(whole, one), one, hn::Mul(t, next));
     return hn::MulSub(z, Polynomial(d, z, kTerms), Log(d, product));
   }
-  // Of t from 2.5 on: Stirling's formula, whose rest times t has an error of 1.4e-14.
+  // For t >= 2.5: Stirling's formula, whose remainder times t has an error of 1.4e-14.
   template <class D, class V>
   static HWY_INLINE V Large(D d, V t) {
     static constexpr double kTerms[] = {
@@ -87,7 +87,7 @@ struct LgammaF32 {
     const V main = hn::MulSub(hn::Sub(t, hn::Set(d, 0.5)), Log(d, t), t);
     return hn::Add(main, hn::MulAdd(rest, u, hn::Set(d, 0.918938533204672742)));
   }
-  // log(pi / (t |sin(pi t)|)), the sum of lgamma(t) and lgamma(-t).
+  // Returns log(pi / (t |sin(pi t)|)), the sum of lgamma(t) and lgamma(-t).
   template <class D, class V>
   static HWY_INLINE V Both(D d, V t) {
     static constexpr double kTerms[] = {3.14159265358979279,    -5.16771278004975258,

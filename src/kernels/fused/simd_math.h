@@ -1,4 +1,4 @@
-// Vector functions of floats beyond arithmetic, once per target.
+// Vector functions of floats beyond arithmetic, compiled once per target.
 #if defined(TESSERA_SIMD_MATH_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_SIMD_MATH_H_
 #undef TESSERA_SIMD_MATH_H_
@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 
-// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2, so good that e^r has a relative error of 1.1e-8: the
+// Returns (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2. It gives e^r a relative error of 1.1e-8. The
 // coefficients interpolate at the Chebyshev nodes of 1.01 times that interval.
 template <class D, class V>
 HWY_INLINE V ExpTail(D d, V r) {
@@ -31,18 +31,17 @@ HWY_INLINE V ExpReduced(D d, V r) {
   return hn::MulAdd(ExpTail(d, r), hn::Mul(r, r), hn::Add(r, hn::Set(d, 1.0f)));
 }
 
-// A number below 2^22 that is added to 1.5 * 2^23 is rounded to a whole number n, whose bits are
-// then the low ones of the sum. Here they are those of n and of the exponent biases of 2^n's
-// factors.
+// Adding 1.5 * 2^23 rounds a number below 2^22 to a whole number n, whose bits are then the low
+// bits of the sum. This shift also adds the exponent biases of the factors of 2^n.
 template <int kFactors>
 inline constexpr float kShift = 12582912.0f + 127.0f * kFactors;
 
-// 2^n for n in [-126, 127]; shifted: kShift<1> + n.
+// Returns 2^n for n in [-126, 127]; shifted = kShift<1> + n.
 template <class D, class V>
 HWY_INLINE V PowerOf2(D d, V shifted) {
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(BitsTag<D>(), shifted)));
 }
-// p * 2^n for n in [-252, 252], where 2^n may be out of range and the product is not; shifted:
+// Returns p * 2^n for n in [-252, 252], where 2^n may overflow and the product does not; shifted =
 // kShift<2> + n.
 template <class D, class V>
 HWY_INLINE V Scale(D d, V p, V shifted) {
@@ -57,24 +56,25 @@ HWY_INLINE V Scale(D d, V p, V shifted) {
 #endif
 }
 
-// x = n ln(2) + r with the least |r|, for |x| below some 10^4. Returns r; shifted: kShift + n.
+// Returns r with x = n ln(2) + r and the smallest |r|, for |x| below about 10^4; sets shifted =
+// kShift + n.
 template <int kFactors, class D, class V>
 HWY_INLINE V Reduced(D d, V x, V& shifted) {
   const V shift = hn::Set(d, kShift<kFactors>);
   shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), shift);
   const V n = hn::Sub(shifted, shift);
-  // ln(2) in two parts, the first of so few bits that n times it is exact.
+  // ln(2) is split in two. The first part has so few bits that n times it is exact.
   const V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   return hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
 }
-// e^x for x in [-110, 90], which covers the range of f32.
+// Returns e^x for x in [-110, 90], the range of f32.
 template <class D, class V>
 HWY_INLINE V ExpBounded(D d, V x) {
   V shifted;
   const V r = Reduced<2>(d, x, shifted);
   return Scale(d, ExpReduced(d, r), shifted);
 }
-// NaN stays: of a NaN and a number, x86's instructions return the second.
+// Keeps NaN: if one operand is NaN, the instructions of x86 return the second operand.
 template <class D, class V>
 HWY_INLINE V AtLeast(D d, V x, hn::TFromD<D> least) {
   return hn::Max(hn::Set(d, least), x);
@@ -104,11 +104,12 @@ struct Exp2F32 {
   }
 };
 
-// n / x for finite x of at least 1, not beyond 2^126.
+// Returns n / x for finite x in [1, 2^126].
 template <class V>
 HWY_INLINE V Quotient(V n, V x) {
 #if HWY_TARGET == HWY_AVX3
-  // 14 bits and a Newton step are faster than the division here, and as good but for the last bit.
+  // An estimate of 14 bits and a Newton step are faster than division here, and differ at most in
+  // the last bit.
   const V r = V{_mm512_rcp14_ps(x.raw)}, q = hn::Mul(n, r);
   return hn::MulAdd(hn::NegMulAdd(q, x, n), r, q);
 #else
@@ -116,7 +117,8 @@ HWY_INLINE V Quotient(V n, V x) {
 #endif
 }
 
-// 1 / (1 + e^-x), of negative x as e^x / (1 + e^x): what is small keeps its digits.
+// Computes 1 / (1 + e^-x), and e^x / (1 + e^x) for negative x, so that small results keep
+// their digits.
 struct LogisticF32 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
@@ -127,7 +129,8 @@ struct LogisticF32 {
   }
 };
 
-// u / (u + 2) with u = e^2|x| - 1, of which what is small keeps its digits. From 9.02 on it is 1.
+// Computes u / (u + 2) with u = e^2|x| - 1, so that small results keep their digits. From 9.02 on
+// it is 1.
 struct TanhF32 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
@@ -140,8 +143,9 @@ struct TanhF32 {
   }
 };
 
-// The logarithm of a positive normal number, within 1e-7 absolute or relative, whichever is more:
-// that of the mantissa in [sqrt(1/2), sqrt(2)) by the polynomial of Cephes (S. Moshier).
+// Returns the logarithm of a positive normal number. The error is 1e-7, absolute or relative,
+// whichever is larger. For the mantissa, in [sqrt(1/2), sqrt(2)), it is the polynomial of Cephes
+// (S. Moshier).
 template <class D, class V>
 HWY_INLINE V LogNormal(D d, V x) {
   const SignedTag<D> di;
@@ -157,9 +161,9 @@ HWY_INLINE V LogNormal(D d, V x) {
   return hn::MulAdd(hn::ConvertTo(d, e), hn::Set(d, 0.693147180559945309f), fraction);
 }
 
-// erf_inv(x) / x is a function of w = -log(1 - x^2), as M. Giles has it ("Approximating the erfinv
-// function", 2010): a polynomial of w - 2.5 below 5, and of sqrt(w) - 3 above, each with a relative
-// error of 1.2e-8. The coefficients interpolate at Chebyshev nodes.
+// erf_inv(x) / x is a function of w = -log(1 - x^2), as in M. Giles, "Approximating the erfinv
+// function", 2010: a polynomial in w - 2.5 for w < 5, and in sqrt(w) - 3 above, each with a
+// relative error of 1.2e-8. The coefficients interpolate at Chebyshev nodes.
 struct ErfInvF32 {
   template <class D, class V>
   static HWY_INLINE V Polynomial(D d, V t, const float (&c)[10]) {
@@ -190,8 +194,8 @@ struct ErfInvF32 {
   }
 };
 
-// The same of f64, with relative errors of 2e-17: below 6.25, 16, and above. The logarithm is good
-// to a few units, of which a tenth reaches the result.
+// The same for f64 with relative errors of 2e-17, in three ranges: below 6.25, below 16, and above.
+// The logarithm is accurate to a few units, a tenth of which reaches the result.
 struct ErfInvF64 {
   template <size_t n, class D, class V>
   static HWY_INLINE V Polynomial(D d, V t, const double (&c)[n]) {
@@ -251,8 +255,8 @@ void PlainBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) 
     hn::StoreU(F::Call(d, hn::LoadU(d, p + i)), d, p + i);
 }
 
-// The elements of a block for which the vector function is not good enough (special values, large
-// arguments, results of which few digits are right) are done again by `slow`.
+// Computes again, by `slow`, the elements of a block for which the vector function is not accurate
+// enough: special values, large arguments, results with few correct digits.
 template <class T, class F>
 void MathBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
   const Tag<T> d;
@@ -275,8 +279,8 @@ void MathBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
   }
 }
 
-// A function of Highway's contrib/math, used for x in the open interval (Low, High) of the type.
-// `keeps_zero`: f(-0) = -0 is not what Highway gives.
+// A function of Highway's contrib/math for x in the open interval (Low, High) of the type.
+// `keeps_zero`: f(-0) = -0, which Highway does not give.
 #define TESSERA_VECTOR_MATH(Name, Function, slow, keeps_zero, Interval)     \
   struct Name {                                                             \
     template <class D, class V>                                             \
@@ -345,8 +349,8 @@ TESSERA_VECTOR_MATH(VecAsinh, Asinh, asinh, false, Finite);
 TESSERA_VECTOR_MATH(VecAcosh, Acosh, acosh, false, AboveOne);
 TESSERA_VECTOR_MATH(VecAtanh, Atanh, atanh, false, UnitBall);
 
-// Highway's Exp scales by 2^n in two steps without a check: it wraps where n is beyond some 2000.
-// From |x| = 1000 on the result is 0 or infinite anyhow.
+// Highway's Exp scales by 2^n in two steps without a check, so it wraps for |n| above about 2000.
+// From |x| = 1000 on the result is 0 or infinite anyway.
 struct ExpF64 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_moves.cc"
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include <hwy/cache_control.h>
 
 #include <cstring>
@@ -27,7 +27,8 @@ struct Moves<std::index_sequence<K...>> {
     for (size_t i = begin; i < end; i += step)
       T::Go(pc, c, i, (static_cast<void>(K), hn::Zero(Raw()))...);
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-    // Kernels leave the upper halves of registers in use; SSE code of the caller would pay for it.
+    // Kernels leave the upper halves of registers dirty, which would slow down SSE code of
+    // the caller.
     _mm256_zeroupper();
 #endif
   }
@@ -58,7 +59,7 @@ struct Moves<std::index_sequence<K...>> {
     (hn::Stream(v, Raw(), p + K * kLaneCount), ...);
     return T::Go(pc + 1, c, i, v...);
   }
-  // Spills the first element to the first kBytes of a slot.
+  // Stores the first element as often as it fits in the first kBytes of a slot.
   template <class U, size_t kBytes>
   static void Broadcast(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<U> d;
@@ -75,7 +76,7 @@ struct Moves<std::index_sequence<K...>> {
     return T::Go(pc + 1, c, i, T::template At<float>(c->buffer, K)...);
   }
   static HWY_INLINE RawVec Blend(RawVec p, RawVec a, RawVec b) {
-    const hn::RebindToUnsigned<Raw> d;  // a select is bitwise, so that it fits lanes of any size
+    const hn::RebindToUnsigned<Raw> d;  // a select is bitwise, so it works for lanes of any size
     return hn::BitCast(Raw(),
                        hn::IfVecThenElse(hn::BitCast(d, p), hn::BitCast(d, a), hn::BitCast(d, b)));
   }

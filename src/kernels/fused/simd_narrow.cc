@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_narrow.cc"
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include "kernels/elements/simd_formats.h"
 #include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_ops.h"
@@ -11,7 +11,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 
-// Shifts by per-lane amounts; an amount of the width or more (or negative) shifts all bits out.
+// Shifts by an amount per lane. An amount that is negative, or at least the width, shifts out
+// all bits.
 template <bool is_left>
 struct ShiftBits {
   template <class D, class V>
@@ -44,7 +45,7 @@ void AddShifts(KernelTable& t) {
   AddBinary<T, ShiftRightArithmetic>(t, CodeOf(kShiftRightArithmetic));
 }
 
-// Rounds to bf16 without a look at each number: NaN, which rounding may change, is rare.
+// Rounds to bf16 without testing each number for NaN. Rounding may change a NaN, but NaN is rare.
 template <class Seq>
 struct BrainRounds;
 template <size_t... K>
@@ -53,7 +54,7 @@ struct BrainRounds<std::index_sequence<K...>> {
 
   static void Run(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const hn::RebindToUnsigned<Raw> du;
-    // A sum of infinities may be NaN too: then each number is looked at for nothing.
+    // The sum of infinities may be NaN too. Then each number is tested needlessly.
     if (HWY_UNLIKELY(!hn::AllFalse(Raw(), hn::IsNaN(Sum(v...)))))
       return Code::Go(pc + 1, c, i, RoundBF16::Call(Raw(), v)...);
     ((v = hn::BitCast(Raw(), RoundBits<16>(du, hn::BitCast(du, v)))), ...);
@@ -68,19 +69,19 @@ struct BrainRounds<std::index_sequence<K...>> {
   }
 };
 
-struct ToFloat {  // of integers
+struct ToFloat {  // for integers
   template <class D, class V>
   static HWY_INLINE auto Call(D, V x) {
     return hn::ConvertTo(hn::Rebind<float, D>(), x);
   }
 };
 
-// The double of lanes k .. of f32 numbers.
+// Returns the f32 numbers from p on as doubles.
 HWY_INLINE hn::Vec<Tag<double>> WideAt(const float* p) {
   const Tag<double> d;
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, Tag<double>>(), p));
 }
-// b += a, a = 0: accumulators of sums go to f64 at the end of kBlock elements.
+// b += a, a = 0: moves the accumulators of sums to f64 after every kBlock elements.
 void FoldSums(const Instr& instr, const Context& c, size_t, size_t, std::byte*) {
   const Tag<double> d;
   auto sums = reinterpret_cast<float*>(EffectiveAddress(c, instr.a, 0));

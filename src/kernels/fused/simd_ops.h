@@ -1,5 +1,5 @@
-// Registers the arithmetic that every lane type may use, and the accumulators of reductions, once
-// per target.
+// Registers the arithmetic that every lane type supports, and the accumulators of reductions.
+// Compiled once per target.
 #if defined(TESSERA_SIMD_OPS_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_SIMD_OPS_H_
 #undef TESSERA_SIMD_OPS_H_
@@ -14,9 +14,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 
-// Accumulates into the accumulators of a reduction, one per lane: element i of a row belongs to
-// accumulator i mod (kSlotBytes / size). So sums have the same bits for any tile and vector size.
-// Across rows (a step of 0) the accumulators of a tile are its rows' own.
+// Accumulates into the accumulators of a reduction, one per lane. Element i of a row belongs to
+// accumulator i mod (kSlotBytes / size), so sums have the same bits for any tile and vector size.
+// Across rows (step 0) every row has its own accumulator in the tile.
 template <class Seq>
 struct Accumulators;
 template <size_t... K>
@@ -27,7 +27,7 @@ struct Accumulators<std::index_sequence<K...>> {
     T* p = reinterpret_cast<T*>(sums) + k * hn::Lanes(d);
     hn::StoreU(F::Call(d, hn::LoadU(d, p), hn::BitCast(d, v)), d, p);
   }
-  // kUsed of the registers hold elements.
+  // Only kUsed of the registers hold elements.
   template <class T, class F, size_t kUsed>
   static void Run(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     std::byte* sums = EffectiveAddress(*c, pc->a, 0) + i * pc->a.step % kSlotBytes;
@@ -35,7 +35,8 @@ struct Accumulators<std::index_sequence<K...>> {
     return Threads<std::index_sequence<K...>>::Go(pc + 1, c, i, v...);
   }
 };
-// Of one vector: of its lanes only the valid ones. May write the pad behind the accumulators.
+// The same for one vector, of which only some lanes are valid. It may write the padding after
+// the accumulators.
 template <class T, class F>
 void AccumulateLanes(const Instr* pc, Context* c, size_t i, RawVec v) {
   const Tag<T> d;
@@ -45,7 +46,7 @@ void AccumulateLanes(const Instr* pc, Context* c, size_t i, RawVec v) {
   return Single::Go(pc + 1, c, i, v);
 }
 
-// The combination of a vector's lanes: lane k with lane k + half, and so on.
+// Combines the lanes of a vector: lane k with lane k + half, and so on.
 template <class F, class D, class V>
 HWY_INLINE hn::TFromD<D> CombineLanes(D d, V v) {
   if constexpr (hn::MaxLanes(D()) == 1) {
@@ -56,8 +57,9 @@ HWY_INLINE hn::TFromD<D> CombineLanes(D d, V v) {
     return CombineLanes<F>(half, F::Call(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
   }
 }
-// Vector k of those that kAll vectors leave when each step combines the first half with the second,
-// kLeft of them. In depth first, so that it all stays in registers. at(k): vector k of all.
+// Returns vector k of the kLeft vectors that remain when kAll vectors are halved repeatedly, by
+// combining the first half with the second. Goes depth first so that everything stays in registers.
+// at(k) is vector k of the kAll.
 template <class F, size_t kAll, size_t kLeft, class D, class At>
 HWY_INLINE hn::Vec<D> CombineHalves(D d, const At& at, size_t k) {
   if constexpr (kLeft == kAll)
@@ -66,7 +68,7 @@ HWY_INLINE hn::Vec<D> CombineHalves(D d, const At& at, size_t k) {
     return F::Call(d, CombineHalves<F, kAll, 2 * kLeft>(d, at, k),
                    CombineHalves<F, kAll, 2 * kLeft>(d, at, k + kLeft));
 }
-// The combination of `width` values, a power of two that is at most kMost, by that tree.
+// Combines `width` values by that tree. `width` is a power of two, at most kMost.
 template <class F, size_t kMost, class D, class At>
 HWY_INLINE hn::TFromD<D> CombineAll(D d, const At& at, size_t width) {
   constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(hn::TFromD<D>);
@@ -85,7 +87,7 @@ HWY_INLINE hn::TFromD<D> CombineAll(D d, const At& at, size_t width) {
     return CombineLanes<F>(d, CombineHalves<F, kMost / kLanes, 1>(d, at, 0));
   }
 }
-// Of one vector: acc = the combination of the accumulators at `a`, of the first `info`.
+// For one vector: acc = the combination of the first `info` accumulators at `a`.
 template <class T, class F>
 void FinishLanes(const Instr* pc, Context* c, size_t i, RawVec) {
   const Tag<T> d;
@@ -94,7 +96,7 @@ void FinishLanes(const Instr* pc, Context* c, size_t i, RawVec) {
   const T all = CombineAll<F, kSlotBytes / sizeof(T)>(d, at, pc->info);
   return Single::Go(pc + 1, c, i, hn::BitCast(Raw(), hn::Set(d, all)));
 }
-// The same of short rows: one after the other.
+// The same for short rows: combines them in order.
 template <class T, class F>
 void FinishInOrder(const Instr* pc, Context* c, size_t i, RawVec) {
   const hn::CappedTag<T, 1> one;
@@ -125,7 +127,7 @@ void AddBinary(KernelTable& t, int code) {
   t.op[lane][code] = BinaryPair<T, F>();
   if (kReverse) t.reversed[lane][code] = ReversedPair<T, F>();
 }
-// One that has op(a, b) = mirrored(b, a).
+// Adds an op that has op(a, b) = mirrored(b, a).
 template <class T, class F, class Mirrored>
 void AddMirrored(KernelTable& t, int code) {
   const int lane = static_cast<int>(LaneOf<T>());
@@ -174,7 +176,7 @@ void AddSelects(KernelTable& t, int code) {
       SelectPair<T, F, false, false>(), SelectPair<T, F, false, true>()};
 }
 
-// With a number, and with what is multiplied by one.
+// Adds the kernels with one number for all elements, and those with a value scaled by a number.
 template <class T, class F>
 void AddNumbers(KernelTable& t, int code) {
   const int lane = static_cast<int>(LaneOf<T>());

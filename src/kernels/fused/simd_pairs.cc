@@ -1,17 +1,17 @@
-// Kernels of two steps, of those that most programs are made of: one jump less. A layer norm of
+// Kernels of two steps, for the steps that most programs consist of: one jump less. A layer norm of
 // rows in the caches takes 0.85 of the time.
 #include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_pairs.cc"
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_ops.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 
-// A step: its kernel, by what comes behind it.
+// A step: its kernel, given the kernel that follows.
 struct LoadStep {
   template <class Next>
   static constexpr auto kKernel = &Tile::Load<Next>;
@@ -47,7 +47,7 @@ struct AccumulateStep {
       &Accumulators<std::make_index_sequence<kVectors>>::Run<float, F, kVectors>;
 };
 
-// The Next of a kernel that does this step too.
+// The Next of a kernel that does this step as well.
 template <class Step>
 struct Then {
   template <class... V>

@@ -4,7 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_random.cc"
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include <cstring>
 #include <utility>
 
@@ -25,7 +25,7 @@ HWY_INLINE V32 RotateLeft(V32 v) {
   return hn::RotateRight<32 - kLeft>(v);
 }
 
-// The words of a key, and the third that follows from them.
+// The words of a key, and the third word that Threefry derives from them.
 struct KeyWords {
   V32 k[3];
 };
@@ -33,8 +33,8 @@ HWY_INLINE KeyWords Schedule(V32 k0, V32 k1) {
   return {{k0, k1, hn::Xor(hn::Xor(k0, k1), hn::Set(D32(), 0x1BD11BDAu))}};
 }
 
-// As many vectors of counters as J has numbers, interleaved so that their chains of dependent steps
-// overlap. Folds and not loops: what is indexed by constants stays in registers.
+// Hashes as many vectors of counters as J has numbers. They are interleaved so that their chains of
+// dependent steps overlap. Uses folds, not loops: arrays indexed by constants stay in registers.
 template <class Seq>
 struct Counters;
 template <size_t... J>
@@ -67,8 +67,8 @@ struct Counters<std::index_sequence<J...>> {
     Group<5>(key);
   }
 
-  // Hashes the counters k .. on, of which `high` and `low` give the words, to the exclusive or of
-  // their words.
+  // Hashes the counters from k on, whose words are `high` and `low`, and writes the exclusive or of
+  // each result's words.
   template <class High, class Low>
   static HWY_INLINE void Write(const KeyWords& key, size_t k, High high, Low low, uint32_t* out) {
     const size_t lanes = hn::Lanes(D32());
@@ -80,7 +80,7 @@ struct Counters<std::index_sequence<J...>> {
 using OneVector = Counters<std::make_index_sequence<1>>;
 using FourVectors = Counters<std::make_index_sequence<4>>;
 
-// ---- One key for all lanes ----------------------------------------------------------------------
+// ---- one key for all lanes ----------------------------------------------------------------------
 
 HWY_INLINE KeyWords KeyAt(const std::byte* p) {
   uint64_t key;
@@ -141,7 +141,7 @@ void GatheredRandomBits(const Instr& instr, const Context& c, size_t i, size_t n
   words.Write(KeyAt(EffectiveAddress(c, instr.b, 0)), n, acc);
 }
 
-// ---- A key and a counter per lane of 64 bits: the lower half of a lane does the work ------------
+// ---- a key and a counter per 64-bit lane: the lower half of each lane does the work -------------
 
 struct Bits64 {
   template <class D, class V>

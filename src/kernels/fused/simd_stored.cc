@@ -1,9 +1,9 @@
-// Loads and stores of dtypes of less than 32 bits, in narrow programs.
+// Loads and stores of dtypes of less than 32 bits in narrow programs.
 #include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_stored.cc"
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include "kernels/elements/simd_formats.h"
 #include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_threads.h"
@@ -15,7 +15,7 @@ using Words = Tag<uint32_t>;
 using Ints = Tag<int32_t>;
 using WordVec = hn::Vec<Words>;
 
-// How each dtype's element T becomes 32 bits and comes back; the value fits, as it was rounded or
+// How each dtype's element T becomes 32 bits and back. The value fits, as it was rounded or
 // wrapped before.
 struct StoredBool {
   using T = uint8_t;

@@ -1,4 +1,4 @@
-// The templates of register-threaded kernels, once per target (no include guard but Highway's).
+// The templates of register-threaded kernels, compiled once per target.
 #if defined(TESSERA_SIMD_THREADS_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_SIMD_THREADS_H_
 #undef TESSERA_SIMD_THREADS_H_
@@ -17,14 +17,14 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The accumulator's registers are all of this type; kernels reinterpret them.
+// The type of the accumulator's registers. Kernels reinterpret them.
 using Raw = hn::ScalableTag<float>;
 using RawVec = hn::Vec<Raw>;
 template <class T>
 using Tag = hn::ScalableTag<T>;
 
-// Kernels of tiles of as many vectors as K has numbers. They end in a tail call: g++ at -O2 makes
-// it a jump; without (sanitizers) the stack grows with the program's length only.
+// Kernels of tiles of as many vectors as K has numbers. They end in a tail call, which g++ at -O2
+// turns into a jump. Without that (sanitizers) the stack grows only with the length of the program.
 template <size_t>
 using RawVecAt = RawVec;
 
@@ -37,11 +37,11 @@ struct Threads<std::index_sequence<K...>> {
   static HWY_INLINE void Go(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     return reinterpret_cast<Fn>(const_cast<void*>(pc->kernel))(pc, c, i, v...);
   }
-  // Vectors are done one after the other where it takes many instructions: arguments of the call
-  // would be computed side by side, in more registers than there are.
+  // Where a vector takes many instructions, vectors are computed one after the other: the arguments
+  // of a call would be computed at the same time, in more registers than there are.
   //
-  // Kernels end in Next::Go: their own, which jumps to the next step's kernel, or that of a kernel
-  // that does the next step too.
+  // Kernels end in Next::Go. The default jumps to the kernel of the next step; a kernel of two
+  // steps passes one that does the next step instead.
   template <class Next = Threads>
   static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
     const std::byte* p = EffectiveAddress(*c, pc->a, i);
@@ -60,7 +60,7 @@ struct Threads<std::index_sequence<K...>> {
     return hn::LoadU(d, reinterpret_cast<const T*>(p) + k * hn::Lanes(d));
   }
 
-  // Of a tile, the line that begins at byte kAt, if one does.
+  // Fetches the line of a tile that begins at byte kAt, if one does.
   template <size_t kAt>
   static HWY_INLINE void FetchLine(const std::byte* tile) {
     if constexpr (kAt % 64 == 0) hwy::Prefetch(tile + sizeof...(K) * HWY_MAX_BYTES + kAt);
@@ -91,7 +91,7 @@ struct Threads<std::index_sequence<K...>> {
     return Next::Go(pc + 1, c, i,
                     hn::BitCast(Raw(), F::Call(d, At<T>(p, K), hn::BitCast(d, v)))...);
   }
-  // One number for all elements.
+  // Returns one number for all elements.
   template <class T>
   static HWY_INLINE hn::Vec<Tag<T>> Number(const Context& c, const Address& at) {
     return hn::Set(Tag<T>(), *reinterpret_cast<const T*>(EffectiveAddress(c, at, 0)));
@@ -102,8 +102,8 @@ struct Threads<std::index_sequence<K...>> {
     const auto number = Number<T>(*c, pc->a);
     return Next::Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), number))...);
   }
-  // With the product of a stream and a number, which is rounded by itself: files that make these
-  // are compiled without contraction of floating-point expressions.
+  // Combines with the product of a stream and a number. The product is rounded by itself, so files
+  // that use this are compiled without contraction of floating-point expressions.
   template <class T, class F, bool kReverse, class Next = Threads>
   static void WithScaled(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const std::byte* p = EffectiveAddress(*c, pc->a, i);

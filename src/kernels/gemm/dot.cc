@@ -1,4 +1,4 @@
-// dot_general: operands become matrices, by strides where they allow it and by packing else.
+// dot_general: operands become matrices, by strides where that is possible and else by packing.
 #include "kernels/gemm/dot.h"
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace {
 
 struct Matrix {
   DType dtype;
-  StridedDims batch, rows, cols;  // of the operand
+  StridedDims batch, rows, cols;  // dims of the operand
   bool packs = false;
-  int64_t row = 0, col = 0;  // strides of what the product reads
+  int64_t row = 0, col = 0;  // strides of the matrix that the product reads
 };
 
 enum class Cut : uint8_t { kRows, kCols };
@@ -32,9 +32,9 @@ struct DotConfig {
   GemmType type = GemmType::kF32;
   bool converts_out = false;
   Cut cut = Cut::kRows;
-  bool joins = true;  // neighbouring units of rows are one product, with the same bits
+  bool joins = true;  // neighbouring units of rows may form one product, with the same bits
   int64_t unit = kGemmCut, units = 1;                // rows or columns of a unit; units per product
-  int64_t a_offset = 0, b_offset = 0, c_offset = 0;  // in scratch, bytes
+  int64_t a_offset = 0, b_offset = 0, c_offset = 0;  // offsets in scratch, in bytes
   std::unique_ptr<Gemm> gemm;
 };
 
@@ -51,7 +51,7 @@ int64_t ItemSize(GemmType type) {
   }
 }
 
-// Calls f with a value of the type that products of that type read.
+// Calls f with a value of the type that the product reads.
 template <class F>
 void VisitRead(GemmType type, F f) {
   switch (type) {
@@ -75,7 +75,7 @@ GemmType TypeOf(DType lhs, DType rhs, DType out) {
     return out == bf16 ? GemmType::kBF16 : GemmType::kBF16ToF32;
   for (DType d : {lhs, rhs, out})
     if (d.is_floating()) return GemmType::kF32;
-  // Products wrap, so operands of more bits than the result need not be wide.
+  // Products wrap, so operands with more bits than the result may be cut to its size.
   return out.size() == 8 ? GemmType::kI64 : GemmType::kI32;
 }
 
@@ -100,12 +100,12 @@ bool IsWrittenAs(DType out, GemmType type) {
   return IsReadAs(out, type);
 }
 
-// Decides how the product reads a matrix; a library needs one of the strides to be 1.
+// Decides how the product reads a matrix. The libraries need one of the strides to be 1.
 void SetStrides(Matrix& m, GemmType type) {
   m.row = m.rows.count == 1 ? m.cols.count : m.rows.stride();
   m.col = m.cols.count == 1 ? 1 : m.cols.stride();
   if (m.rows.count == 1 && m.col != 1) m.row = 1;
-  // A column whose elements are apart is a matrix of one column in longer rows.
+  // A matrix that is one strided column is read as the first column of a matrix with longer rows.
   const bool unit = m.row == 1 || m.col == 1;
   const bool overlaps = (m.rows.count > 1 && m.row == 0) || (m.cols.count > 1 && m.col == 0);
   const bool wide_row = m.col != 1 || m.rows.count == 1 || m.row >= m.cols.count;
@@ -134,7 +134,8 @@ StridedDims Free(const Shape& shape, const std::vector<int64_t>& contract,
   return Select(shape, dims);
 }
 
-// The contracting pairs in the order in which lhs has them: the sum is over all, in any order.
+// Sorts the contracting pairs by their order in lhs. The sum is over all of them, so the order
+// is free.
 void OrderContraction(DotDesc& desc) {
   std::vector<size_t> order(desc.lhs_contract.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
@@ -149,7 +150,7 @@ void OrderContraction(DotDesc& desc) {
   desc.rhs_contract = permuted(desc.rhs_contract);
 }
 
-// Copies rows [begin, end) of a matrix of the batch to dense rows, converted.
+// Copies rows [begin, end) of one matrix of the batch to dense rows and converts them.
 template <class From, class To>
 void PackRows(const Matrix& m, const From* in, int64_t begin, int64_t end, To* out) {
   const int64_t inner = m.cols.sizes.empty() ? 1 : m.cols.sizes.back();
@@ -198,7 +199,7 @@ void ConvertOut(const DotConfig& c, const std::byte* in, std::byte* out, int64_t
   });
 }
 
-// Rows [begin, end) of the product of one batch index.
+// Computes rows [begin, end) of the product at one batch index.
 void RunRows(const DotConfig& c, const plan::KernelArgs& call, int64_t batch, int64_t begin,
              int64_t end, const std::byte* b) {
   const std::byte* a =
@@ -214,7 +215,8 @@ int64_t UnitEnd(const DotConfig& c, int64_t unit) {
   return unit == c.units ? size : unit * c.unit;
 }
 
-// Columns of one unit. The results of a unit are the same whoever does it.
+// Computes the columns of one unit. The bits of a unit do not depend on the worker that
+// computes it.
 void RunColumns(const DotConfig& c, const plan::KernelArgs& call, int64_t batch, int64_t unit,
                 const std::byte* a, const std::byte* b) {
   const int64_t begin = unit * c.unit, end = UnitEnd(c, unit + 1);
@@ -251,23 +253,23 @@ void RunDot(const plan::KernelArgs& call) {
   }
 }
 
-// Returns the least multiple of kGemmCut that is not below n.
+// Returns n rounded up to a multiple of kGemmCut.
 int64_t RoundedUp(int64_t n) { return (n + kGemmCut - 1) / kGemmCut * kGemmCut; }
 
-// Row blocks of any number of units make one product where their bits do not depend on it. Few rows
-// are cut along the columns, into units that are always products of their own: oneDNN's bits depend
-// on the number of columns.
+// Divides the product into units. Blocks of row units form one product if that does not change
+// their bits. A product with few rows is cut along the columns, and each unit is always a product
+// of its own, because oneDNN's bits depend on the number of columns.
 void Split(DotConfig& c) {
   c.joins = c.gemm->rows_compose();
   c.cut = c.m < 2 * kGemmCut && c.n >= 8 * kGemmCut && c.batch < 8 ? Cut::kCols : Cut::kRows;
   if (c.cut == Cut::kRows) {
-    // OpenBLAS has other kernels, with other bits, for products of less than 100^3: no unit of a
-    // larger one may be so small.
+    // OpenBLAS uses other kernels, with other bits, for products of less than 100^3, so no unit of
+    // a larger product may be that small.
     constexpr int64_t kLeastWork = 1 << 20;
     const int64_t line = std::max<int64_t>(c.n * c.k, 1);
     const int64_t least = c.type == GemmType::kF64 && c.n > 1 ? kLeastWork / line + 1 : 1;
     c.unit = RoundedUp(c.joins ? least : std::max<int64_t>(c.m / 4, 1));
-    // Few rows and columns of long sums: two units, so that two threads have work.
+    // Few rows and columns with long sums: make two units, so that two threads have work.
     constexpr int64_t kLeastRows = 16;
     if (c.m < 2 * kGemmCut && c.m >= 2 * kLeastRows && c.batch < 8 && c.m * line >= kLeastWork) {
       c.joins = false;
@@ -318,7 +320,7 @@ plan::Kernel DotGeneral(const DotDesc& given) {
   kernel.bytes = count(c->batch, c->m, c->k) * c->a.dtype.size() +
                  count(c->batch, c->k, c->n) * c->b.dtype.size() +
                  count(c->batch, c->m, c->n) * c->out.size();
-  constexpr double kPartFlops = 200e3;  // some microseconds
+  constexpr double kPartFlops = 200e3;  // takes some microseconds
   kernel.max_parts = static_cast<int32_t>(
       std::clamp<double>(kernel.flops / kPartFlops, 1, static_cast<double>(c->batch * c->units)));
   kernel.config = std::move(c);

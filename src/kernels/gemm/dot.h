@@ -1,12 +1,13 @@
-// Products summed over contracting dims.
+// Matrix products over contracting dims.
 #pragma once
 #include "kernels/kernel.h"
 
 namespace tessera::kernels {
 
-// in[0] [lhs], in[1] [rhs] -> out[0] [batch..., lhs free..., rhs free...]: products summed over
-// the contracting dims. Accumulates floats in f32 or wider, integers wrapping in `out`'s dtype;
-// operands are converted to the wider of their and out's dtype first. bool is not an operand.
+// in[0] [lhs], in[1] [rhs] -> out[0] [batch..., lhs free..., rhs free...]: products summed
+// over the contracting dims. Floats accumulate in f32 or wider; integers wrap in the dtype of
+// `out`. Operands are first converted to the wider of their own dtype and that of out. bool is
+// not allowed.
 struct DotDesc {
   DType lhs_dtype, rhs_dtype, out_dtype;
   Shape lhs, rhs;

@@ -1,5 +1,5 @@
-// Chooses oneDNN, OpenBLAS or loops of our own for each product, and says whether rows may be
-// computed apart.
+// Chooses oneDNN, OpenBLAS or our own loops for each product, and tells whether rows may be
+// computed separately.
 #include "kernels/gemm/gemm.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Below this much work oneDNN's call (0.3 us) and set-up cost more than its better kernels gain.
+// Below this much work oneDNN's call (0.3 us) and set-up cost more than its faster kernels save.
 constexpr double kDnnlWork = 64.0 * 64 * 64;
 
 bool PrefersDnnl(const GemmDesc& d) {
@@ -25,7 +25,7 @@ bool PrefersDnnl(const GemmDesc& d) {
   return d.m > 1 && d.n > 1 && work > kDnnlWork;
 }
 
-// Rows of c by steps of k, so that the inner loop runs along rows of b and c.
+// Goes through the rows of c and the steps of k, so that the inner loop runs along rows of b and c.
 template <class T>
 void SimpleGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
   for (int64_t i = 0; i < m; ++i) {
@@ -42,15 +42,16 @@ void SimpleGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b,
   }
 }
 
-// Whether the product is a vector times a matrix of few columns; by its whole shape, as a cut of it
-// must have the same bits. Either side may be the vector.
+// Whether the product is a vector times a matrix with few columns; either operand may be the
+// vector. Depends only on the whole product's shape, because every cut of it must have the
+// same bits.
 bool IsFew(int64_t columns) { return columns >= kLeastColumns && columns <= kMostColumns; }
 bool HasVectorLeft(const GemmDesc& d) { return d.m == 1 && d.b_col == 1 && IsFew(d.n); }
 bool HasVectorRight(const GemmDesc& d) {
   return d.n == 1 && d.a_row == 1 && d.a_col > 1 && d.c_row == 1 && IsFew(d.m);
 }
 
-// Floats that oneDNN does not multiply.
+// Multiplies floats without oneDNN.
 template <class T>
 void FloatGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
   if (HasVectorLeft(d)) return Multiply(VectorTimesMatrix<T>{a, d.a_col, b, d.b_row, d.k, n, c});
@@ -85,7 +86,7 @@ Gemm::Gemm(const GemmDesc& desc) : desc_(desc) {
 
 Gemm::~Gemm() = default;
 
-// OpenBLAS's f32 kernels, and oneDNN's for less than AVX-512, sum the last rows of a call in
+// OpenBLAS's f32 kernels, and oneDNN's kernels without AVX-512, sum the last rows of a call in
 // another order than the rows before.
 bool Gemm::rows_compose() const {
   if (dnnl_ != nullptr) return DnnlRowsCompose();

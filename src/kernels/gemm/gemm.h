@@ -1,4 +1,4 @@
-// Matrix products of one type over OpenBLAS and oneDNN, in the calling thread only.
+// Matrix products through OpenBLAS and oneDNN, in the calling thread only.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,30 +8,30 @@ namespace tessera::kernels {
 
 enum class GemmType : uint8_t { kF32, kF64, kBF16, kBF16ToF32, kI32, kI64 };
 
-// c[m, n] = a[m, k] * b[k, n]; c is dense in its rows. Strides in elements; of either operand's
-// two, one is 1.
+// c[m, n] = a[m, k] * b[k, n]. The rows of c are dense. Strides are in elements; for each operand
+// one of the two is 1.
 struct GemmDesc {
   GemmType type = GemmType::kF32;
   int64_t m = 0, n = 0, k = 0;
   int64_t a_row = 0, a_col = 1, b_row = 0, b_col = 1, c_row = 0;
 };
 
-// Made once per shape; any number of threads may run it at the same time.
+// A product that is prepared once per shape. Any number of threads may run it at the same time.
 inline constexpr int64_t kGemmCut = 64;
 class Gemm {
  public:
   explicit Gemm(const GemmDesc& desc);
   ~Gemm();
-  // Whether rows of c have the same bits however the product is cut into calls along multiples of
-  // kGemmCut. Where they have not, a caller who wants the same bits must always cut alike.
+  // Whether rows of c have the same bits however the product is cut into calls at multiples of
+  // kGemmCut. If not, a caller that needs the same bits must always cut in the same way.
   bool rows_compose() const;
-  // Products of `m` rows of a and `n` columns of b, which need not be those of the desc.
+  // Multiplies `m` rows of a by `n` columns of b, which may be fewer than in the desc.
   void Run(int64_t m, int64_t n, const void* a, const void* b, void* c) const;
 
  private:
   class Dnnl;
   GemmDesc desc_;
-  std::unique_ptr<Dnnl> dnnl_;  // null: another library is the better one
+  std::unique_ptr<Dnnl> dnnl_;  // null: another library is faster
 };
 
 }  // namespace tessera::kernels

@@ -1,4 +1,4 @@
-// Loads OpenBLAS without its threads, chooses its core by the CPU, and calls its products.
+// Loads OpenBLAS without its threads, chooses its core for the CPU, and calls its products.
 #include "kernels/gemm/gemm_blas.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 namespace tessera::kernels {
 namespace {
 
-// CBLAS's numbers for its enums.
+// The numbers of CBLAS's enums.
 constexpr int kRowMajor = 101, kNoTrans = 111, kTrans = 112;
 
 template <class T>
@@ -30,13 +30,13 @@ struct Blas {
   GemmFn<double> dgemm = nullptr;
   GemvFn<float> sgemv = nullptr;
   GemvFn<double> dgemv = nullptr;
-  // A build without locks hands one work buffer to two threads that call it at once, and both get
-  // wrong numbers: calls then take turns.
+  // A build without locks gives two threads that call it at the same time one work buffer, and both
+  // get wrong numbers. Calls then take turns.
   bool takes_turns = false;
 };
 
-// Debian's OpenBLAS knows CPUs by model number and takes new ones for the slowest core, so the core
-// is chosen here from what the CPU can do, unless the user did.
+// Debian's OpenBLAS knows CPUs by model number and treats new ones as the slowest core. So we
+// choose the core by the CPU's features, unless the user has chosen one.
 void ChooseCore() {
   __builtin_cpu_init();
   const char* core = nullptr;
@@ -49,7 +49,7 @@ void ChooseCore() {
   if (core != nullptr) setenv("OPENBLAS_CORETYPE", core, kKeep);
 }
 
-// Opens the library so that it starts no threads of its own: the workers are ours.
+// Opens the library such that it starts no threads: the workers are ours.
 void* OpenWithoutThreads() {
   constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
   const char* now = getenv(kThreads);
@@ -86,7 +86,7 @@ const Blas& Library() {
   return blas;
 }
 
-// Returns a lock held while the library is called, if it needs one.
+// Returns a lock to hold while calling the library; it is only locked if the library needs it.
 std::unique_lock<std::mutex> Turn() {
   static auto& mutex = base::NewForkMutex();
   std::unique_lock lock(mutex, std::defer_lock);
@@ -94,7 +94,7 @@ std::unique_lock<std::mutex> Turn() {
   return lock;
 }
 
-// y = op(matrix) x, where the matrix [rows, cols] has the given strides, one of them 1.
+// y = op(matrix) x, where the matrix [rows, cols] has the given strides, one of which is 1.
 template <class T>
 void Gemv(GemvFn<T> gemv, int64_t rows, int64_t cols, const T* matrix, int64_t row, int64_t col,
           const T* x, int64_t incx, T* y, int64_t incy) {
@@ -109,7 +109,7 @@ void Gemv(GemvFn<T> gemv, int64_t rows, int64_t cols, const T* matrix, int64_t r
 template <class T>
 void Multiply(GemmFn<T> gemm, GemvFn<T> gemv, const GemmDesc& d, int64_t m, int64_t n, const T* a,
               const T* b, T* c) {
-  // By the whole product's shape: a cut of it must have the same bits.
+  // Depends on the shape of the whole product: every cut of it must have the same bits.
   if (d.n == 1) return Gemv(gemv, m, d.k, a, d.a_row, d.a_col, b, d.b_row, c, d.c_row);
   if (d.m == 1) return Gemv(gemv, n, d.k, b, d.b_col, d.b_row, a, d.a_col, c, int64_t{1});
   const bool trans_a = d.a_col != 1, trans_b = d.b_col != 1;

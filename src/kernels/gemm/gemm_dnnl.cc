@@ -1,4 +1,5 @@
-// oneDNN's matmul primitives: made once per product, run with memory objects of the calling thread.
+// oneDNN's matmul primitives. They are created once per product and run with memory objects of the
+// calling thread.
 #include "kernels/gemm/gemm_dnnl.h"
 
 #include <dlfcn.h>
@@ -17,11 +18,11 @@
 namespace tessera::kernels {
 
 struct DnnlPrimitive {
-  uint64_t id = 0;  // never used again, as an address might be
+  uint64_t id = 0;  // never used again, unlike an address
   int64_t m = 0, n = 0;
   dnnl::matmul matmul;
   dnnl::memory::desc a, b, c, scratch;
-  // Set where b is copied before into the order in which the product reads it.
+  // Set if b is first copied into the order in which the product reads it.
   std::optional<dnnl::reorder> pack;
   dnnl::memory::desc packed;
 };
@@ -33,8 +34,8 @@ const dnnl::engine& Engine() {
   return engine;
 }
 
-// While it lives, oneDNN's OpenMP makes no threads for the calling one. The number is a setting of
-// each thread; libgomp is there because oneDNN links it.
+// Scope in which oneDNN's OpenMP creates no threads for the calling thread. The number of threads
+// is a setting of each thread; libgomp is present because oneDNN links it.
 class OneThread {
  public:
   OneThread() : old_(Omp().get == nullptr ? 1 : Omp().get()) {
@@ -63,8 +64,8 @@ class OneThread {
   int old_;
 };
 
-// What a thread needs to run a primitive: memory objects hold addresses, so no two threads may
-// share them; the scratchpad neither (with oneDNN's own, results are wrong).
+// The objects with which one thread runs a primitive. Memory objects hold addresses, so threads
+// must not share them; nor the scratchpad (oneDNN's own one gives wrong results).
 struct Handles {
   dnnl::memory a, b, packed, c, scratch;
   std::unordered_map<int, dnnl::memory> arguments;
@@ -97,7 +98,7 @@ class ThreadState {
     return state;
   }
   Handles& Of(const DnnlPrimitive& p) {
-    constexpr size_t kMost = 1024;  // shapes a thread remembers
+    constexpr size_t kMost = 1024;  // number of shapes that a thread remembers
     if (handles_.size() > kMost) handles_.clear();
     auto [it, is_new] = handles_.try_emplace(p.id);
     if (is_new) it->second = std::make_unique<Handles>(p);
@@ -121,7 +122,7 @@ class ThreadState {
 
 dnnl::memory::desc Matrix(int64_t rows, int64_t cols, dnnl::memory::data_type type, int64_t row,
                           int64_t col) {
-  // Of a single row or column the stride does not matter, but oneDNN wants a sensible one.
+  // The stride of a single row or column does not matter, but oneDNN requires a plausible one.
   if (col == 1)
     row = std::max(row, cols);
   else
@@ -129,7 +130,7 @@ dnnl::memory::desc Matrix(int64_t rows, int64_t cols, dnnl::memory::data_type ty
   return {{rows, cols}, type, {row, col}};
 }
 
-// With this many rows the copy of b costs less than it gains; the bits are the same either way.
+// With this many rows, copying b takes less time than it saves. The bits are the same either way.
 bool Packs(const GemmDesc& d, int64_t m, int64_t n) {
   constexpr int64_t kRows = 512, kLeast = 128;
   return d.type == GemmType::kF32 && m >= kRows && n >= kLeast && d.k >= kLeast;
@@ -166,7 +167,7 @@ DnnlGemm::~DnnlGemm() = default;
 
 namespace {
 
-// The lock of a product's primitives: one of a few, which live forever.
+// Returns the lock of a product's primitives: one of a few locks, which live forever.
 std::mutex& LockOf(const DnnlGemm* gemm) {
   static auto& locks = []() -> auto& {
     auto* forever = new std::array<std::mutex, 16>;
@@ -210,7 +211,7 @@ bool DnnlRowsCompose() {
   static const bool avx512 = [] {
     const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
     constexpr auto kAvx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-    return (isa & kAvx512) == kAvx512;  // its numbers are sets of features
+    return (isa & kAvx512) == kAvx512;  // the values are sets of features
   }();
   return avx512;
 }

@@ -9,8 +9,8 @@ namespace tessera::kernels {
 
 struct DnnlPrimitive;
 
-// Primitives are made for one number of rows and columns; those of other cuts are added when they
-// are first asked for.
+// Primitives are created for one number of rows and columns. Those for other cuts are created when
+// they are first used.
 class DnnlGemm {
  public:
   explicit DnnlGemm(const GemmDesc& desc);
@@ -25,9 +25,9 @@ class DnnlGemm {
   mutable std::vector<std::shared_ptr<const DnnlPrimitive>> primitives_;
 };
 
-// Whether a row of a product has the same bits in any cut of its rows (Gemm::rows_compose).
+// Whether the bits of a product's row are the same for every cut of its rows (Gemm::rows_compose).
 bool DnnlRowsCompose();
-// Whether a library multiplies bf16; if not, the caller converts to f32.
+// Whether a library multiplies bf16. If not, the caller converts to f32.
 bool HasBFloat16Gemm();
 
 }  // namespace tessera::kernels

@@ -1,6 +1,6 @@
 // Tiles of sums in registers over packed panels, compiled once per instruction set. A block of rows
-// of a stays in the second cache and a panel of columns of b in the first, as of K. Goto and R. van
-// de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+// of a stays in L2 and a panel of columns of b in L1, as in K. Goto and R. van de Geijn, "Anatomy
+// of High-Performance Matrix Multiplication", 2008.
 #include "kernels/gemm/integer_gemm.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A tile has this many rows, and two vectors of columns: the registers that AVX2 has.
+// A tile has this many rows and two vectors of columns, which fit the registers of AVX2.
 constexpr int64_t kTileRows = 6;
 constexpr int64_t kBlockRows = 8 * kTileRows, kDepth = 256;
 template <class T>
@@ -25,12 +25,13 @@ using LaneTag = hn::ScalableTag<T>;
 template <class T>
 constexpr int64_t kTileColumns = 2 * static_cast<int64_t>(hn::MaxLanes(LaneTag<T>()));
 
-// The panels of a tile: `depth` steps of kTileRows numbers and of kTileColumns ones.
+// The panels of a tile: `depth` steps with kTileRows numbers of a and kTileColumns numbers of
+// b each.
 template <class T>
 struct Panels {
   const T *a, *b;
   int64_t depth;
-  bool adds;  // to what c has
+  bool adds;  // adds to the values in c
 };
 
 template <class T>
@@ -38,7 +39,7 @@ HWY_INLINE void Put(const Panels<T>& p, hn::Vec<LaneTag<T>> sum, T* c) {
   const LaneTag<T> d;
   hn::StoreU(p.adds ? hn::Add(sum, hn::LoadU(d, c)) : sum, d, c);
 }
-// Indices are constants, without which the sums would be in memory.
+// The indices are constants; otherwise the sums would be kept in memory.
 template <class T, size_t... r>
 void Tile(const Panels<T>& p, T* c, int64_t row, std::index_sequence<r...>) {
   const LaneTag<T> d;
@@ -65,7 +66,8 @@ void TileOfRows(const Panels<T>& p, int64_t rows, T* c, int64_t row, std::index_
   kTiles[rows - 1](p, c, row);
 }
 
-// The first `columns` columns of a tile; of fewer than a tile has they are put aside in between.
+// Writes the first `columns` columns of a tile. If that is fewer than a tile has, they go through
+// a buffer.
 template <class T>
 void PutTile(const Panels<T>& p, int64_t rows, int64_t columns, T* c, int64_t row) {
   constexpr std::make_index_sequence<kTileRows> kAll;
@@ -79,7 +81,7 @@ void PutTile(const Panels<T>& p, int64_t rows, int64_t columns, T* c, int64_t ro
     }
 }
 
-// Lines of a panel, `width` apart: their first `count` numbers, then zeros.
+// Packs lines of a panel `width` apart: their first `count` numbers, then zeros.
 template <class T>
 void Pack(const T* from, int64_t line, int64_t step, int64_t lines, int64_t count, int64_t width,
           T* to) {

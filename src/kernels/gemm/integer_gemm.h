@@ -6,7 +6,7 @@
 
 namespace tessera::kernels {
 
-// Below this many columns or products, packing costs more than the vectors gain.
+// With fewer columns or less work, packing costs more than vectors save.
 inline constexpr int64_t kLeastIntegerColumns = 8, kLeastIntegerWork = 16 * 16 * 16;
 
 // c = a * b for `m` rows of a and `n` columns of b, with the strides of the desc.

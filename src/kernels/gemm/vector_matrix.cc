@@ -1,4 +1,5 @@
-// Rows of the matrix times their numbers, added up in registers, compiled once per instruction set.
+// Adds up the rows of the matrix times the vector's numbers in registers. Compiled once per
+// instruction set.
 #include "kernels/gemm/vector_matrix.h"
 
 #include <algorithm>
@@ -15,15 +16,15 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows that are added up by themselves first: the error of a long sum then grows with the number of
-// such blocks.
+// Rows that are first added up by themselves, so that the error of a long sum grows only with the
+// number of such blocks.
 constexpr int64_t kRows = 256;
 
-// Vectors of columns that are added up at once: half of the registers that AVX2 has.
+// Vectors of columns that are added up at once: half of the registers of AVX2.
 constexpr size_t kMostVectors = 8;
 
-// The columns from `first` on, a vector of them for each k; the last one ends with the last column.
-// Indices are constants, without which the sums would be in memory.
+// Computes the columns from `first` on, one vector of them for each k; the last vector ends with
+// the last column. The indices are constants; otherwise the sums would be kept in memory.
 template <class T, size_t... k>
 void Panel(const VectorTimesMatrix<T>& p, int64_t first, std::index_sequence<k...>) {
   const hn::ScalableTag<T> d;

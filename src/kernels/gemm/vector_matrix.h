@@ -1,14 +1,14 @@
-// A vector times a matrix of few columns, which is read once.
+// A vector times a matrix with few columns, which is read once.
 #pragma once
 #include <cstdint>
 
 namespace tessera::kernels {
 
-// Matrices of so many columns are multiplied here: libraries reach half of the bandwidth for them.
+// Matrices with this many columns are multiplied here: libraries reach only half of the bandwidth.
 inline constexpr int64_t kLeastColumns = 16, kMostColumns = 256;
 
 // out[j] = sum over i < k of x[i * x_stride] * matrix[i * row + j] for j < n; strides in elements.
-// The bits of out[j] do not depend on n, at least kLeastColumns.
+// n is at least kLeastColumns, and the bits of out[j] do not depend on it.
 template <class T>
 struct VectorTimesMatrix {
   const T* x;

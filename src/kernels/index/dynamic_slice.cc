@@ -1,5 +1,5 @@
-// The kernels of dynamic_slice and dynamic_update_slice: windows whose starts are known at run
-// time.
+// The kernels of dynamic_slice and dynamic_update_slice. Their windows start at indices known only
+// at run time.
 #include "kernels/index/dynamic_slice.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tessera::kernels {
 namespace {
 
-// One scalar start index, limited to [0, last].
+// Returns one scalar start index, clamped to [0, last].
 int64_t Start(DType index, const std::byte* in, int64_t last) {
   return base::VisitDType(index, [&](auto zero) -> int64_t {
     using T = decltype(zero);
@@ -34,7 +34,8 @@ int64_t Start(DType index, const std::byte* in, int64_t last) {
   });
 }
 
-// A window with the strides, in bytes, of what is held and of the window by itself, both dense.
+// A window with two sets of dense strides in bytes: those of the held part of the array, and those
+// of the window alone.
 struct DynamicWindow {
   WindowDesc desc;
   Shape strides, own_strides;
@@ -47,12 +48,13 @@ DynamicWindow MakeWindow(const WindowDesc& desc) {
   return window;
 }
 
-// The part of a window that is held: window indices [first, last) of each dim.
+// The part of the window inside the device's part of the array: window indices [first, last) of
+// each dim.
 struct Held {
   std::vector<Range> dims;
-  int64_t row = 0;     // of what is held: where the window begins; of any sign
+  int64_t row = 0;     // row of the held part at which the window begins; may be negative
   int64_t offset = 0;  // the same in bytes, over all dims
-  bool all = true;     // of the window
+  bool all = true;     // whether the whole window is held
 };
 
 Held HeldOf(const DynamicWindow& window, const std::byte* const* starts, int32_t device) {
@@ -71,21 +73,21 @@ Held HeldOf(const DynamicWindow& window, const std::byte* const* starts, int32_t
   return held;
 }
 
-// Cuts the part down to rows of the window; returns whether anything is left.
+// Restricts the part to rows of the window; returns whether anything is left.
 bool Limit(Held& held, Range rows) {
   held.dims[0] = {std::max(held.dims[0].begin, rows.begin), std::min(held.dims[0].end, rows.end)};
   return std::all_of(held.dims.begin(), held.dims.end(),
                      [](Range dim) { return dim.begin < dim.end; });
 }
 
-// Moves the part of the window in `box`, from dim d on.
+// Copies the part of the window in `box`, from dim d on.
 void MoveBox(const DynamicWindow& window, std::span<const Range> box, size_t d, const std::byte* in,
              const Shape& in_strides, std::byte* out, const Shape& out_strides) {
   if (d == box.size()) return CopyBytes(out, in, window.desc.itemsize);
   const int64_t n = box[d].end - box[d].begin;
   in += box[d].begin * in_strides[d];
   out += box[d].begin * out_strides[d];
-  bool is_whole = true;  // of the window and of what is held, behind this dim
+  bool is_whole = true;  // the box spans the window and the held part in all later dims
   for (size_t k = d + 1; k < box.size(); ++k)
     is_whole = is_whole && window.desc.sizes[k] == window.desc.shape[k] && box[k].begin == 0 &&
                box[k].end == window.desc.sizes[k];
@@ -97,8 +99,8 @@ void MoveBox(const DynamicWindow& window, std::span<const Range> box, size_t d, 
 
 struct WindowConfig {
   DynamicWindow window;
-  CopyPlan plan;     // of a window that is held as a whole
-  int64_t rows = 1;  // of what is held: its first dim
+  CopyPlan plan;     // for a window that is held as a whole
+  int64_t rows = 1;  // size of the held part's first dim
   int64_t row_bytes = 0;
 };
 
@@ -110,7 +112,7 @@ void RunDynamicSlice(const plan::KernelArgs& call) {
     args.in_shift = held.offset;
     return RunCopy(config.plan, args, call.part, call.parts);
   }
-  // A part owns rows of the window.
+  // Each part of the call owns some rows of the window.
   const DynamicWindow& window = config.window;
   const Range rows = Share(window.desc.sizes[0], 1, call.part, call.parts);
   std::memset(call.out[0] + rows.begin * window.own_strides[0], 0,
@@ -120,8 +122,8 @@ void RunDynamicSlice(const plan::KernelArgs& call) {
           window.own_strides);
 }
 
-// A part owns rows of what is held: it copies them, then writes the rows of the window that fall
-// among them. In place it owns rows of the window.
+// Each part of the call owns some rows of the held array: it copies them, then writes the window's
+// rows that fall into them. In place, it owns some rows of the window.
 void RunDynamicUpdateSlice(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const WindowConfig*>(call.config);
   const DynamicWindow& window = config.window;

@@ -1,4 +1,4 @@
-// Gather: slices of the operand, one after the other in the order of the result.
+// Gather: copies slices of the operand in the order of the result.
 #include "kernels/index/gather.h"
 
 #include <algorithm>
@@ -14,32 +14,34 @@
 namespace tessera::kernels {
 namespace {
 
-// A dim of the result: of the queries, or along the operand.
+// A loop over a dim of the result, which comes from the queries or from a dim of the operand.
 struct GatherLoop {
   int64_t size = 1;
   int64_t index_stride = 0;    // in elements
   int64_t operand_stride = 0;  // in bytes
-  int64_t result_stride = 0;   // in elements, to order them by
+  int64_t result_stride = 0;   // in elements; determines the order of the loops
 };
 
 struct GatherConfig {
-  std::vector<GatherLoop> loops;  // outer ones first; each round copies a run
+  std::vector<GatherLoop> loops;  // outer loops first; each round copies one run
   std::vector<LookupEntry> entries;
-  std::vector<int64_t> entry_strides, held;  // per entry: bytes of a step; the last begin held here
+  // per entry: bytes of a step; the last begin of a slice that is held here
+  std::vector<int64_t> entry_strides, held;
   int64_t rounds = 1, run_bytes = 0, element = 1;
   bool clip = false;
   std::vector<bool> leads;
-  std::byte fill[8] = {}, nothing[8] = {};  // nothing: what no sum notices
+  std::byte fill[8] = {}, nothing[8] = {};  // `nothing` is the identity of sums
 };
 
 enum : int64_t { kOutside = -1, kElsewhere = -2 };
 
-// Where slices begin, on one device.
+// Finds where slices begin on one device.
 template <class Index>
 class Begins {
  public:
   Begins(const GatherConfig& config, int32_t device) : config_(config), device_(device) {}
-  // Returns bytes into the operand, kOutside, or kElsewhere: on another device.
+  // Returns the offset in the operand in bytes, kOutside, or kElsewhere if another device holds
+  // the slice.
   int64_t Offset(const Index* vector) const {
     int64_t offset = 0;
     bool here = true;
@@ -61,7 +63,7 @@ class Begins {
   const int32_t device_;
 };
 
-// The same where vectors have one entry, in registers.
+// The same for index vectors with one entry, with all values in registers.
 template <class Index>
 class OneBegin {
  public:
@@ -84,7 +86,7 @@ class OneBegin {
   bool clips_;
 };
 
-// Where a round stands in the loops but the last.
+// The position of a round in all loops but the last.
 struct Position {
   std::vector<int64_t> at;
   int64_t index = 0, operand = 0;
@@ -108,7 +110,7 @@ struct Position {
   }
 };
 
-// kRun: bytes of a run, 0 if they are not known when compiled.
+// kRun: bytes of a run, or 0 if the size is not known at compile time.
 template <class Index, class Vectors, int kRun>
 void RunGather(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const GatherConfig*>(call.config);
@@ -161,7 +163,7 @@ plan::KernelFn GatherFunction(int64_t run_bytes) {
   }
 }
 
-// The dims of the result in its order, without those of size 1.
+// Returns the loops over the result's dims in their order, without dims of size 1.
 std::vector<GatherLoop> LoopsOf(const LookupDesc& desc) {
   std::vector<GatherLoop> loops;
   for (size_t q = 0; q < desc.queries.size(); ++q) {
@@ -198,7 +200,7 @@ plan::Kernel Gather(const LookupDesc& desc, uint64_t fill) {
   config.loops = LoopsOf(desc);
   int64_t elements = 1, run = 1;
   for (const GatherLoop& loop : config.loops) elements *= loop.size;
-  // Runs are the last dims, as far as the operand has them side by side.
+  // A run consists of the last dims, as far as they are contiguous in the operand.
   while (!config.loops.empty() && elements > 0) {
     const GatherLoop& last = config.loops.back();
     if (last.index_stride != 0 || last.operand_stride != run || last.size == 0) break;

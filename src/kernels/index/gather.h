@@ -1,12 +1,12 @@
-// Slices at places that index vectors say.
+// Slices at positions given by index vectors.
 #pragma once
 #include "kernels/index/lookup.h"
 
 namespace tessera::kernels {
 
-// in[0] [operand], in[1] [queries..., entries] -> slices. What other devices hold gives 0 (of
-// floats -0), so that the sum over devices is the answer. Slices outside give `fill`, the bits of
-// an element, on devices that lead and 0 elsewhere.
+// in[0] [operand], in[1] [queries..., entries] -> slices. Slices that other devices hold give 0 (-0
+// for floats), so the sum over devices is the result. Slices outside of the array give `fill`, the
+// bits of an element, on devices that lead and 0 on the others.
 plan::Kernel Gather(const LookupDesc& desc, uint64_t fill);
 
 }  // namespace tessera::kernels

@@ -1,4 +1,4 @@
-// What gather and scatter kernels share: where the slices of index vectors lie.
+// The description of slices and index vectors shared by gather and scatter kernels.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -10,37 +10,39 @@
 
 namespace tessera::kernels {
 
-// Where slices of a dense operand lie, in the parts of a device. A slice begins where a vector
-// along the last dim of the indices says; the loops over these vectors are the queries. `slices`
-// are the result of a gather or the updates of a scatter.
+// Slices of a dense operand on one device. An index vector, along the last dim of the indices,
+// gives the start of a slice; the dims over these vectors are the queries. `slices` are the result
+// of a gather, or the updates of a scatter.
 struct LookupDesc {
-  struct Dim {                             // of the operand
-    int64_t size = 1, stride = 0;          // of what is held here
-    int64_t window = 1, slice_stride = 0;  // how long slices are along it, and their stride
-    int64_t entry = -1;                    // of an index vector: where a slice begins; -1: at 0
-    int64_t last = 0;             // where the last slice inside of the whole dim begins; -1: none
-    int64_t query = -1;           // the query whose position this is: there is no slice along it
-    std::vector<int64_t> begins;  // per device: of what is held; empty: the whole
+  struct Dim {                             // a dim of the operand
+    int64_t size = 1, stride = 0;          // of the part held here
+    int64_t window = 1, slice_stride = 0;  // size of slices along the dim, and their stride
+    int64_t entry = -1;  // entry of the index vector with the slice's start; -1: it starts at 0
+    int64_t last = 0;    // the last start of a slice inside the whole dim; -1: none
+    int64_t query = -1;  // the query that runs along this dim: slices do not extend along it
+    std::vector<int64_t> begins;  // per device: begin of the held part; empty: all is held
   };
   struct Query {
     int64_t size = 1, index_stride = 0, slice_stride = 0;
-    int64_t whole = 1;            // those of all devices
-    std::vector<int64_t> begins;  // per device: the first one held; empty: all are
+    int64_t whole = 1;            // size of the query over all devices
+    std::vector<int64_t> begins;  // per device: the first position held; empty: all are held
   };
   DType dtype, index;
-  bool clip = false;    // slices begin at the nearest place inside; else those outside are dropped
-  int64_t entries = 0;  // of an index vector
-  std::vector<bool> leads;  // per device, of those whose results are combined: one of them; or all
+  bool clip = false;    // clamp starts to the valid range; otherwise drop slices outside of it
+  int64_t entries = 0;  // entries of an index vector
+  // per device: whether it leads. One of the devices whose results are combined leads; empty:
+  // all do.
+  std::vector<bool> leads;
   std::vector<Dim> dims;
   std::vector<Query> queries;
 };
 
-// One entry of an index vector, or a dim without one, along which slices begin at 0.
+// An entry of an index vector, or a dim without one, along which slices start at 0.
 struct LookupEntry {
-  int64_t at = -1;              // in the vector; -1: 0
-  int64_t last = 0;             // the last begin inside of the whole dim
-  int64_t dim = 0;              // of the operand
-  std::vector<int64_t> begins;  // per device: of what is held; empty: the whole
+  int64_t at = -1;              // position in the index vector; -1: the start is 0
+  int64_t last = 0;             // the last start inside the whole dim
+  int64_t dim = 0;              // dim of the operand
+  std::vector<int64_t> begins;  // per device: begin of the held part; empty: all is held
 };
 
 inline std::vector<LookupEntry> EntriesOf(const LookupDesc& desc) {
@@ -53,7 +55,7 @@ inline std::vector<LookupEntry> EntriesOf(const LookupDesc& desc) {
   return entries;
 }
 
-// Returns where a slice begins; anything outside of [0, last] where it does not fit.
+// Returns the start of a slice, which is outside of [0, last] if the slice does not fit.
 template <class Index>
 inline int64_t Begin(Index index, int64_t last, bool clip) {
   int64_t begin = static_cast<int64_t>(index);
@@ -70,7 +72,7 @@ inline bool Inside(int64_t begin, int64_t last) {
   return static_cast<uint64_t>(begin) < static_cast<uint64_t>(last + 1);
 }
 
-// Returns f(value of the index's host type) for integer dtypes.
+// Returns f(value of the index's host type); null unless the dtype is an integer.
 template <class F>
 plan::KernelFn VisitIndex(DType index, F f) {
   return base::VisitDType(index, [&](auto zero) -> plan::KernelFn {

@@ -1,5 +1,6 @@
-// Scatter: slices combined into a copy of the operand. Each part owns a range of one dim of the
-// operand, copies it, and applies to it, in order, what of every slice falls into it.
+// Scatter: combines slices into a copy of the operand. Each part of the call owns a range of one
+// dim of the operand, copies it, and applies to it, in order, the pieces of all slices that fall
+// into it.
 #include "kernels/index/scatter.h"
 
 #include <algorithm>
@@ -19,21 +20,21 @@
 namespace tessera::kernels {
 namespace {
 
-// One element, or n of them with strides in elements.
+// Combines n elements; strides are in elements.
 using ElementsFn = void (*)(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
                             int64_t slice_stride);
 
-// A dim of the operand, or several along which slices lie whole.
+// A dim of the operand, or several merged dims that slices span entirely.
 struct Dim {
   int64_t size = 1, stride = 0;
   int64_t window = 1, slice_stride = 0;
-  int64_t entry = -1;  // of `entries`: slices begin there
+  int64_t entry = -1;  // index into `entries`: gives the start of slices
   int64_t query = -1;
 };
 
 struct Query {
   int64_t size = 1, index_stride = 0, slice_stride = 0, whole = 1;
-  int64_t dim = -1;  // whose position it is
+  int64_t dim = -1;  // the dim along which the query runs; -1: none
   std::vector<int64_t> begins;
 };
 
@@ -41,24 +42,26 @@ struct ScatterConfig {
   std::vector<Dim> dims;
   std::vector<LookupEntry> entries;
   std::vector<Query> queries;
-  size_t split = 0;  // the dim of which parts own ranges
+  size_t split = 0;  // the dim that is divided between parts
   size_t inner = 0;  // the dim whose elements are combined in one call
   int64_t grain = 1;
-  int64_t element = 1, elements = 0;  // bytes of one; elements of the operand
+  int64_t element = 1, elements = 0;  // bytes of an element; elements of the operand
   bool clip = false;
-  bool rows = false;  // one query of one entry, the place in dims[0] of whole rows or elements
+  // the only query has one entry: the index in dims[0] of a whole row or of an element
+  bool rows = false;
   std::vector<bool> leads;
   std::byte identity[8] = {};
   ElementsFn strided = nullptr;
-  plan::CombineFn dense = nullptr;  // of elements side by side; null: they are copied
+  plan::CombineFn dense = nullptr;  // combines contiguous elements; null: they are copied
 };
 
-// What of a slice falls along one dim into the range that a part owns.
+// Along one dim, the piece of a slice that falls into the part's range.
 struct Piece {
-  int64_t out = 0, slice = 0, size = 1;  // first elements, and how many
+  int64_t out = 0, slice = 0, size = 1;  // first elements; number of elements
 };
 
-// As many as an op has dims or indices, of which few have more than eight: calls are often small.
+// A fixed-size array with one entry per dim or index of an op. Few ops have more than eight, and
+// calls are often small, so it rarely allocates.
 template <class T>
 class FewOf {
  public:
@@ -94,7 +97,7 @@ class ScatterPart {
   }
 
  private:
-  // The owned range of the result before any slice.
+  // Initialises the owned range of the result, before any slice is combined into it.
   void Start() {
     const bool leads = c_.leads.empty() || c_.leads[call_.device];
     if (leads && call_.in[0] == call_.out[0]) return;
@@ -110,7 +113,8 @@ class ScatterPart {
     }
   }
 
-  // The common case: one loop over vectors of one entry, each the place of a row or an element.
+  // The common case: one loop over index vectors of one entry, each the position of a row or
+  // an element.
   void Rows() {
     const LookupEntry& entry = c_.entries[0];
     const Query& query = c_.queries[0];
@@ -191,7 +195,7 @@ class ScatterPart {
     c_.strided(to, from, n, dim.stride, dim.slice_stride);
   }
 
-  // n elements side by side.
+  // Combines n contiguous elements.
   void Combine(std::byte* to, const std::byte* from, int64_t n) {
     if (n < kDense) return c_.strided(to, from, n, 1, 1);
     if (!c_.dense) return CopyBytes(to, from, n * c_.element);
@@ -199,7 +203,7 @@ class ScatterPart {
     c_.dense(sources, 2, to, n, false);
   }
 
-  static constexpr int64_t kDense = 8;  // fewer elements are faster one by one
+  static constexpr int64_t kDense = 8;  // fewer elements are faster one at a time
   const ScatterConfig& c_;
   const plan::KernelArgs& call_;
   Range owned_;
@@ -280,10 +284,10 @@ void SetIdentity(Reduction reduction, std::byte* bytes) {
   std::memcpy(bytes, &identity, sizeof(T));
 }
 
-// Whether slices lie along all of the dim, wherever they begin.
+// Whether slices span all of the dim.
 bool Whole(const Dim& dim) { return dim.query < 0 && dim.entry < 0 && dim.window == dim.size; }
 
-// The operand's dims, with neighbours joined along which slices lie whole and in the same order.
+// Returns the operand's dims. Neighbours that slices span entirely, in the same order, are merged.
 std::vector<Dim> DimsOf(const LookupDesc& desc, const std::vector<LookupEntry>& entries) {
   std::vector<Dim> dims;
   for (size_t d = 0; d < desc.dims.size(); ++d) {
@@ -305,10 +309,10 @@ std::vector<Dim> DimsOf(const LookupDesc& desc, const std::vector<LookupEntry>& 
   return dims;
 }
 
-// Parts own ranges of a dim along which all slices lie whole, or which their positions go along, if
-// it is long enough: then all have the same work. Else of the longest one.
+// Chooses the dim that is divided between parts. Prefers a long dim that slices span entirely or
+// that a query runs along, since all parts then have the same work; else takes the longest dim.
 void ChooseSplit(ScatterConfig& config) {
-  constexpr int64_t kRunBytes = 512;  // of a row that is cut
+  constexpr int64_t kRunBytes = 512;  // bytes of a row that is cut
   int64_t best = 0, longest = 0;
   for (size_t d = 0; d < config.dims.size(); ++d) {
     const Dim& dim = config.dims[d];
@@ -332,7 +336,7 @@ void ChooseSplit(ScatterConfig& config) {
 void ChooseInner(ScatterConfig& config) {
   config.inner = config.dims.size();
   for (size_t d = 0; d < config.dims.size(); ++d)
-    if (config.dims[d].window > 1) config.inner = d;  // the last has the least stride
+    if (config.dims[d].window > 1) config.inner = d;  // later dims have smaller strides
 }
 
 bool IsOfRows(const ScatterConfig& config) {
@@ -369,7 +373,7 @@ plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction)
       config.queries[config.dims[d].query].dim = static_cast<int64_t>(d);
   if (config.elements > 0) ChooseSplit(config);
   ChooseInner(config);
-  if (config.queries.empty()) config.queries.emplace_back();  // one index is a vector of one
+  if (config.queries.empty()) config.queries.emplace_back();  // a single index is a vector of one
   config.rows = IsOfRows(config);
   base::VisitDType(desc.dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -1,4 +1,4 @@
-// Slices combined into places that index vectors say.
+// Slices combined into positions given by index vectors.
 #pragma once
 #include <optional>
 
@@ -7,8 +7,9 @@
 namespace tessera::kernels {
 
 // in[0] [operand], in[1] [queries..., entries], in[2] slices -> the operand with slices combined
-// into it, in the order of the queries; without a reduction they are set. What other devices hold
-// is left out. Devices that do not lead combine them into the reduction's identity instead.
+// into it in the order of the queries. Without a reduction slices replace elements. Slices that
+// other devices hold are skipped. Devices that do not lead start from the reduction's identity
+// instead of the operand.
 plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction);
 
 }  // namespace tessera::kernels

@@ -14,24 +14,24 @@
 namespace tessera::kernels {
 namespace {
 
-constexpr int64_t kPanel = 256;           // columns whose best elements are kept at a time
-constexpr int64_t kShort = 128;           // elements of a row that is searched together with others
-constexpr int64_t kBlockBytes = 8 << 10;  // of such rows, turned into columns
-// Columns from which on a panel is worth its start. If there are fewer, rows next to each other are
-// searched as one.
+constexpr int64_t kPanel = 256;  // columns whose best elements are tracked at a time
+constexpr int64_t kShort = 128;  // most elements of a row that is searched together with others
+constexpr int64_t kBlockBytes = 8 << 10;  // bytes of such rows, which are transposed to columns
+// With fewer columns than this, a panel is not worth starting: adjacent rows are searched as one.
 constexpr int64_t kFewColumns = 32;
 
-// [outer, n, inner], in units that are shared: blocks of short rows, or panels of columns.
+// A search over [outer, n, inner], divided into units: blocks of short rows, or panels of columns.
 struct ArgConfig {
   DType dtype, index;
   int64_t outer = 1, n = 1, inner = 1;
-  int64_t units = 1;  // of an outer index; or in all, each of `rows` rows
-  int64_t rows = 0;   // short ones
-  int64_t sides = 1;  // rows that are searched as one
+  int64_t units = 1;  // panels per outer index, or blocks of `rows` short rows
+  int64_t rows = 0;   // short rows of a block; 0: panels
+  int64_t sides = 1;  // adjacent rows that are searched as one
   ArgScan search;
 };
 
-// Bytes from a column of a block to the next one; a line more, against set conflicts.
+// Returns the bytes from one column of a block to the next, with an extra line against
+// set conflicts.
 int64_t Pitch(const ArgConfig& c, int64_t rows) { return rows * c.dtype.size() + 64; }
 
 class ArgRunner {
@@ -89,7 +89,7 @@ void Run(const plan::KernelArgs& call) {
   ArgRunner(*static_cast<const ArgConfig*>(call.config), call).Run();
 }
 
-// Sets how the work is cut; returns the number of units.
+// Chooses how the work is divided; returns the number of units.
 int64_t Cut(ArgConfig& c) {
   if (c.inner == 1 && c.n > 1 && c.n <= kShort && c.outer > 1) {
     c.rows = std::clamp<int64_t>(kBlockBytes / (c.n * c.dtype.size()), 1, kPanel);

@@ -1,4 +1,4 @@
-// The search in columns, once per instruction set.
+// The search in columns, compiled once per instruction set.
 #include "kernels/reduce/arg_scan.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The type that stands for an element E in comparisons: lanes of the size of E.
+// The type that represents an element E in comparisons, in lanes of E's size.
 template <class E>
 struct Plain {
   using Key = E;
@@ -26,8 +26,8 @@ struct Plain {
     return v;
   }
 };
-// Of floats with these bits of infinity. Zeros of both signs are equal, and so are all NaNs, which
-// are beyond all numbers.
+// Floats whose infinity has these bits. Zeros of both signs compare equal, and so do all NaNs,
+// which are beyond all numbers.
 template <int16_t kInfinity, bool kLargest>
 struct Ordered {
   using Key = int16_t;
@@ -41,7 +41,7 @@ struct Ordered {
   }
 };
 
-// Whether v comes before the best so far, which was earlier.
+// Whether v beats `best`, which came earlier.
 template <bool kLargest, class D, class V>
 HWY_INLINE hn::Mask<D> Beats(D d, V v, V best) {
   const auto beyond = kLargest ? hn::Gt(v, best) : hn::Lt(v, best);
@@ -60,14 +60,14 @@ HWY_INLINE bool BeatsScalar(K v, K best) {
   return kLargest ? v > best : v < best;
 }
 
-// Rows searched before their numbers, which are held in lanes as small as i8, go to i64.
+// Rows searched before their numbers, held in lanes as small as i8, are moved to i64.
 constexpr int64_t kRowsAtOnce = 64;
 
 template <class Format, bool kLargest>
 struct Search {
   using K = typename Format::Key;
 
-  // Goes on with rows [begin, end), no more than kRowsAtOnce, of the columns of kVectors vectors.
+  // Searches rows [begin, end), at most kRowsAtOnce, in the columns of kVectors vectors.
   template <size_t kVectors, class D>
   static HWY_INLINE void Rows(D d, const ArgColumns& c, int64_t begin, int64_t end, int64_t j) {
     const hn::RebindToSigned<D> di;

@@ -1,4 +1,4 @@
-// The search for the largest or smallest elements of columns, by vectors of columns.
+// Search for the largest or smallest element of each column, by vectors of columns.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,26 +7,26 @@
 
 namespace tessera::kernels {
 
-// Rows of some columns, and the best of each column so far: its key, which is the element, or of
-// f16 and bf16 an i16 in their order, and the number of its row.
+// Rows of some columns, and the best element of each column so far. Its key is the element (for f16
+// and bf16 an i16 with the same order), and `at` is the number of its row.
 struct ArgColumns {
   const std::byte* in = nullptr;
-  int64_t stride = 0;  // elements from a row to the next one
+  int64_t stride = 0;  // elements from one row to the next
   int64_t columns = 0;
   std::byte* keys = nullptr;
   int64_t* at = nullptr;
 };
 
 struct ArgScan {
-  // Searches rows [begin, end), after those before `begin`. A NaN beats numbers, the first one
-  // wins.
+  // Searches rows [begin, end), after all rows before `begin`. NaN beats all numbers; the first
+  // one wins.
   void (*scan)(const ArgColumns& c, int64_t begin, int64_t end) = nullptr;
-  // Where `inner` columns were searched as if `sides` rows next to each other were one, what
-  // remains are `inner` columns, of elements.
+  // Finishes a search that treated `sides` adjacent rows of `inner` columns as one row: merges
+  // them, so that `inner` columns remain.
   void (*fold)(const ArgColumns& c, int64_t sides, int64_t inner) = nullptr;
 };
 
-// Returns the search in elements of the dtype.
+// Returns the search for elements of the dtype.
 ArgScan ArgScanOf(DType dtype, bool largest);
 
 }  // namespace tessera::kernels

@@ -1,4 +1,4 @@
-// The combine functions of exchanges: several buffers into one.
+// The combine functions of exchanges: combine several buffers into one.
 #include "kernels/reduce/combine.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/reduce/combine.cc"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
-// Highway's order of includes: the targets first.
+// Highway requires this order of includes: the targets first.
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/elements/simd_arithmetic.h"
 #include "kernels/elements/simd_formats.h"
@@ -19,9 +19,10 @@ namespace tessera::kernels::HWY_NAMESPACE {
 
 using Sources = const std::byte* const*;
 
-// Sources read in one pass; more would outrun the hardware's prefetchers and the L1's ways.
+// Sources read in one pass. More would exceed the streams of the hardware prefetcher and the ways
+// of L1.
 constexpr int kAtOnce = 16;
-constexpr int64_t kPartialBytes = 8192;  // of the result between passes: stays in L1
+constexpr int64_t kPartialBytes = 8192;  // bytes of the result between passes; it stays in L1
 
 template <class T>
 HWY_INLINE const T* ElementAt(const std::byte* p, int64_t i) {
@@ -35,7 +36,7 @@ HWY_INLINE void CombineVector(D d, Sources src, int k, T* dst, int64_t i) {
   hn::StoreU(all, d, dst + i);
 }
 
-// Four vectors of every source in turn: as many bytes as two lines with AVX2.
+// Combines four vectors of each source in turn: with AVX2, two lines.
 template <class Op, class D, class T = hn::TFromD<D>>
 HWY_INLINE void CombineFour(D d, Sources src, int k, T* dst, int64_t i, bool stream) {
   const int64_t n = hn::Lanes(d);
@@ -58,7 +59,7 @@ HWY_INLINE void CombineFour(D d, Sources src, int k, T* dst, int64_t i, bool str
   }
 }
 
-// Up to the first element that streamed stores, which must be aligned, can start from.
+// Returns the number of elements before the first aligned one, where non-temporal stores can start.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE int64_t Unaligned(D d, const T* dst, int64_t n) {
   const auto vector = static_cast<intptr_t>(hn::Lanes(d) * sizeof(T));
@@ -72,7 +73,8 @@ void CombineAtOnce(Sources src, int k, std::byte* out, int64_t n, bool stream) {
   const hn::CappedTag<T, 1> one;
   const int64_t lanes = hn::Lanes(d);
   T* dst = reinterpret_cast<T*>(out);
-  // From the first element that is neither in a vector nor yet combined to the end of such ones.
+  // Elements up to the first aligned one, and after the last whole vector, are combined one at
+  // a time.
   int64_t i = 0, end = stream ? Unaligned(d, dst, n) : 0;
   for (;;) {
     for (; i < end; ++i) CombineVector<Op>(one, src, k, dst, i);
@@ -84,7 +86,7 @@ void CombineAtOnce(Sources src, int k, std::byte* out, int64_t n, bool stream) {
   if (stream) hwy::FlushStream();
 }
 
-// Some sources at a time, with the result so far as the first of them.
+// Combines some sources at a time. The result so far is the first source of the next pass.
 void CombineInPasses(plan::CombineFn combine, int64_t itemsize, Sources src, int k, std::byte* out,
                      int64_t n, bool stream) {
   HWY_ALIGN std::byte partial[kPartialBytes];
@@ -102,7 +104,7 @@ void CombineInPasses(plan::CombineFn combine, int64_t itemsize, Sources src, int
   }
 }
 
-// Of elements that the vectors hold as they are stored.
+// Elements that vectors hold as memory stores them.
 template <class T>
 struct Native {
   template <class Op>
@@ -114,13 +116,13 @@ struct Native {
   }
 };
 
-// Bits have no dtype: the elements of any are bytes here.
+// Bitwise functions do not depend on the dtype: they combine bytes.
 template <size_t kSize, class Op>
 void CombineBits(Sources src, int k, std::byte* out, int64_t n, bool stream) {
   Native<uint8_t>::Run<Op>(src, k, out, n * static_cast<int64_t>(kSize), stream);
 }
 
-// Highway has no product of 8-bit and, before AVX-512, of 64-bit integers.
+// Highway has no product of 8-bit integers and, before AVX-512, none of 64-bit integers.
 template <class T>
 void MultiplyIntegers(Sources src, int k, std::byte* out, int64_t n, bool) {
   auto* dst = reinterpret_cast<T*>(out);
@@ -131,7 +133,7 @@ void MultiplyIntegers(Sources src, int k, std::byte* out, int64_t n, bool) {
   }
 }
 
-// Of f16 and bf16: combined in f32, rounded once.
+// f16 and bf16: combined in f32 and rounded once.
 template <class Format>
 struct Narrow {
   template <class Op, class D>

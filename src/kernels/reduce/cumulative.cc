@@ -1,4 +1,4 @@
-// The kernels of running reductions along one dim, logsumexp included.
+// The kernels of running reductions along one dim, including logsumexp.
 #include "kernels/reduce/cumulative.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace tessera::kernels {
 namespace {
 
-constexpr int64_t kPanel = 256;  // columns that are scanned at a time
+constexpr int64_t kPanel = 256;  // columns that are scanned at the same time
 
 struct ScanConfig {
   DType dtype;
   int64_t outer = 1, n = 1, inner = 1;
   int64_t panels = 1;
   Reduction reduction = Reduction::kSum;
-  bool log_sum_exp = false;  // in place of the reduction
+  bool log_sum_exp = false;  // replaces the reduction
   bool reverse = false;
 };
 
@@ -39,7 +39,7 @@ struct Simple {
   }
 };
 
-// log(sum(exp(x))) as the largest x and the sum of exp(x - largest): nothing overflows.
+// log(sum(exp(x))) as the largest x and the sum of exp(x - largest), which cannot overflow.
 template <class T>
 struct LogSumExp {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -47,7 +47,7 @@ struct LogSumExp {
   explicit LogSumExp(Reduction) {}
   Compute<T> Next(Compute<T> v) {
     const auto x = static_cast<double>(v);
-    if (x != x) largest = x;  // and stays: no comparison below is true
+    if (x != x) largest = x;  // it stays: no comparison below is true for NaN
     if (x > largest) {
       sum = sum * std::exp(largest - x) + 1;
       largest = x;
@@ -101,7 +101,7 @@ plan::Kernel Make(const Shape& shape, int64_t dim, ScanConfig config) {
   kernel.flops = (c->log_sum_exp ? 60.0 : 4.0) * static_cast<double>(elements);
   kernel.bytes = 2.0 * static_cast<double>(elements * c->dtype.size());
   kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->outer * c->panels);
-  kernel.in_place = 1;  // an element is read before it is written, and never again
+  kernel.in_place = 1;  // each element is read once, before it is overwritten
   kernel.config = std::move(c);
   return kernel;
 }

@@ -4,10 +4,10 @@
 
 namespace tessera::kernels {
 
-// Running reduction along `dim`, inclusive; from the end if `reverse`. kSum, kProd, kMax, kMin.
+// Inclusive running reduction along `dim`, from its end if `reverse`: kSum, kProd, kMax or kMin.
 plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Reduction reduction,
                         bool reverse);
-// The same of log(sum(exp(x))), of floats.
+// Running log(sum(exp(x))) of floats.
 plan::Kernel CumulativeLogSumExp(DType dtype, const Shape& shape, int64_t dim, bool reverse);
 
 }  // namespace tessera::kernels

@@ -1,4 +1,4 @@
-// Brings a reduction over any dims to one of a few forms, and makes the kernel of that form.
+// Converts a reduction over any dims to one of a few forms, and makes the kernel of that form.
 #include "kernels/reduce/reduce.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ ReduceShape Simplify(const Shape& shape, const std::vector<int64_t>& dims) {
   return out;
 }
 
-// [rows, n] over the last dim, or of n = 1 element: a copy.
+// Reduces [rows, n] over the last dim. If `reduces` is false, n is 1 and the kernel copies.
 plan::Kernel ReduceRows(DType dtype, Reduction reduction, int64_t rows, int64_t n, bool reduces) {
   plan::FusedDesc desc;
   FusedNode input{};

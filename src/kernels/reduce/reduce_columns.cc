@@ -1,5 +1,5 @@
-// Reductions over rows: panels of columns are accumulated in the first level cache while rows
-// stream past, several at a time, by small fused groups.
+// Reductions over rows. Panels of columns are accumulated in L1 while rows stream past, several at
+// a time, by small fused groups.
 #include "kernels/reduce/reduce_columns.h"
 
 #include <algorithm>
@@ -22,11 +22,12 @@ using plan::FusedNode;
 using plan::ScalarOp;
 
 constexpr int64_t kWidePanel = 2048, kPanel = 1024;  // columns
-// Fewer columns are joined: those of the same row of so many outer indices are a panel.
+// If there are fewer columns, a panel joins the columns of several outer indices.
 constexpr int64_t kFewColumns = 32, kJoined = 64, kLeastJoined = 16;
-constexpr int64_t kLeastPanels = 8;  // of joined columns, for the cores to share
-constexpr int64_t kRowsAtOnce = 8;   // streams that the prefetcher follows
-constexpr int64_t kFoldRows = 128;   // rows summed in f32 before they go to f64; of kRowsAtOnce
+constexpr int64_t kLeastPanels = 8;  // of joined columns, to occupy the cores
+constexpr int64_t kRowsAtOnce = 8;   // streams that the prefetcher can follow
+// rows summed in f32 before the sum goes to f64; a multiple of kRowsAtOnce
+constexpr int64_t kFoldRows = 128;
 
 ScalarOp OpOf(Reduction reduction) {
   switch (reduction) {
@@ -45,10 +46,10 @@ ScalarOp OpOf(Reduction reduction) {
   }
 }
 
-// Writes a group of one dim.
+// Builds a fused group over one dim.
 class Group {
  public:
-  // `ahead`: bytes to what the next call reads.
+  // `ahead`: bytes from the data of this call to that of the next.
   explicit Group(int64_t n, int64_t ahead = 0) { desc_.dims = {n}, desc_.ahead = ahead; }
   int Input(DType dtype) {
     FusedNode node{};
@@ -99,17 +100,18 @@ struct ColumnsConfig {
   DType dtype, acc;
   Reduction reduction;
   int64_t outer, rows, columns;
-  int64_t joined = 1;  // outer indices of a panel
-  int64_t panel;       // columns
-  int64_t units;       // panels in all
+  int64_t joined = 1;  // outer indices that a panel joins
+  int64_t panel;       // columns of a panel
+  int64_t units;       // panels in total
   bool carries;
-  PanelKernels full, last;          // of a panel's columns, and of the rest
-  std::vector<std::byte> identity;  // a panel's elements of acc
-  int64_t carry_offset = 0, turn_offset = 0, kernel_offset = 0;  // in scratch; accumulators at 0
+  PanelKernels full, last;          // for full panels; for the last one
+  std::vector<std::byte> identity;  // identity of the reduction for each column of a panel
+  // offsets in scratch; the accumulators are at 0
+  int64_t carry_offset = 0, turn_offset = 0, kernel_offset = 0;
 };
 
-// acc = acc op (the rows, from the first on). Panels of the next rows lie elsewhere: the hardware
-// does not follow.
+// Makes acc = acc op rows. The panel's next rows are far from the current ones, so the hardware
+// prefetcher does not reach them.
 plan::Kernel Step(const ColumnsConfig& c, int64_t n, int64_t rows) {
   const auto [dtype, acc, reduction] = std::tuple(c.dtype, c.acc, c.reduction);
   Group g(n, c.joined > 1 ? 0 : rows * c.columns * dtype.size());
@@ -165,7 +167,7 @@ class Panel {
   }
 
  private:
-  // Between [outer index, column] and [column, outer index].
+  // Transposes between [outer index, column] and [column, outer index].
   TransposeTileFn Turner() const {
     return Simd().transpose[std::countr_zero(static_cast<uint64_t>(size_))];
   }
@@ -235,13 +237,14 @@ int64_t MapScratch(ColumnsConfig& c) {
   return c.kernel_offset + most;
 }
 
-// Wide panels read longer runs of memory; narrow ones are more parts for the cores to share.
+// Chooses the columns of a panel. Wide panels read longer runs of memory; narrow ones give
+// more parts.
 int64_t PanelOf(int64_t outer, int64_t columns) {
   static const int64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
   return outer * (columns / kWidePanel) >= cores ? kWidePanel : kPanel;
 }
 
-// Sets the panels; returns how many columns the last of them have, or 0 if all are alike.
+// Chooses the panels; returns the columns of the last ones, or 0 if all are equal.
 int64_t Cut(ColumnsConfig& c) {
   if (c.columns > 0 && c.columns < kFewColumns && c.outer >= kLeastJoined) {
     c.joined = std::clamp(c.outer / kLeastPanels, kLeastJoined, kJoined);

@@ -1,4 +1,4 @@
-// Scalar pieces of reductions: their identities and steps, in the type that they accumulate in.
+// Scalar identities and steps of reductions, in the type in which they accumulate.
 #pragma once
 #include <limits>
 
@@ -6,7 +6,7 @@
 
 namespace tessera::kernels {
 
-// Floats are accumulated in f64 where plain loops do it.
+// Plain loops accumulate floats in f64.
 template <class T>
 using Accumulator = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, T>;
 

@@ -13,7 +13,7 @@ namespace {
 struct MixedConfig {
   DType dtype;
   Reduction reduction;
-  StridedDims kept, outer;      // outer: the reduced dims but for the innermost
+  StridedDims kept, outer;      // outer: all reduced dims but the innermost
   int64_t inner = 1, step = 1;  // the innermost reduced dim
 };
 

@@ -4,7 +4,8 @@
 
 namespace tessera::kernels {
 
-// Runs of neighbouring dims that are all kept or all reduced, outer first; dims of size 1 are gone.
+// The shape of a reduction. Each size is the product of adjacent dims that are all kept or all
+// reduced, outer first; dims of size 1 are dropped.
 struct ReduceShape {
   std::vector<int64_t> sizes;
   std::vector<bool> reduced;

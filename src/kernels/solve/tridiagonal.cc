@@ -1,4 +1,4 @@
-// Tridiagonal systems, each solved from its first row to its last and back.
+// Tridiagonal systems, each solved from the first row to the last and back.
 #include "kernels/solve/tridiagonal.h"
 
 #include <algorithm>
@@ -17,15 +17,15 @@ struct Config {
   int64_t systems, n, k;
 };
 
-// A system's diagonals while rows are eliminated; `second` is the one above `upper`, which swapped
-// rows fill.
+// A system's diagonals during elimination. `second` is the one above `upper`; swapping rows
+// fills it.
 template <class T>
 struct Diagonals {
   T *lower, *main, *upper, *second;
 };
 
-// Eliminates the lower diagonal with partial pivoting (LAPACK's gtsv), in `x` [n, k] too. Returns
-// false for a singular matrix.
+// Eliminates the lower diagonal with partial pivoting (LAPACK's gtsv), and applies the same steps
+// to `x` [n, k]. Returns false if the matrix is singular.
 template <class T>
 bool Eliminate(const Diagonals<T>& a, T* x, int64_t n, int64_t k) {
   for (int64_t i = 0; i + 1 < n; ++i) {
@@ -71,7 +71,7 @@ void Solve(const Config& c, const plan::KernelArgs& call) {
     std::copy_n(of(0) + first, c.n, a.lower);
     std::copy_n(of(1) + first, c.n, a.main);
     std::copy_n(of(2) + first, c.n, a.upper);
-    if (c.n > 0) a.upper[c.n - 1] = 0;  // outside of the matrix
+    if (c.n > 0) a.upper[c.n - 1] = 0;  // outside the matrix
     T* x = out + first * c.k;
     if (x != of(3) + first * c.k) std::copy_n(of(3) + first * c.k, c.n * c.k, x);
     if (Eliminate(a, x, c.n, c.k))

@@ -1,5 +1,4 @@
-// The kernel of sort by indices, for several operands and keys; one operand alone goes to
-// sort_values.cc.
+// Sort by indices, for several operands and keys. sort_values.cc sorts a single operand.
 #include "kernels/sort/sort.h"
 
 #include <cmath>
@@ -14,14 +13,14 @@
 namespace tessera::kernels {
 namespace {
 
-// Scratch of a call: entries of one lane, then the order found so far if there are several keys.
+// Scratch of a call: the entries of one lane, and with several keys the order found so far.
 template <class Entry>
 struct LaneScratch {
   Entry* entries;
   int64_t* order;
 };
 
-// Sets entry j to the key of the element that is j-th so far (order null: the j-th), with j.
+// Sets entry j to the index j and the key of element order[j] (null: element j).
 template <class T, class Entry>
 void ReadKeys(const std::byte* in, const SortConfig& config, const int64_t* order, Entry* entries) {
   const int64_t stride = config.inner * static_cast<int64_t>(sizeof(T));
@@ -32,7 +31,7 @@ void ReadKeys(const std::byte* in, const SortConfig& config, const int64_t* orde
   }
 }
 
-// out[j] = in[index of entry j].
+// Sets out[j] = in[index of entry j].
 template <class Bits, class Entry>
 void Permute(const std::byte* in, std::byte* out, const SortConfig& config, const Entry* entries) {
   const auto* from = reinterpret_cast<const Bits*>(in);
@@ -56,8 +55,8 @@ void PermuteOperand(int size, const std::byte* in, std::byte* out, const SortCon
   }
 }
 
-// Leaves in the entries the indices of the lane's elements in their final order: stable sorts by
-// the last key, then the one before it, and so on.
+// Leaves the final order of the lane's elements in the entries: sorts by the last key first, then
+// stably by each key before it.
 template <class Entry>
 void OrderLane(const plan::KernelArgs& call, const SortConfig& config, int64_t at,
                const LaneScratch<Entry>& lane) {
@@ -96,7 +95,7 @@ void SortByIndex(const plan::KernelArgs& call) {
   }
 }
 
-// Nothing orders the elements: num_keys is 0.
+// num_keys is 0, so the operands keep their order.
 void CopyAll(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const SortConfig*>(call.config);
   for (size_t k = 0; k < config.dtypes.size(); ++k)
@@ -125,7 +124,7 @@ plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t 
   if (num_keys == 0) {
     kernel.fn = CopyAll;
   } else {
-    kernel.max_parts = MaxParts(elements * 16, config.lanes);  // about 3 ns an element
+    kernel.max_parts = MaxParts(elements * 16, config.lanes);  // about 3 ns per element
     const int64_t order = num_keys > 1 ? 8 * config.n : 0;
     if (dtypes.size() == 1) {
       kernel.fn = SortValuesFunction(dtypes[0]);

@@ -1,4 +1,4 @@
-// Sorts along a dim.
+// Sorting along a dim.
 #pragma once
 #include <vector>
 
@@ -8,13 +8,13 @@
 
 namespace tessera::kernels {
 
-// Sorts all operands (of one shape) along `dim` by the first `num_keys` of them, lexicographically,
-// stable. NaN sorts last; -0 and +0 are equal. `descending` reverses the order of unequal keys;
-// equal ones keep theirs.
+// Sorts all operands (of one shape) along `dim` by the first `num_keys` of them,
+// lexicographically and stably. NaN sorts last; -0 and +0 are equal. `descending` reverses the
+// order of unequal keys only.
 plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t dim,
                   int64_t num_keys, bool descending);
 
-// Operands are [outer, n, inner]; a lane is the n elements of one outer and one inner index.
+// Operands are [outer, n, inner]. A lane is the n elements at one outer and one inner index.
 struct SortConfig {
   std::vector<DType> dtypes;
   int64_t n = 0, inner = 1, lanes = 0;
@@ -22,7 +22,7 @@ struct SortConfig {
   bool descending = false;
 };
 
-// The first element of a lane.
+// Returns the position of the first element of a lane.
 inline int64_t LaneBegin(const SortConfig& config, int64_t lane) {
   return lane / config.inner * config.n * config.inner + lane % config.inner;
 }

@@ -1,4 +1,4 @@
-// Sorts keys by Highway's sort, and by std::sort where they are few.
+// Sorts keys with Highway's sort, or with std::sort if there are few.
 #include "kernels/sort/sort_keys.h"
 
 #include <hwy/contrib/sort/vqsort.h>
@@ -9,10 +9,10 @@
 namespace tessera::kernels {
 namespace {
 
-// Below, std::sort beats Highway's sort, whose call costs about 300 ns.
+// Below this, std::sort beats Highway's sort, whose call costs about 300 ns.
 constexpr int64_t kShort = 24;
 
-// One per thread: later versions of Highway keep their buffer in it.
+// One sorter per thread: later versions of Highway keep their buffer in it.
 const hwy::Sorter& Sorter() {
   thread_local const hwy::Sorter sorter;
   return sorter;

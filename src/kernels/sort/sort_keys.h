@@ -1,5 +1,5 @@
-// Keys whose order as integers is the order in which elements are sorted, alone or with an index
-// in the low bits, which makes any sort of them stable.
+// Keys whose integer order is the order in which elements are sorted. With an index in the low bits
+// every sort of them is stable.
 #pragma once
 #include <hwy/base.h>
 
@@ -23,7 +23,7 @@ inline constexpr bool kIsFloat = dtype_of<T>().is_floating();
 template <class T>
 inline constexpr BitsOf<T> kSignBit = static_cast<BitsOf<T>>(BitsOf<T>{1} << (sizeof(T) * 8 - 1));
 
-// The bits of positive infinity; a magnitude above them is a NaN.
+// The bits of positive infinity. Larger magnitudes are NaN.
 template <class T>
 constexpr BitsOf<T> InfinityBits() {
   if constexpr (std::is_same_v<T, Float16>)
@@ -36,7 +36,8 @@ constexpr BitsOf<T> InfinityBits() {
     return static_cast<BitsOf<T>>(uint64_t{0x7ff} << 52);
 }
 
-// Increases with the element at p; NaN is above all. -0 is +0's equal if kZerosEqual, else below.
+// Returns a key that increases with the element at p. NaN is above all. -0 equals +0 if
+// kZerosEqual, and is below it otherwise.
 template <class T, bool kZerosEqual>
 BitsOf<T> SortKey(const std::byte* p) {
   using Bits = BitsOf<T>;
@@ -53,7 +54,8 @@ BitsOf<T> SortKey(const std::byte* p) {
   }
 }
 
-// A key above an index: keys of up to 32 bits and lanes shorter than 2^32 fit 64 bits.
+// A key in the high bits and an index in the low bits: 64 bits suffice for keys of up to 32 bits
+// and lanes shorter than 2^32.
 using NarrowEntry = uint64_t;
 using WideEntry = hwy::uint128_t;
 
@@ -82,11 +84,11 @@ inline bool FitsNarrow(int64_t key_bytes, int64_t lane) {
   return key_bytes <= 4 && lane <= int64_t{0xffffffff};
 }
 
-// Ascending, in place.
+// Sorts in place, ascending.
 void SortEntries(NarrowEntry* entries, int64_t n);
 void SortEntries(WideEntry* entries, int64_t n);
 
-// In place; Int is an integer of 2, 4 or 8 bytes.
+// Sorts in place. Int is an integer of 2, 4 or 8 bytes.
 template <class Int>
 void SortInts(Int* keys, int64_t n, bool descending);
 

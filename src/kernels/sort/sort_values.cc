@@ -1,5 +1,5 @@
-// Sort of a single operand. Only zeros and NaNs are equal without having equal bits, so they are
-// set aside in their order; the order of the others does not depend on how they are sorted.
+// Sorts a single operand. Only zeros and NaNs can be equal with different bits, so they are set
+// aside in their order; the result for all others does not depend on the sorting algorithm.
 #include "kernels/sort/sort_values.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Maps the bits of floats to signed integers of their order, and back.
+// Maps the bits of floats to signed integers with the same order, and back.
 template <class S>
 S Flip(S bits) {
   constexpr int kShift = sizeof(S) * 8 - 1;
@@ -21,18 +21,18 @@ S Flip(S bits) {
   return static_cast<S>(bits ^ static_cast<S>(static_cast<U>(bits >> kShift) >> 1));
 }
 
-// What has been set aside: zeros from the front of `room`, NaNs from its back, in their order.
+// Elements set aside, in their order: zeros from the front of `room`, NaNs from its back.
 template <class S>
 struct Aside {
   S* room;
   int64_t n, zeros = 0, nans = 0;
 };
 
-// Moves all but zeros and NaNs to the front of `keys`, flipped; returns their number.
+// Moves all elements but zeros and NaNs to the front of `keys`, as integers; returns their number.
 template <class T, class S>
 int64_t SetAside(S* keys, int64_t n, Aside<S>* aside) {
   constexpr S kInf = static_cast<S>(InfinityBits<T>()), kMagnitude = static_cast<S>(~kSignBit<T>);
-  constexpr int64_t kBlock = 64;  // blocks without any of them vectorise
+  constexpr int64_t kBlock = 64;  // blocks without any of them are vectorised
   int64_t kept = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     S block[kBlock];
@@ -66,7 +66,7 @@ int64_t SetAside(S* keys, int64_t n, Aside<S>* aside) {
   return kept;
 }
 
-// Sorts the bits of n floats of type T; `room` holds n.
+// Sorts the bits of n floats of type T. `room` has space for n.
 template <class T, class S>
 void SortFloats(S* bits, int64_t n, bool descending, S* room) {
   Aside<S> aside{room, n};
@@ -77,7 +77,7 @@ void SortFloats(S* bits, int64_t n, bool descending, S* room) {
       bits;
   for (int64_t i = 0; i < kept; ++i) bits[i] = Flip(bits[i]);
   if (kept == n) return;
-  const int64_t begin = descending ? aside.nans : 0;  // where the first number goes
+  const int64_t begin = descending ? aside.nans : 0;  // position of the first number
   S* after_zero = bits + begin + before_zero + aside.zeros;
   std::memmove(after_zero, bits + before_zero, (kept - before_zero) * sizeof(S));
   std::memmove(bits + begin, bits, before_zero * sizeof(S));
@@ -86,7 +86,7 @@ void SortFloats(S* bits, int64_t n, bool descending, S* room) {
   std::reverse_copy(aside.room + n - aside.nans, aside.room + n, nans);
 }
 
-// Sorts n bytes by counting; `flip` makes their order that of unsigned numbers.
+// Sorts n bytes by counting. `flip` maps their order to that of unsigned numbers.
 void SortBytes(uint8_t* values, int64_t n, bool descending, uint8_t flip) {
   int64_t counts[256] = {};
   for (int64_t i = 0; i < n; ++i) ++counts[values[i] ^ flip];
@@ -97,7 +97,7 @@ void SortBytes(uint8_t* values, int64_t n, bool descending, uint8_t flip) {
   }
 }
 
-// Sorts n contiguous values; `room` holds n.
+// Sorts n contiguous values. `room` has space for n.
 template <class T>
 void SortLane(std::byte* values, int64_t n, bool descending, std::byte* room) {
   if constexpr (sizeof(T) == 1) {
@@ -111,7 +111,8 @@ void SortLane(std::byte* values, int64_t n, bool descending, std::byte* room) {
   }
 }
 
-// A line's worth of lanes, or what 1 MiB of scratch holds.
+// Returns the number of lanes to sort together: a line's worth, or as many as 1 MiB of
+// scratch holds.
 int64_t LanesAtOnce(int64_t size, int64_t n) {
   constexpr int64_t kScratch = int64_t{1} << 20;
   return std::clamp<int64_t>(kScratch / std::max<int64_t>(1, n * size), 1, 64 / size);
@@ -132,7 +133,7 @@ void SortValues(const plan::KernelArgs& call) {
     }
     return;
   }
-  // Neighbouring lanes share lines: several are gathered at a time.
+  // Neighbouring lanes share cache lines, so several are gathered together.
   const TransposeTileFn transpose = Simd().transpose[std::countr_zero(sizeof(T))];
   const int64_t size = sizeof(T), group = LanesAtOnce(size, n), row = inner * size;
   std::byte* values = room + n * size;

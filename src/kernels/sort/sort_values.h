@@ -1,4 +1,4 @@
-// One operand: its values are sorted, without indices.
+// Sorts the values of one operand, without indices.
 #pragma once
 #include "kernels/kernel.h"
 

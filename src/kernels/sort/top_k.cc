@@ -16,11 +16,11 @@ namespace {
 
 struct TopKConfig {
   int64_t lanes = 1, n = 0, k = 0;
-  int64_t room = 0;  // candidates held before the k best are kept
+  int64_t room = 0;  // candidates collected before all but the k best are dropped
   int index_bytes = 4;
 };
 
-// Keeps the k least entries in front; returns the greatest key among them.
+// Moves the k smallest entries to the front; returns the largest key among them.
 template <class Entry>
 uint64_t KeepBest(Entry* entries, int64_t k, int64_t count) {
   std::nth_element(entries, entries + k - 1, entries + count,
@@ -28,8 +28,8 @@ uint64_t KeepBest(Entry* entries, int64_t k, int64_t count) {
   return EntryKey(entries[k - 1]);
 }
 
-// The entries of the k largest elements, in their order. Keys are complemented: the best are the
-// least, and among equal elements the first.
+// Leaves the entries of the k largest elements, in order. Keys are complemented, so the best are
+// the smallest, and among equal elements the first.
 template <class T, class Entry>
 void SelectLane(const std::byte* in, const TopKConfig& config, Entry* entries) {
   using Bits = BitsOf<T>;
@@ -43,7 +43,7 @@ void SelectLane(const std::byte* in, const TopKConfig& config, Entry* entries) {
     int64_t kept = config.k;
     for (int64_t i = count; i < config.n; ++i) {
       const uint64_t candidate = key(i);
-      if (candidate >= worst) continue;  // an equal one that came earlier wins
+      if (candidate >= worst) continue;  // of equal elements the earlier one wins
       entries[kept++] = MakeEntry<Entry>(candidate, i);
       if (kept < config.room) continue;
       worst = KeepBest(entries, config.k, kept);
@@ -55,7 +55,7 @@ void SelectLane(const std::byte* in, const TopKConfig& config, Entry* entries) {
   SortEntries(entries, config.k);
 }
 
-// The low bytes of a little-endian integer are the index in any integer dtype.
+// Stores the low bytes of a little-endian integer, which are the index in every integer dtype.
 void StoreIndex(std::byte* out, int bytes, int64_t index) {
   switch (bytes) {
     case 1:
@@ -107,7 +107,7 @@ plan::Kernel TopK(DType dtype, DType index, const Shape& shape, int64_t k) {
   kernel.bytes = elements * dtype.size() +
                  static_cast<double>(config.lanes * k * (dtype.size() + index.size()));
   kernel.scratch_bytes = std::min(config.n, config.room) * (narrow ? 8 : 16);
-  kernel.max_parts = MaxParts(elements * 8, config.lanes);  // about 1 ns an element
+  kernel.max_parts = MaxParts(elements * 8, config.lanes);  // about 1 ns per element
   base::VisitDType(dtype, [&](auto zero) {
     using T = decltype(zero);
     kernel.fn = RunTopK<T, WideEntry>;
