@@ -19,7 +19,7 @@ void EmitMatmul(Recorder& recorder, int64_t n, const char* mesh, const char* var
       {{"flops", 2 * size * size * size}, {"bytes", 12 * size * size}, {"ws", 12 * n * n}});
 }
 
-// With what a layer does to each element of its product.
+// Products followed by the elementwise ops of a layer.
 void MatmulWithMore(Recorder& recorder, const char* mesh, const Array& x, const Array& y,
                     const Array& bias, const Array& kept) {
   const auto layer = jit(
@@ -143,7 +143,7 @@ void Matmul(Recorder& recorder, int devices) {
 void Elementwise(Recorder& recorder, int devices) {
   SetDeviceCount(devices);
   MeshScope scope(make_mesh({{"d", devices}}));
-  // One device also has the totals of eight.
+  // One device also runs the total sizes of eight devices.
   std::vector<double> sizes =
       devices == 1 ? std::vector<double>{8, 64, 512} : std::vector<double>{1, 64};
   if (recorder.quick()) sizes = {0.0625};

@@ -1,4 +1,4 @@
-// W3: each collective as the reshard that it implements.
+// W3: each collective, written as the reshard that needs it.
 #include <tessera/tessera.h>
 
 #include <string_view>
@@ -13,14 +13,14 @@ namespace {
 constexpr int kDevices = 8;
 constexpr int64_t kTrips = 50;
 
-// A sum over the devices, and its mean given back to each.
+// Sums over the devices and gives every device the mean.
 Array Averaged(Array v) {
   const Array total = reshape(sum(v, 0), {1, v.shape()[1]});
   return broadcast_to(total, v.shape(), {.out_sharding = P("d", None)}) * (1.0f / kDevices);
 }
 
-// Returns samples of the time in us that workers spend in the exchanges of an iteration, together.
-// How long they wait for each other depends on what is computed around.
+// Returns samples of the time in us that all workers together spend in the exchanges of an
+// iteration. Waiting is not counted, as it depends on the computation around the exchanges.
 template <class Arrays>
 std::vector<double> ExchangeTimes(bool quick, const Arrays& x) {
   const auto f = jit([](Arrays all) {
@@ -45,7 +45,7 @@ std::vector<double> ExchangeTimes(bool quick, const Arrays& x) {
   return samples;
 }
 
-// Many small arrays reduced over one axis, beside one of their size.
+// Compares many small arrays reduced over one axis with one array of the same total size.
 void ManyReductions(Recorder& recorder) {
   constexpr int64_t kArrays = 200, kElements = 256;
   const auto sharded = [](int64_t n) { return reshard(Random({kDevices, n}, 1), P("d", None)); };

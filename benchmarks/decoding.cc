@@ -1,6 +1,6 @@
-// Attention. W13: one step of decoding with a cache of keys and values that is sharded along its
-// sequence. W14: causal attention over a long sequence and its gradient, in blocks and whole; and
-// with keys and values that travel round a ring of devices.
+// Attention. W13: one decoding step with a cache of keys and values that is sharded along the
+// sequence. W14: causal attention over a long sequence and its gradient, in blocks and whole, and
+// with keys and values that are passed around a ring of devices.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -15,19 +15,19 @@ namespace {
 
 constexpr int64_t kHeads = 8, kWidth = 64;
 
-// What queries know of the keys so far: the largest score, and sums over keys of weights, which are
-// exp(score - most), and of weights times values.
+// State of the queries over the keys seen so far: the largest score, the sum of the weights
+// exp(score - most), and the sum of weights times values.
 struct Known {
   Array most, weights, values;
 };
 TESSERA_FIELDS(Known, most, weights, values);
 struct RingState {
-  Array k, v, device;  // whose they are
+  Array k, v, device;  // keys and values, and the device that owns them
   Known known;
 };
 TESSERA_FIELDS(RingState, k, v, device, known);
 
-// Each device's part, of shard_map over "x".
+// The body of a shard_map over "x": attention with keys and values from all devices of the ring.
 Array AroundTheRing(Array q, Array k, Array v) {
   const int64_t rows = type_of(q).shape()[1];
   const Array own = axis_index("x");

@@ -6,7 +6,7 @@
 
 namespace tessera::bench {
 
-// Returns f32 numbers in [0, 1), the same for one seed.
+// Returns f32 numbers in [0, 1); the same seed gives the same numbers.
 inline Array Random(std::vector<int64_t> shape, uint64_t seed) {
   int64_t n = 1;
   for (int64_t size : shape) n *= size;

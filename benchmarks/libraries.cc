@@ -1,5 +1,5 @@
-// W1 by the libraries that know products best, on this machine and in this run: two threads with
-// half of the rows each, and nothing beside it.
+// W1 by the fastest libraries for products, on this machine and in this run: two threads with half
+// of the rows each, and no work besides the product.
 #include <dlfcn.h>
 #include <dnnl.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kThreads = 2;
 
-// C = A B, all [.., n] of `rows` rows, dense and row-major.
+// Computes C = A B. All are dense and row-major; A and C have `rows` rows, and all have n columns.
 using Product = void (*)(int64_t rows, int64_t n, const float* a, const float* b, float* c);
 
 void OneDnn(int64_t rows, int64_t n, const float* a, const float* b, float* c) {
@@ -30,7 +30,7 @@ void OpenBlas(int64_t rows, int64_t n, const float* a, const float* b, float* c)
         c, size);
 }
 
-// Returns whether OpenBLAS is there; each call then uses one thread.
+// Returns whether OpenBLAS is available, and limits each call to one thread.
 bool FindOpenBlas() {
   void* library = dlopen("libopenblas.so.0", RTLD_NOW);
   if (!library) return false;

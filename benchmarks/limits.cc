@@ -1,5 +1,6 @@
-// The machine's limits, now: f32 FMA peak and bandwidth by working set, with 1 and 2 threads.
-// Bandwidth counts the bytes that a loop touches; a line read because it is written is not counted.
+// The limits of this machine: peak of f32 FMA, and bandwidth by working set, with 1 and 2
+// threads. Bandwidth counts the bytes that a loop touches; it does not count reading a line
+// before it is overwritten.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -18,7 +19,7 @@ using V = hn::Vec<D>;
 volatile float sink;
 void Keep(V v) { sink = hn::GetLane(v); }
 
-// Enough chains to hide the latency of two FMA units. Equal ones would be computed once.
+// Enough chains to hide the latency of two FMA units. They differ, as equal chains would be merged.
 void FmaChains(int64_t rounds) {
   const D d;
   const V x = hn::Set(d, 0.999f), y = hn::Set(d, 1e-6f);
@@ -91,14 +92,14 @@ void Triad(const float* a, const float* b, float* c, size_t n) {
 
 struct Loop {
   const char* name;
-  size_t streams;  // arrays touched
+  size_t streams;  // number of arrays touched
   std::function<void(size_t offset, size_t n)> run;
 };
 
 void MeasureLoop(Recorder& recorder, Team& team, const Loop& loop, size_t ws, size_t threads,
                  int repeats) {
   const size_t each = ws / loop.streams / 4 / threads / 1024 * 1024;
-  // So many passes that the start of the threads is nothing.
+  // Enough passes to make the start of the threads negligible.
   const size_t passes = std::max<size_t>(1, (size_t{8} << 20) / ws);
   std::vector<double> samples = Repeat(repeats, [&] {
     team.Run([&](int t) {

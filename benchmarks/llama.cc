@@ -1,4 +1,4 @@
-// W5: lowering a training step of Llama 70B, 80 layers one after the other, for 65536 devices.
+// W5: lowers a training step of Llama 70B, 80 layers in sequence, for 65536 devices.
 #include <sys/resource.h>
 #include <tessera/tessera.h>
 
@@ -31,7 +31,8 @@ Array RmsNorm(const Array& x, const Array& gain) {
   return x * rsqrt(mean(square(x), -1, {.keepdims = true}) + 1e-5) * gain;
 }
 
-// b, s: batch and sequence; k: keys' heads; g: queries' heads of each; h: the width of a head.
+// b, s: batch and sequence; k: heads of the keys; g: heads of queries per key head; h: width of
+// a head.
 Array LlamaAttention(const LlamaLayer& l, const Array& x, const Array& mask) {
   const Array q = einsum("bsd,dkgh->bkgsh", {x, l.wq}), k = einsum("bsd,dkh->bksh", {x, l.wk}),
               v = einsum("bsd,dkh->bksh", {x, l.wv});
@@ -92,7 +93,7 @@ void LowerLlama(Recorder& recorder) {
                      std::vector<LlamaLayer>(recorder.quick() ? 4 : 80, layer)};
   const LlamaState state{params, params, params};
   const Array tokens = abstract_array("i32[8192@data,8192]");
-  // It captures, so that no trace of it is remembered: each time is from nothing.
+  // The lambda captures a variable, so its trace is not cached: each time starts from nothing.
   const double scale = 1;
   const auto measure = [&](const char* what, const auto& lower) {
     std::vector<double> samples;

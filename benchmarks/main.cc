@@ -1,6 +1,7 @@
 // tessera_bench [--quick] [--only W1,spots,...] [--peers FILE]...
 //
-// Runs the workloads, prints a JSON line per figure to stdout, and to stderr the ratios and floors.
+// Runs the workloads. Prints one JSON line per figure to stdout, and the ratios and floors
+// to stderr.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -19,9 +20,9 @@ namespace {
 
 struct Options {
   bool quick = false;
-  std::string only;  // all if empty
+  std::string only;  // empty: all workloads
   std::vector<std::string> peers;
-  std::optional<int> process;  // the part of W8 that runs by itself, and its devices
+  std::optional<int> process;  // the number of devices, if this process runs only its part of W8
 };
 
 constexpr char kUsage[] =
@@ -30,7 +31,7 @@ constexpr char kUsage[] =
     "  --only LIST   only these workloads\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
 
-// Null if the arguments are not understood.
+// Returns null if the arguments are invalid.
 std::optional<Options> Parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -55,7 +56,7 @@ bool Wanted(const Options& options, const std::string& workload) {
          ("," + options.only + ",").find("," + workload + ",") != std::string::npos;
 }
 
-// Reads them first, so that a wrong name costs no wait.
+// Reads the peers' files before the workloads run, so that a wrong name fails at once.
 void AddPeers(Recorder& recorder, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     std::ifstream in(file);
@@ -72,7 +73,7 @@ void Run(const Options& options) {
   bool limits = false;
   for (const char* workload : {"W1", "W2", "W3", "W4", "W9", "W10", "W11", "W13"})
     limits = limits || Wanted(options, workload);
-  // On a thread of their own, which stays pinned.
+  // On a thread of their own, as it stays pinned.
   std::thread([&] {
     if (limits) Limits(recorder);
     if (Wanted(options, "W1")) ProductLibraries(recorder);

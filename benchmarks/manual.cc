@@ -11,14 +11,14 @@ constexpr int kDevices = 8;
 
 // ---- W9 -----------------------------------------------------------------------------------------
 
-// A step of the periodic five-point stencil.
+// One step of the periodic five-point stencil.
 Array After(Array u, Array above, Array below, Array left, Array right) {
   return u + 0.1f * (above + below + left + right - 4 * u);
 }
 Array StepByItself(Array u) {
   return After(u, roll(u, 1, 0), roll(u, -1, 0), roll(u, 1, 1), roll(u, -1, 1));
 }
-// Devices have slabs of rows.
+// One step with shard_map: each device holds a slab of rows.
 Array StepByHand(Array u) {
   Array last = u[{Slice(-1, None)}], first = u[{Slice(0, 1)}];
   Array above = concatenate({pshift(last, "x", 1), u[{Slice(None, -1)}]});

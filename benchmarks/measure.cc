@@ -1,4 +1,4 @@
-// Takes the figures: repeated calls, their quantiles, and how busy other programs kept the cores.
+// Measures figures: repeated calls, their quantiles, and how busy other programs kept the cores.
 #include "benchmarks/measure.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ struct CpuSeconds {
   double busy = 0, own = 0;
 };
 
-// The machine's and this process's; what children use counts as busy.
+// Reads the CPU time of the machine and of this process. CPU time of children counts as busy.
 CpuSeconds ReadCpu() {
   CpuSeconds cpu;
   std::ifstream all("/proc/stat"), self("/proc/self/stat");
@@ -35,7 +35,8 @@ CpuSeconds ReadCpu() {
   return {cpu.busy / ticks, cpu.own / ticks};
 }
 
-// Cores used by other programs since the call before; the value before when that is too short ago.
+// Returns the cores used by other programs since the previous call. If that was too recent, returns
+// the previous result.
 double OtherCores() {
   static double since = Now(), last = 0;
   static CpuSeconds before = ReadCpu();

@@ -1,5 +1,5 @@
 // Timing, and one JSON line per figure: {workload, peer, version, params, unit, median, p10, p90,
-// n, extra}. Two figures are of one task if workload and params are equal.
+// n, extra}. Two figures belong to the same task if workload and params are equal.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -10,9 +10,9 @@ namespace tessera::bench {
 
 using Json = nlohmann::ordered_json;
 
-// Seconds, from a clock that never steps.
+// Returns seconds of a clock that never jumps.
 double Now();
-// The q-th part of the sorted samples.
+// Returns the q-quantile of the samples.
 double Quantile(std::vector<double> samples, double q);
 
 struct Figure {
@@ -33,9 +33,10 @@ class Recorder {
   void Emit(const std::string& workload, const std::string& peer, Json params,
             const std::string& unit, const std::vector<double>& samples,
             Json extra = Json::object());
-  // Keeps the figure of a line that another program, or a run of this one, has printed.
+  // Keeps a figure from a line that another program, or another run of this one, has printed.
   void Add(const std::string& line);
-  // The same of another library; limits, references and figures of ours are those of this run.
+  // The same for another library's line. Limits, references and our own figures are not taken from
+  // it: those of this run count.
   void AddPeer(const std::string& line);
 
  private:
@@ -45,11 +46,11 @@ class Recorder {
 
 enum class Mode : uint8_t { kLatency, kPipelined };
 
-// Samples of f in us per call, after three calls of warm-up. A sample is one call, or as many as
-// fill 0.2 ms (pipelined: at least 100); up to 60 samples or 1.2 s.
+// Returns samples of f in us per call, after three warm-up calls. A sample is one call, or as many
+// as fill 0.2 ms (pipelined: at least 100); up to 60 samples or 1.2 s.
 std::vector<double> Sample(bool quick, const std::function<void()>& f, Mode mode = Mode::kLatency);
 
-// Samples for limits and references: `repeats` of them.
+// Returns `repeats` samples, for limits and references.
 std::vector<double> Repeat(int repeats, const std::function<void()>& f);
 
 }  // namespace tessera::bench

@@ -1,4 +1,4 @@
-// W5, W6 and W8: what a program costs before and around its work.
+// W5, W6 and W8: the costs of a program besides its computation.
 #include <tessera/tessera.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ Array ChainOf(int ops, Array x, const Array& w) {
   return x;
 }
 
-// A function that keeps a number is compiled anew each time that it is made.
+// A lambda that captures a number is compiled again each time it is created.
 auto NewChain(int ops) {
   return jit([ops](Array x, Array w) { return ChainOf(ops, x, w); });
 }
@@ -59,7 +59,7 @@ void TimeStages(int ops, const Array& x, const Array& w, Stages& stages) {
   stages.grad_trace.push_back((Now() - t4) * 1e6);
 }
 
-// A number of /proc/self/status.
+// Returns a number of /proc/self/status.
 double Status(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)

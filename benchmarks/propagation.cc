@@ -1,4 +1,4 @@
-// W7: propagation alone, over graphs filled through the public header.
+// W7: propagation alone, on graphs built through the public header.
 #include <tessera/propagation.h>
 
 #include "benchmarks/workloads.h"
@@ -10,14 +10,14 @@ namespace tp = propagation;
 
 const std::string kPeer = "tessera";
 
-// Arguments are sharded; nothing else is, so that every op has something to pass on.
+// Only the arguments are sharded, so every op has a sharding to propagate.
 class Filler {
  public:
   Filler() : graph_(abstract_mesh({{"a", 2}, {"b", 2}, {"c", 2}, {"d", 2}})) {
     x_ = Value({256, 512}, R"(<@mesh, [{"a", "b"}, {?}]>)");
   }
 
-  // Two products, a bias for each and an activation between: five ops a layer.
+  // Builds layers of five ops: two products, a bias for each, and an activation between them.
   tp::Graph Layers(int ops) {
     for (; ops > 0; ops -= 5) {
       tp::ValueId w1 = Value({512, 2048}, R"(<@mesh, [{?}, {"c", "d"}]>)");

@@ -1,4 +1,4 @@
-// W11: normal numbers from one key, split over the devices.
+// W11: normal samples from one key, divided between the devices.
 #include <tessera/tessera.h>
 
 #include "benchmarks/workloads.h"

@@ -1,4 +1,4 @@
-// Prints the figures beside those of their peers, and whether each of the floors holds.
+// Prints the figures next to those of their peers, and whether each of the floors holds.
 #include "benchmarks/report.h"
 
 #include <fmt/format.h>
@@ -17,14 +17,15 @@ namespace {
 
 const std::string kOurs = "tessera";
 
-// 8.0 and 8 are one value, whoever printed it.
+// Formats a parameter so that 8.0 and 8 are the same, whichever program printed it.
 std::string Plain(const Json& v) {
   if (v.is_number_float() && v.get<double>() == std::floor(v.get<double>()))
     return std::to_string(v.get<int64_t>());
   return v.is_string() ? v.get<std::string>() : v.dump();
 }
 
-// What tells tasks of one workload apart; params that say how a peer does it are left out.
+// Returns the params that distinguish tasks of one workload. Leaves out params that describe how a
+// peer does the task.
 std::string TaskOf(const Figure& f) {
   const bool how_variant = f.workload.starts_with("W2.") && f.workload != "W2.transpose";
   std::map<std::string, std::string> sorted;
@@ -49,7 +50,8 @@ class Figures {
     }
   }
 
-  // The fastest figure of a peer for a task, in its unit. Others have collectives in one form.
+  // Returns the fastest figure of a peer for a task, in the task's unit. Peers report a collective
+  // in only one form, without "manual".
   std::optional<double> Of(const std::string& peer, const std::string& task) const {
     constexpr std::string_view kManual = "W3.manual";
     const std::string theirs = peer != kOurs && task.starts_with(kManual)
@@ -62,7 +64,7 @@ class Figures {
   }
   std::optional<double> Ours(const std::string& task) const { return Of(kOurs, task); }
 
-  // The least time in us for a figure's flops and bytes on all cores.
+  // Returns the least time in us for the figure's flops and bytes on all cores.
   std::optional<double> Limit(const Figure& f) const {
     if (peak_ == 0 || !(f.extra.contains("flops") || f.extra.contains("bytes"))) return {};
     double us = f.extra.value("flops", 0.0) / peak_ / 1e3;
@@ -92,7 +94,8 @@ class Figures {
   std::map<std::string, std::map<double, double>> bandwidth_;  // kernel -> ws -> GB/s
 };
 
-// The task that one device does instead, of a figure with 8; empty if there is none.
+// Returns the task that does the same work on one device, for a figure with 8 devices; an empty
+// string if there is none.
 std::string OnOneDevice(const Figure& f) {
   bool compared = false;
   for (const char* workload : {"W1.", "W2.", "W4.", "W10.", "W12."})
@@ -156,7 +159,8 @@ class Floors {
   void AtMost(const std::string& what, std::optional<double> got, double floor) {
     Row(what, got, floor, "<=", got && *got <= floor);
   }
-  // So many times as fast as JAX; without JAX's lines, the share of the limit that makes it so.
+  // Requires our time to be `times` as fast as JAX's. If there are no JAX figures, requires the
+  // share of the limit that corresponds to it.
   void AgainstJax(const std::string& task, double times, double share_of_jax) {
     const std::optional<double> jax = figures_.Of("jax", task), ours = figures_.Ours(task);
     if (jax && ours) return AtLeast(task + ": faster than JAX", *jax / *ours, times);
@@ -189,7 +193,7 @@ void AgainstLibraries(const Figures& figures, Floors& floors) {
 void ProductFloors(const Figures& figures, Floors& floors) {
   struct {
     const char* variant;
-    double jax_512, jax_2048;  // JAX's shares of the limit, for want of its lines
+    double jax_512, jax_2048;  // JAX's shares of the limit, used if its figures are missing
   } const variants[] = {{"rows_cols", 0.47, 0.75},
                         {"contract_all_reduce", 0.36, 0.64},
                         {"contract_reduce_scatter", 0.35, 0.69}};
@@ -233,7 +237,8 @@ void TrainingFloors(const Figures& figures, Floors& floors) {
   }
 }
 
-// At 4 KiB a call and two threads' work, twice; above, 1.3 times the threads. ppermute renames.
+// At 4 KiB: a call plus twice the work of two threads. Above: 1.3 times the threads. ppermute only
+// renames buffers.
 void ManualFloors(const Figures& figures, Floors& floors) {
   for (const Figure& f : figures.all()) {
     if (f.peer != kOurs || f.workload != "W3.manual") continue;
@@ -304,7 +309,7 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   if (llama && llama_step) floors.AtMost("W5.llama_70b: step to forward", *llama_step / *llama, 5);
   struct {
     const char* what;
-    double most;  // a fiftieth of JAX's time, for want of its lines
+    double most;  // a fiftieth of JAX's time, used if its figures are missing
   } const calls[] = {{"eager_add", 2.7}, {"jit_1_op", 2.0}, {"jit_50_ops", 2.4}};
   for (const auto& c : calls) {
     const std::string task = fmt::format("W6.dispatch devices=8 mode=latency what={}", c.what);
@@ -314,7 +319,7 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
     else
       floors.AtMost(task + ": us", ours, c.most);
   }
-  // 1.6 times a limit that is estimated at 6400 us.
+  // 1.6 times the limit, which is estimated as 6400 us.
   floors.AtMost("W11.normal: us",
                 figures.Ours("W11.normal elements=16777216 generator=threefry2x32"), 10240);
   const std::optional<double> of_1 = figures.Ours("W8.many_devices devices=1 what=run"),
@@ -360,8 +365,8 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
                     std::thread::hardware_concurrency());
 }
 
-// Shardy's sdy-user-priority-propagate took 198 ms for a program of 10000 traced ops, 16010 of its
-// own; used where no peer was measured here.
+// Shardy's sdy-user-priority-propagate took 198 ms for a program of 10000 traced ops, 16010 ops in
+// its own form. Used if no peer was measured on this machine.
 constexpr double kShardyUs = 198e3, kShardyOps = 16010;
 
 void PropagationFloors(const Figures& figures, Floors& floors) {
@@ -389,7 +394,8 @@ void PropagationFloors(const Figures& figures, Floors& floors) {
 // `spots`: our time against JAX's for the same work, or against a form that is known to be fast.
 void SpotFloors(const Figures& figures, Floors& floors) {
   const auto ours = [&](const std::string& what) { return figures.Ours("spots what=" + what); };
-  // An interpreter of steps is not as fast as a compiled loop: so many us an iteration.
+  // An interpreter of steps is slower than a compiled loop, so these have limits in us
+  // per iteration.
   const std::map<std::string, double> most_us = {
       {"loop_small_op", 0.07}, {"loop_set", 0.2}, {"loop_rk4", 0.67}};
   for (const Figure& f : figures.all()) {

@@ -1,5 +1,6 @@
-// spots: slow places that users met, each beside JAX's time for the same work, taken in turn with
-// ours (jax/spots.py), or beside the time of a form that is known to be fast. One device.
+// spots: slow places that users found. Each is compared with JAX's time for the same work,
+// measured in turn with ours (jax/spots.py), or with the time of a form that is known to be fast.
+// One device.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
@@ -18,8 +19,8 @@ class Spots {
  public:
   explicit Spots(Recorder& recorder) : recorder_(recorder) {}
 
-  // Our time for a call of f, then JAX's for the row of that name. Both are divided by
-  // `iterations`.
+  // Measures our time for a call of f, then JAX's time for the row of that name. Both are divided
+  // by `iterations`.
   template <class F, class... A>
   void BesideJax(const std::string& what, int64_t iterations, const F& f, const A&... arguments) {
     Measure(what, iterations, f, arguments...);
@@ -77,7 +78,7 @@ void ShortRows(Spots& spots) {
   }
 }
 
-// The pull of all bodies on each: of positions [n, 3] by vmap, and of [3, n] in one expression.
+// The force of all bodies on each: for positions [n, 3] by vmap, and for [3, n] in one expression.
 void Bodies(Spots& spots) {
   const int64_t n = spots.quick() ? 48 : 480;
   const Array x = Random({n, 3}, 1);
@@ -132,7 +133,7 @@ void Elements(Spots& spots) {
       "sum_columns", 1, [](Array a) { return sum(a, 0); }, square);
 }
 
-// The same work in f32, f16 and bf16: a narrow float should take little longer than f32.
+// The same work in f32, f16 and bf16: a narrow float should take about as long as f32.
 void NarrowFloats(Spots& spots) {
   const int64_t rows = spots.quick() ? 16 : 4096, columns = 1024;
   const Array gain = Random({columns}, 2), bias = Random({columns}, 3);
@@ -199,7 +200,7 @@ void EagerGradients(Spots& spots) {
              Sample(spots.quick(), [&] { grad([&](Array v) { return sum(v * v * scale); })(x); }));
 }
 
-// The time of making so many abstract meshes that are all different, for each of them.
+// The time of creating many different abstract meshes, per mesh.
 void Meshes(Spots& spots) {
   static int64_t used = 0;
   const auto time_of = [](int64_t count) {

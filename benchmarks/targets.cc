@@ -1,4 +1,4 @@
-// Which instructions our kernels and oneDNN use here.
+// The instruction sets that our kernels and oneDNN use on this machine.
 #include <hwy/highway.h>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -21,7 +21,7 @@ const char* DnnlTarget() {
 }  // namespace
 
 void PrintTargets() {
-  // The best is the lowest bit.
+  // The lowest bit is the best target.
   const int64_t targets = hwy::SupportedTargets();
   std::fprintf(stderr, "instructions: ours %s, oneDNN's %s\n", hwy::TargetName(targets & -targets),
                DnnlTarget());

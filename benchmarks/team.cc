@@ -1,4 +1,5 @@
-// The pinned threads of limits and references, started once and given one function after the other.
+// The pinned threads of limits and references. They start once and then run one function after
+// the other.
 #include "benchmarks/team.h"
 
 #include <pthread.h>
@@ -31,7 +32,8 @@ float* AllocatePages(size_t n) {
 }  // namespace
 
 Team::Team(int size) : size_(size) {
-  // A thread inherits its maker's core: pinned there, behind one that spins, it might never start.
+  // A thread inherits the core of its creator. If the creator were already pinned and spinning
+  // there, the thread might never start.
   for (int t = 1; t < size; ++t) threads_.emplace_back([this, t] { Work(t); });
   Pin(0);
 }

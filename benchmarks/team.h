@@ -1,4 +1,4 @@
-// Threads pinned one to a core, for limits and references: they share nothing with the library.
+// Threads pinned to one core each, for limits and references. They share nothing with the library.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace tessera::bench {
 
-// The thread that makes a team is its thread 0 and stays pinned to core 0.
+// The thread that creates a team is its thread 0, and stays pinned to core 0.
 class Team {
  public:
   explicit Team(int size);
   ~Team();
   Team(const Team&) = delete;
-  // Calls f(t) on each thread t and waits, spinning.
+  // Calls f(t) on each thread t, and waits by spinning.
   void Run(const std::function<void(int)>& f);
 
  private:
@@ -28,8 +28,8 @@ class Team {
   std::atomic<bool> stop_{false};
 };
 
-// n floats in huge pages where the system gives them, touched, `skew` floats behind a page's start
-// so that several arrays do not meet in the same cache sets.
+// n floats in huge pages if the system provides them. All pages are touched. The floats start
+// `skew` floats after a page boundary, so that several arrays do not use the same cache sets.
 class Floats {
  public:
   explicit Floats(size_t n, size_t skew = 0);

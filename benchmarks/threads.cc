@@ -1,5 +1,5 @@
-// The reference of W3: two threads do the collectives of eight devices on shared memory, a
-// replicated result once. What a library of simulated devices could reach.
+// The reference of W3: two threads do the collectives of eight devices on shared memory, and write
+// a replicated result once. A library of simulated devices could reach this.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -24,7 +24,7 @@ void Put(hn::Vec<hn::ScalableTag<float>> v, float* p, bool stream) {
     hn::Store(v, d, p);
 }
 
-// y[begin, end) = the sum of the parts, in their order.
+// Sets y[begin, end) to the sum of the parts, in their order.
 void Sum(const Parts& x, float* y, size_t begin, size_t end, bool stream) {
   const hn::ScalableTag<float> d;
   for (size_t i = begin; i < end; i += hn::Lanes(d)) {

@@ -1,5 +1,5 @@
-// W4, W10 and W12: training steps of a GPT and gradients of networks of dense layers; of W5, what
-// it costs to make a large step.
+// W4, W10 and W12: training steps of a GPT and gradients of networks of dense layers. Part of W5:
+// the cost of building a large step.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace tessera::bench {
 
-// What a GPT learns, and what AdamW keeps of it.
+// The parameters of a GPT, which are also the shapes of AdamW's moments.
 struct Block {
   Array ln1_g, ln1_b, ln2_g, ln2_b, wqkv, wo, w1, b1, w2, b2;
 };
@@ -24,7 +24,7 @@ struct State {
   Array step;
 };
 TESSERA_FIELDS(State, params, m, v, step);
-// The products of a layer of W5.
+// The weights of a layer of W5.
 struct Layer {
   Array wq, wo, w1, w2;
 };
@@ -43,8 +43,8 @@ Array Between(std::vector<int64_t> shape, uint64_t seed, double lo, double hi) {
 
 struct Mlp {
   int layers, width, batch;
-  double spread;  // of the weights, to both sides of 0
-  bool fsdp;      // weights by rows, gathered for use
+  double spread;  // the weights are in [-spread, spread)
+  bool fsdp;      // weights are sharded by rows, and gathered for use
 };
 
 void MlpGradient(Recorder& recorder, const char* workload, const Mlp& m, int devices) {
@@ -95,7 +95,7 @@ struct Gpt {
 
 Weights Start(const Gpt& g) {
   uint64_t seed = 0;
-  // As spread out as normal numbers of 0.02.
+  // The same standard deviation as normal samples of 0.02.
   const auto w = [&](std::vector<int64_t> shape, const PartitionSpec& spec) {
     const double spread = 0.02 * std::sqrt(3.0);
     return reshard(Between(std::move(shape), seed++, -spread, spread), spec);
@@ -167,7 +167,7 @@ void LowerLargeStep(Recorder& recorder) {
       {abstract_array("f32[8192,8192@model]"), abstract_array("f32[8192@model,8192]"),
        abstract_array("f32[8192,28672@model]"), abstract_array("f32[28672@model,8192]")});
   const Array x = abstract_array("f32[1024@data,4096,8192]");
-  // It captures, so that no trace of it is remembered: each time is from nothing.
+  // The lambda captures a variable, so its trace is not cached: each time starts from nothing.
   const double scale = 1;
   const auto loss = [&](std::vector<Layer> ls, Array h) {
     for (const Layer& l : ls) h = LayerOf(l, h);

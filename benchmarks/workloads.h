@@ -1,23 +1,24 @@
-// The workloads, named and sized as the figures that they are compared with.
+// The workloads, with the names and sizes of the figures that they are compared with.
 #pragma once
 #include "benchmarks/measure.h"
 
 namespace tessera::bench {
 
-// Says on stderr which instructions the kernels use.
+// Prints to stderr the instruction sets that the kernels use.
 void PrintTargets();
 
-// LIMIT.*, and W3 by two threads on shared memory (peer "threads"). The thread that calls them
-// stays pinned to a core.
+// LIMIT.*, and W3 by two threads on shared memory (peer "threads"). The calling thread stays pinned
+// to a core.
 void Limits(Recorder& recorder);
 void ThreadReference(Recorder& recorder);
 
-// What W3 and its reference have in common. Sizes are bytes per device, of eight devices.
+// Shared by W3 and its reference. Sizes are bytes per device, for eight devices.
 std::vector<size_t> CollectiveSizes(bool quick);
 Json CollectiveParams(const char* op, size_t bytes);
 Json CollectiveCost(const char* op, size_t bytes);
 
-// W1 by oneDNN and OpenBLAS, for all its variants but what follows a product; pinned as above.
+// W1 by oneDNN and OpenBLAS, for the variants that have nothing after the product. The calling
+// thread stays pinned to a core.
 void ProductLibraries(Recorder& recorder);
 std::vector<int64_t> MatmulSizes(bool quick);
 struct MatmulVariant {
@@ -39,7 +40,8 @@ void LowerLargeStep(Recorder& recorder);            // W5
 void LowerLlama(Recorder& recorder);                // W5
 void Dispatch(Recorder& recorder, int devices);     // W6
 void Propagation(Recorder& recorder);               // W7
-// W8: each number of devices in a process of its own, as memory is measured; and that process.
+// W8: each number of devices runs in a process of its own, because memory is measured; and
+// that process.
 void ManyDevices(Recorder& recorder);
 void ManyDevicesProcess(Recorder& recorder, int devices);
 void HeatEquation(Recorder& recorder, int devices);  // W9
@@ -50,7 +52,7 @@ void Decoding(Recorder& recorder, int devices);   // W13
 void Attention(Recorder& recorder, int devices);  // W14
 void RingAttention(Recorder& recorder);           // W14
 
-// spots. With TESSERA_JAX_PYTHON, a Python that has JAX, JAX's time for each row follows ours.
+// spots. With TESSERA_JAX_PYTHON, a Python that has JAX, each of our times is followed by JAX's.
 void SlowSpots(Recorder& recorder);
 
 }  // namespace tessera::bench

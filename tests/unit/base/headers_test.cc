@@ -1,5 +1,5 @@
-// A header stands beside the source that implements it, and has its name: what other files can see
-// of X.cc is declared in X.h of the same folder, or it is a public function.
+// A header has the name of the source that implements it and is in the same folder. Everything of
+// X.cc that other files use is declared in X.h, or is a public function.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -17,13 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Headers whose functions are defined in several files, each of which adds its part of a whole.
+// Headers whose functions are defined in several files.
 const std::map<std::string, std::string> kParts = {
     {"src/ops/ops.h", "the array of records of each file"},
     {"src/kernels/fused/kernel_table.h", "the kernels of each file"},
 };
 
-// Whether a header declares the function, or defines the class that it is a member of.
+// Whether a header declares the function, or defines its class.
 bool Declares(const std::string& header, const std::string& name) {
   const size_t colons = name.find("::");
   const std::string first = name.substr(0, colons);
@@ -37,7 +37,7 @@ bool Declares(const std::string& header, const std::string& name) {
   return std::regex_search(header, std::regex(pattern));
 }
 
-// The headers of a folder as one text, but for one of them.
+// Returns the text of all headers of a folder except one.
 std::string HeadersIn(const fs::path& folder, const fs::path& without = {}) {
   std::string all;
   for (const fs::path& file : Sources(folder))
@@ -45,7 +45,7 @@ std::string HeadersIn(const fs::path& folder, const fs::path& without = {}) {
   return all;
 }
 
-// Returns src/ops of src/ops/dot.cc, src/kernels of src/kernels/gemm/dot.cc.
+// Returns src/ops for src/ops/dot.cc, and src/kernels for src/kernels/gemm/dot.cc.
 fs::path LayerOf(const fs::path& source) {
   const std::string path = Inside(source);
   return path.substr(0, path.find('/', path.find('/') + 1));

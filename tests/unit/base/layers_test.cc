@@ -1,4 +1,4 @@
-// What the sources must keep to as a whole: the layers of src, and the length of files.
+// Rules that all sources keep: the layers of src, and the length of files.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 using Layers = std::map<std::string, std::set<std::string>>;
 
-// Returns what each layer of a CMake text may include besides "tessera/...": itself, and whatever
-// its line `tessera_library(NAME DEPS ... LIBS ...)` reaches.
+// Returns which layers each layer of a CMake text may include besides "tessera/...": itself, and
+// everything that its line `tessera_library(NAME DEPS ... LIBS ...)` reaches.
 Layers LayersOf(const std::string& cmake) {
   static const std::regex line(
       R"(tessera_library\(\s*(\w+)(?:\s+DEPS\s+([^()]*?))?(?:\s+LIBS[^()]*)?\))");
@@ -31,7 +31,8 @@ Layers LayersOf(const std::string& cmake) {
     seen.insert((*m)[1]);
     std::istringstream names((*m)[2]);
     for (std::string dep; names >> dep;) {
-      // CMake wants a library before those that link it, so what `dep` reaches is known.
+      // CMake declares a library before those that link it, so the layers that `dep` reaches
+      // are known.
       if (!layers.contains(dep)) throw std::runtime_error(dep + " is linked before it is declared");
       seen.insert(layers[dep].begin(), layers[dep].end());
     }
@@ -39,7 +40,8 @@ Layers LayersOf(const std::string& cmake) {
   return layers;
 }
 
-// What each folder of src may include. The command has no library: it sees what users see.
+// Returns the layers that each folder of src may include. The command is not a library: it includes
+// public headers only.
 const Layers& AllowedLayers() {
   static const Layers layers = [] {
     Layers read = LayersOf(Text(kRoot / "src/CMakeLists.txt"));
@@ -49,14 +51,14 @@ const Layers& AllowedLayers() {
   return layers;
 }
 
-// Returns x of a line `#include "x"`, "" of any other line.
+// Returns x for a line `#include "x"`, and "" for any other line.
 std::string QuotedInclude(const std::string& line) {
   constexpr std::string_view kStart = "#include \"";
   if (!line.starts_with(kStart)) return "";
   return line.substr(kStart.size(), line.find('"', kStart.size()) - kStart.size());
 }
 
-// Says what is wrong with a file of `layer` including `path`; "" if nothing is.
+// Returns the error in a file of `layer` that includes `path`; "" if it is allowed.
 std::string IncludeFault(const std::string& layer, const std::string& path) {
   const std::string folder = path.substr(0, path.find('/'));
   if (folder == path) return "names no layer";
@@ -149,7 +151,7 @@ TEST(Layers, FaultsAreFound) {
   EXPECT_EQ(QuotedInclude("#include <vector>"), "");
 }
 
-// A file that is mostly a table says so, by that word, in its first lines.
+// Whether the first lines of a file say that it is mostly a table.
 bool IsTable(const std::vector<std::string>& lines) {
   static const std::regex word("\\btable\\b");
   for (size_t i = 0; i < std::min<size_t>(5, lines.size()); ++i)

@@ -1,4 +1,5 @@
-// One meaning per name: what a header calls a type, no other header or source calls another one.
+// Every name of a type has one meaning: no other header or source uses the name of a header's type
+// for another type.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -13,8 +14,8 @@
 namespace tessera {
 namespace {
 
-// Returns the name of the type that a line of a namespace defines; a name that is only brought in
-// or declared is not its business.
+// Returns the name of the type that a line of a namespace defines. Ignores declarations
+// and using-declarations.
 std::optional<std::string> TypeDefinedBy(const std::string& line) {
   static const std::regex definition(
       R"(^(?:struct|class|union|enum|enum class|concept|using) ([A-Z]\w*)(?: final)?(?: : .*| *)[{=].*)");
@@ -23,7 +24,8 @@ std::optional<std::string> TypeDefinedBy(const std::string& line) {
   return match[1];
 }
 
-// Returns the name of the type that a line inside of a class defines; a `using` names another one.
+// Returns the name of the type that a line inside a class defines. Ignores `using`, which names
+// another type.
 std::optional<std::string> NestedTypeDefinedBy(const std::string& line) {
   const size_t indent = line.find_first_not_of(' ');
   if (indent == 0 || indent == std::string::npos) return std::nullopt;
@@ -31,7 +33,7 @@ std::optional<std::string> NestedTypeDefinedBy(const std::string& line) {
   return definition.starts_with("using ") ? std::nullopt : TypeDefinedBy(definition);
 }
 
-using Definitions = std::map<std::string, std::set<std::string>>;  // files by name
+using Definitions = std::map<std::string, std::set<std::string>>;  // name -> files
 
 Definitions DefinitionsIn(const char* extension,
                           std::optional<std::string> (*defined_by)(const std::string&)) {
@@ -44,12 +46,12 @@ Definitions DefinitionsIn(const char* extension,
   return found;
 }
 
-// Names of two types that are one to who reads them.
+// Names of two types that a reader may treat as one.
 const std::set<std::string> kOneMeaning = {
-    "Program",  // what a user holds, and what it points to
-    "Shape",    // how a user gives one, and what is kept of it
-    "ValueId",  // a number of a value of a program or a graph; an enum where users see it
-    "OpId",     // the same of an op
+    "Program",  // the user's handle, and the program it points to
+    "Shape",    // a shape as a user gives it, and as it is stored
+    "ValueId",  // number of a value of a program or a graph; an enum in public headers
+    "OpId",     // the same for an op
 };
 
 TEST(Names, TypesAreFound) {
@@ -84,7 +86,7 @@ TEST(Names, OfTypesInHeadersHaveOneMeaning) {
   }
 }
 
-// Types inside of others may share a name, such as Kind: one says whose it is.
+// Nested types may share a name, such as Kind, because the enclosing class tells them apart.
 TEST(Names, OfNestedTypesAreNotThoseOfOtherHeaders) {
   const Definitions nested = DefinitionsIn(".h", NestedTypeDefinedBy),
                     headers = DefinitionsIn(".h", TypeDefinedBy);

@@ -1,4 +1,4 @@
-// The sources of the project as text, for the tests of what they must keep to as a whole.
+// The sources of the project as text, for tests of rules that all sources keep.
 #pragma once
 #include <cctype>
 #include <filesystem>
@@ -38,13 +38,13 @@ inline std::vector<std::filesystem::path> Sources(const std::filesystem::path& f
   return files;
 }
 
-// Returns a file's path inside of the project.
+// Returns the path of a file relative to the project.
 inline std::string Inside(const std::filesystem::path& file) {
   return std::filesystem::relative(file, kRoot).string();
 }
 
-// Returns the function that begins on the line, as `Name` or `Class::Name`, if it is one that other
-// files can link with.
+// Returns the function defined at the line, as `Name` or `Class::Name`, if other files can link
+// to it.
 inline std::optional<std::string> FunctionAt(const std::vector<std::string>& lines, size_t i) {
   static const std::regex declarator(
       R"(^([^=(]*?[\s&*>])?((?:\w+::)*(?:operator[^\s(]+|~?\w+))\()");
@@ -54,7 +54,7 @@ inline std::optional<std::string> FunctionAt(const std::vector<std::string>& lin
   if (line.empty() || !(isalpha(line[0]) || line[0] == '[' || line[0] == ':')) return std::nullopt;
   if (kLocal.contains(line.substr(0, line.find_first_of(" <")))) return std::nullopt;
   if (i > 0 && lines[i - 1].starts_with("template")) return std::nullopt;
-  // Up to the body; a declaration has none.
+  // Reads to the body. A declaration has none.
   std::string head = line;
   for (size_t j = i + 1; head.find_first_of("{;") == std::string::npos && j < lines.size(); ++j)
     head += lines[j];
@@ -69,10 +69,11 @@ inline std::optional<std::string> FunctionAt(const std::vector<std::string>& lin
              : std::optional(name);
 }
 
-// Returns the functions that a source defines for others.
+// Returns the functions of a source that other files can link to.
 inline std::vector<std::string> FunctionsOf(const std::vector<std::string>& lines) {
   std::vector<std::string> names;
-  int hidden = 0, depth = 0;  // of namespaces; the depth from which on nothing is seen outside
+  // hidden: depth at which an anonymous namespace begins; depth: of namespaces
+  int hidden = 0, depth = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::string& line = lines[i];
     if (line.starts_with("namespace ")) {

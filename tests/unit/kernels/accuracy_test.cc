@@ -1,5 +1,5 @@
-// Elementwise functions of floats wherever they stand in a row. How exact they are is in the suite
-// (tests/suite/accuracy_test.cc).
+// Elementwise functions of floats at every position in a row. The suite tests their
+// accuracy (tests/suite/accuracy_test.cc).
 #include <cmath>
 
 #include "elementwise_rows.h"
@@ -16,7 +16,7 @@ using testing::Call;
 using testing::Group;
 using testing::SameBits;
 
-// A kernel of one op on n elements.
+// Returns a kernel of one op on n elements.
 plan::Kernel KernelOf(ScalarOp op, DType dtype, int64_t n, int operands) {
   Group g({n});
   const int x = g.Input(dtype);
@@ -29,7 +29,7 @@ TEST(Accuracy, EveryFunctionOfFloatsHasAReference) {
     EXPECT_TRUE(c.want || c.op == kIsFinite || c.dtypes[0] != f32) << c.name;
 }
 
-// Rows of less than a tile end in vectors that are not full: the same bits as in long rows.
+// Rows shorter than a tile end in vectors that are not full, and give the same bits as long rows.
 TEST(Accuracy, ResultsDoNotDependOnThePlaceInARow) {
   for (DType dtype : kFloats) {
     const Buffer all = testing::Numbers(dtype, AllExponents(dtype, 1));

@@ -62,7 +62,7 @@ TEST(ArgReduce, ZerosOfBothSignsAreEqual) {
   EXPECT_TRUE(Near(y, {0}, 0));
 }
 
-// The numbers of rows are held in lanes, as small as i8, for some rows at a time.
+// Lanes hold the numbers of rows for some rows at a time, in types as small as i8.
 TEST(ArgReduce, FindsTheFirstInLongLanes) {
   for (DType dtype : {u8, f16, f32, f64})
     for (const Shape& shape : {Shape{100000}, Shape{2, 9001}, Shape{2, 9001, 3}, Shape{1000, 70}}) {
@@ -71,7 +71,7 @@ TEST(ArgReduce, FindsTheFirstInLongLanes) {
       const int64_t inner = Count(shape) / n / outer;
       for (int64_t at : {int64_t{0}, int64_t{129}, n / 2, n - 1}) {
         Buffer x(dtype, Count(shape)), y(i64, outer * inner);
-        // Twice the largest, and the first of them is meant.
+        // The largest element occurs twice, and the first occurrence must be found.
         for (int64_t o = 0; o < outer; ++o)
           for (int64_t j = 0; j < inner; ++j)
             for (int64_t i : {at, std::min(n - 1, at + 1 + (at + j) % 300)})
@@ -83,7 +83,7 @@ TEST(ArgReduce, FindsTheFirstInLongLanes) {
     }
 }
 
-// Only short rows, which are turned into columns first, need memory for that.
+// Only short rows need memory: they are transposed first.
 TEST(ArgReduce, OfLongRowsNeedsNoScratch) {
   for (const Shape& shape : {Shape{1 << 20}, Shape{1 << 20, 40}})
     EXPECT_EQ(ArgReduce(u8, i32, shape, 0, true).scratch_bytes, 0) << shape.size();

@@ -44,7 +44,7 @@ A CombineTwo(A a, A b, Reduction r) {
   }
 }
 
-// bool's sum is "or", its product "and".
+// For bool, a sum is "or" and a product is "and".
 template <class T>
 T Naive(const std::vector<std::vector<T>>& src, size_t i, Reduction r) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
@@ -83,7 +83,7 @@ void Check(DType dtype, Reduction r, int k, int64_t n, bool stream) {
   std::vector<T> got(n + 2);
   plan::CombineFn fn = Combiner(dtype, r);
   ASSERT_NE(fn, nullptr);
-  // From the second element on: not aligned to a vector.
+  // Starts at the second element, which is not aligned to a vector.
   fn(at.data(), k, reinterpret_cast<std::byte*>(got.data() + 1), n, stream);
   for (int64_t i = 0; i < n; ++i) {
     const T want = Naive(src, i, r);

@@ -11,7 +11,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Operand k's rows lie one after the other in each outer row of the output.
+// In each outer row of the output, the rows of operand k follow those of operand k - 1.
 Bytes NaiveConcatenate(int32_t itemsize, const std::vector<Shape>& shapes, int64_t dim,
                        const std::vector<Bytes>& in) {
   int64_t outer = 1;

@@ -45,7 +45,7 @@ void ExpectCopies(const CopyDesc& desc, int64_t in_size, const std::string& name
   }
 }
 
-// out[i...] = in, its dims permuted.
+// Returns a copy that permutes the dims.
 CopyDesc Transposed(int32_t itemsize, const Shape& in, const std::vector<int>& perm) {
   const Shape strides = DenseStrides(in);
   CopyDesc desc;
@@ -59,7 +59,7 @@ CopyDesc Transposed(int32_t itemsize, const Shape& in, const std::vector<int>& p
   return desc;
 }
 
-// Where the outer dims are short, parts are parts of the columns.
+// If the outer dims are short, the columns are divided between parts.
 TEST(Copy, RepeatsRowsInPartsOfTheirColumns) {
   CopyDesc desc;
   desc.itemsize = 4;
@@ -102,7 +102,7 @@ TEST(Copy, TransposesEveryShapeAndItemsize) {
                    testing::PrintToString(shape) + " by " + testing::PrintToString(perm));
 }
 
-// Larger than the cache: non-temporal stores, at rows that begin at any byte of a line.
+// Larger than the cache: non-temporal stores to rows that begin at any byte of a line.
 TEST(Copy, TransposesLargeArrays) {
   for (int32_t itemsize : {1, 4, 8}) {
     const int64_t side = itemsize == 1 ? 4200 : 2117;
@@ -128,7 +128,7 @@ TEST(Copy, CopiesAndBroadcastsLargeArrays) {
   }
 }
 
-// A pad as its caller states it: low, high and interior padding per dim.
+// A pad, given by low, high and interior padding per dim.
 CopyDesc Padded(int32_t itemsize, const Shape& in, const Shape& low, const Shape& high,
                 const Shape& interior) {
   Shape out;
@@ -207,7 +207,7 @@ TEST(Copy, FollowsRandomStrides) {
     for (int d = 0; d < rank; ++d)
       desc.box.push_back(pick(12) == 0 ? 0 : 1 + pick(trial % 3 ? 9 : 40));
     if (Product(desc.box) > 200000) continue;
-    // A random order of output dims, each possibly spread or reversed.
+    // A random order of output dims, each of which may be spread or reversed.
     std::vector<int> order(rank);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);
@@ -250,7 +250,7 @@ TEST(Copy, SmallWorkIsNotSplit) {
 }
 
 TEST(DeviceCopy, AddsTheOffsetsOfTheDevice) {
-  // Two devices hold halves of [200, 300]; a third one only fills.
+  // Two devices hold halves of [200, 300]; a third device only fills.
   for (const bool fill : {false, true}) {
     for (int32_t itemsize : {1, 2, 4, 8}) {
       DeviceCopyDesc desc{.copy = {.itemsize = itemsize,

@@ -1,4 +1,4 @@
-// What the tests of the kernels that move or sort elements share.
+// Helpers for tests of kernels that move or sort elements.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ Bytes ToBytes(const std::vector<T>& values) {
   return bytes;
 }
 
-// Runs all parts of one call, the last one first: their order must not matter.
+// Runs all parts of one call, starting with the last: their order must not matter.
 inline void RunParts(const plan::Kernel& kernel, const std::vector<const Bytes*>& in,
                      const std::vector<Bytes*>& out, int32_t parts, int32_t device = 0) {
   std::vector<const std::byte*> in_data;
@@ -64,11 +64,11 @@ inline void RunParts(const plan::Kernel& kernel, const std::vector<const Bytes*>
                .parts = parts});
 }
 
-// Compares bits; a failure names the first item that differs, as hexadecimal numbers.
+// Compares bits. A failure shows the first different item in hexadecimal.
 inline testing::AssertionResult SameItems(const Bytes& got, const Bytes& want, int64_t itemsize) {
   if (got.size() != want.size())
     return testing::AssertionFailure() << got.size() << " bytes, wanted " << want.size();
-  if (got == want) return testing::AssertionSuccess();  // at once: an item at a time takes longer
+  if (got == want) return testing::AssertionSuccess();  // comparing item by item takes longer
   for (size_t i = 0; i < got.size(); i += itemsize) {
     if (std::memcmp(got.data() + i, want.data() + i, itemsize) == 0) continue;
     uint64_t a = 0, b = 0;

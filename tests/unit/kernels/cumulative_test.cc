@@ -18,7 +18,7 @@ using testing::SameBits;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-using MaybeReduction = std::optional<Reduction>;  // nothing: logsumexp
+using MaybeReduction = std::optional<Reduction>;  // nullopt: logsumexp
 
 double Next(MaybeReduction reduction, double sum, double x) {
   if (!reduction) return std::log(std::exp(sum) + std::exp(x));

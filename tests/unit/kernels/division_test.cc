@@ -1,4 +1,5 @@
-// Quotients and remainders of integers, by numbers that are known, by one per row, and by lanes.
+// Quotients and remainders of integers by a constant, by one number per row, and by one
+// per element.
 #include <limits>
 #include <random>
 #include <set>
@@ -19,7 +20,7 @@ using testing::SameBits;
 
 constexpr DType kIntegers[] = {i8, i16, i32, i64, u8, u16, u32, u64};
 
-// As plan/scalar_op.h has it.
+// The definition in plan/scalar_op.h.
 template <class T>
 T Quotient(T x, T y) {
   if (y == 0) return static_cast<T>(~T{0});
@@ -33,8 +34,8 @@ T Remainder(T x, T y) {
   return std::is_signed_v<T> && y == static_cast<T>(-1) ? T{0} : static_cast<T>(x % y);
 }
 
-// Small ones, those around powers of two and the ends of the dtype, with both signs, and others;
-// all of 8 bits.
+// Small numbers, numbers around powers of two and the ends of the dtype with both signs, and random
+// numbers; for 8 bits, all numbers.
 template <class T>
 std::set<T> Divisors() {
   std::set<T> divisors;
@@ -49,7 +50,7 @@ std::set<T> Divisors() {
   for (T d : std::set<T>(divisors)) divisors.insert(static_cast<T>(uint64_t{0} - d));
   return divisors;
 }
-// Numbers around multiples of the divisor, and around the ends of the dtype.
+// Numbers around multiples of the divisor and around the ends of the dtype.
 template <class T>
 std::vector<T> Dividends(T divisor, std::mt19937_64& random) {
   std::vector<T> numbers;
@@ -64,7 +65,7 @@ std::vector<T> Dividends(T divisor, std::mt19937_64& random) {
     around(factor * static_cast<uint64_t>(divisor));
     numbers.push_back(static_cast<T>(random()));
   }
-  // All that fit the divisor: multiples that wrap are only random numbers.
+  // All multiples that fit into the dtype. Those that wrap only serve as random numbers.
   if (divisor != 0)
     for (int k = -9; k < 10; ++k)
       around(static_cast<uint64_t>(std::numeric_limits<T>::max() / divisor + k) *
@@ -78,7 +79,7 @@ Buffer BufferOf(DType dtype, const std::vector<T>& numbers) {
   return b;
 }
 
-// Both of x by y, where y is a constant, a number per row or one per element.
+// Quotient and remainder of x by y, where y is a constant, a number per row or one per element.
 enum class By { kConstant, kRow, kLanes };
 plan::FusedDesc Both(DType dtype, const Buffer& y, By by, int64_t n) {
   Group g({n});
@@ -149,7 +150,7 @@ TEST(Division, OfLanesByLanesIsExact) {
   });
 }
 
-// In a program of 64-bit lanes those of 32 bits fill half of the vectors.
+// In a program of 64-bit lanes, values of 32 bits fill half of the vectors.
 TEST(Division, IsExactNextToWideLanes) {
   for (DType dtype : {i32, u32}) {
     for (bool constant : {true, false}) {

@@ -34,7 +34,7 @@ Shape Sizes(const Shape& shape, const std::vector<int64_t>& dims) {
   for (int64_t d : dims) out.push_back(shape[static_cast<size_t>(d)]);
   return out;
 }
-// The offsets of all indices over some dims of a shape, in row-major order.
+// Returns the offsets of all indices over some dims of a shape, in row-major order.
 std::vector<int64_t> Offsets(const Shape& shape, const std::vector<int64_t>& dims) {
   const std::vector<int64_t> strides = testing::Group::Dense(shape);
   std::vector<int64_t> offsets = {0};
@@ -125,7 +125,8 @@ TEST(DotGeneral, MatchesALoopForMatrices) {
                                                  "x" + std::to_string(s[2]));
 }
 
-// Of few columns, and of one more or less; the vector on either side, the matrix as it lies or not.
+// A vector times a matrix with few columns, and with one more or less; the vector on either side,
+// the matrix transposed or not.
 TEST(DotGeneral, MatchesALoopForVectorsAndMatrices) {
   for (int64_t n : {15, 16, 17, 31, 64, 65, 129, 200, 256, 257})
     for (int64_t k : {1, 255, 1000})
@@ -167,8 +168,8 @@ TEST(DotGeneral, MatchesALoopForAnyOrderOfDims) {
     }
 }
 
-// Tiles, blocks and steps of sums that are not whole, of either order of the operands' dims; values
-// of all bits, which wrap.
+// Tiles, blocks and steps of sums that are not full, with both orders of the operands' dims. The
+// values have random bits, so the sums wrap.
 TEST(DotGeneral, ProductsOfIntegersWrapInAnyBlocks) {
   const int64_t sizes[][3] = {{6, 32, 256}, {7, 33, 257}, {49, 16, 513}, {1, 300, 40},
                               {48, 8, 16},  {100, 7, 90}, {13, 65, 1}};
@@ -236,7 +237,7 @@ TEST(DotGeneral, ThreadsShareOneKernel) {
   }
 }
 
-// Small products go to OpenBLAS, of which some builds have no locks.
+// Small products go to OpenBLAS, and some builds of it have no locks.
 TEST(DotGeneral, SmallProductsOfSeveralThreadsAtOnceAreRight) {
   struct Sizes {
     DType dtype;

@@ -42,7 +42,7 @@ void ForWindow(const Case& c, F&& f) {
   }
 }
 
-// The starts as scalars of dtype `index`, saturated to it.
+// Returns the starts as scalars of dtype `index`, saturated to it.
 std::vector<Bytes> Starts(DType index, const Shape& starts) {
   std::vector<Bytes> bytes;
   for (int64_t start : starts)
@@ -63,7 +63,7 @@ bool Fits(DType index, const Shape& starts) {
   return true;
 }
 
-// All of the array is held.
+// The whole array is held.
 WindowDesc Whole(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes) {
   WindowDesc window{itemsize, index, operand, sizes, {}, {}};
   for (size_t d = 0; d < sizes.size(); ++d) window.last.push_back(operand[d] - sizes[d]);
@@ -71,11 +71,11 @@ WindowDesc Whole(int32_t itemsize, DType index, const Shape& operand, const Shap
   return window;
 }
 
-// Of the same, what device `i` of as many as there are indices along dim `d` (cut into blocks)
-// holds: its part, and which indices of the whole those are.
+// The shard of one device when dim `d` of the array is cut into blocks: the window on it, and the
+// index in the whole array of each element.
 struct Shard {
   WindowDesc window;
-  std::vector<int64_t> held;  // per element: its index in the whole, -1 behind its end
+  std::vector<int64_t> held;  // per element: its index in the whole array; -1 past the end
 };
 Shard ShardOf(WindowDesc window, size_t d, int64_t block, int64_t i) {
   const Shape whole = window.shape;
@@ -121,7 +121,7 @@ TEST(DynamicSlice, TakesTheClampedWindow) {
       }
 }
 
-// Runs a test for the shards of each dim of which the window has a part.
+// Runs a test for the shards of each case along each of its dims, for several sizes of blocks.
 template <class F>
 void ForShards(F test) {
   for (int32_t itemsize : {1, 4, 16})

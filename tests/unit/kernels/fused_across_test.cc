@@ -1,4 +1,4 @@
-// Groups of many short rows, which run across rows, against the same rows one by one: bit for bit.
+// Groups of many short rows, which run across rows, give the same bits as the rows one by one.
 #include <numeric>
 
 #include "fuzz.h"
@@ -27,7 +27,7 @@ int64_t OffsetOf(int64_t row, const Shape& outer, const Strides& strides) {
   return offset;
 }
 
-// Elements [from, from + what the dims from `first` on reach).
+// Returns the elements from `from` on that the dims from `first` on reach.
 Buffer Window(const Buffer& b, int64_t from, const Shape& dims, const Strides& strides,
               size_t first) {
   int64_t n = 1;
@@ -37,7 +37,7 @@ Buffer Window(const Buffer& b, int64_t from, const Shape& dims, const Strides& s
   return out;
 }
 
-// Runs the group of one row for each row; a row's dims are those from `outer` on.
+// Runs a group of one row for each row. The dims of a row start at `outer`.
 std::vector<Buffer> RowByRow(const plan::FusedDesc& desc, const std::vector<Buffer>& in,
                              size_t outer) {
   const Shape dims(desc.dims.begin(), desc.dims.begin() + static_cast<int64_t>(outer));
@@ -84,7 +84,7 @@ void ExpectRowByRow(const plan::FusedDesc& desc, const std::vector<Buffer>& in, 
   }
 }
 
-// A random group, and its operands.
+// A random group and its operands.
 class RandomRows {
  public:
   explicit RandomRows(uint32_t seed) : random_(seed), group_({}) { Make(); }
@@ -114,7 +114,7 @@ class RandomRows {
     AddOutputs(reduces);
   }
 
-  // Dense, repeated along some dims, or with the dims in another order.
+  // Adds an input that is dense, broadcast along some dims, or has its dims in another order.
   void AddInput(DType dtype) {
     const Shape& dims = group_.desc.dims;
     std::vector<size_t> order(dims.size());
@@ -190,7 +190,7 @@ TEST(FusedAcross, RandomGroupsEqualTheirRowsOneByOne) {
   }
 }
 
-// Blocks of every length, of each number of columns.
+// Blocks of every length and every number of columns.
 TEST(FusedAcross, SoftmaxOfAnyShortRows) {
   for (DType dtype : {f32, f64, f16, bf16})
     for (int64_t n = 1; n <= 66; n += n < 41 ? 1 : 5)
@@ -207,7 +207,7 @@ TEST(FusedAcross, SoftmaxOfAnyShortRows) {
 }
 
 TEST(FusedAcross, SumsInOrder) {
-  // 2^24 takes no 1 more; so the order of the sum can be seen.
+  // 2^24 + 1 rounds to 2^24, so the result shows the order of the sum.
   for (int64_t rows : {3, 100}) {
     Group g({rows, 4}, 1);
     g.OutputPerRow(g.Reduce(Reduction::kSum, f32, g.Input(f32)));
@@ -233,7 +233,7 @@ TEST(FusedAcross, WritesOverAnInputWhereItSaysSo) {
   Call(kernel, {&in, &factors}, {&want});
   Call(kernel, {&over, &factors}, {&over}, 2);
   EXPECT_TRUE(SameBits(over, want));
-  // Of an input whose rows are columns, what a block writes over is read later.
+  // The input's rows are its columns, so a block would overwrite elements that are read later.
   Group turned({40, 40});
   turned.Output(turned.Op(kNeg, f32, turned.Input(f32, {1, 40})));
   EXPECT_EQ(Fused(turned.desc).in_place, 0u);
@@ -250,7 +250,7 @@ TEST(FusedAcross, MillionsOfRows) {
     for (int64_t r = 0; r < rows; ++r) {
       float sum = 0;
       for (int64_t j = 0; j < n; ++j) {
-        // Each rounds by itself.
+        // Rounds the square by itself.
         volatile float square = in.as<float>()[r * n + j] * in.as<float>()[r * n + j];
         sum += square;
       }
@@ -261,7 +261,7 @@ TEST(FusedAcross, MillionsOfRows) {
   }
 }
 
-// Numbers that are subnormal stay so.
+// Subnormal numbers are not flushed to zero.
 TEST(FusedAcross, KeepsSubnormalNumbers) {
   Group g({64, 3}, 1);
   const int x = g.Input(f32);

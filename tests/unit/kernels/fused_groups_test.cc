@@ -1,4 +1,4 @@
-// Fused groups against their nodes run one by one, bit for bit: random groups and row programs.
+// Fused groups give the same bits as their nodes run one by one: random groups and row programs.
 #include <cmath>
 #include <functional>
 #include <set>
@@ -28,7 +28,7 @@ using testing::Tolerance;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Runs each node of a group as a group of its own: what a fused group must equal bit for bit.
+// Runs each node of a group as a group of its own. A fused group must give the same bits.
 std::vector<Buffer> OpByOp(const plan::FusedDesc& desc, const std::vector<const Buffer*>& in) {
   const size_t rank = desc.dims.size();
   std::vector<Buffer> values;
@@ -44,7 +44,7 @@ std::vector<Buffer> OpByOp(const plan::FusedDesc& desc, const std::vector<const 
       for (size_t d = rank - static_cast<size_t>(desc.reduced); d < rank; ++d)
         dims.push_back(static_cast<int64_t>(d));
       Shape kept(desc.dims.begin(), desc.dims.end() - desc.reduced);
-      // A value per row must be spread over the elements before it is reduced.
+      // A value per row is broadcast to the elements before it is reduced.
       Group spread(desc.dims);
       const auto arg = static_cast<size_t>(node.args[0]);
       spread.Output(spread.Input(desc.nodes[arg].dtype, strides[arg]));
@@ -118,7 +118,7 @@ void ExpectOpByOp(const plan::FusedDesc& desc, const std::vector<const Buffer*>&
     for (Buffer& b : got) out.push_back(&b);
     Call(kernel, in, out, parts);
     for (size_t k = 0; k < got.size(); ++k) {
-      // Of no elements the mean of a row is not among the values of its elements.
+      // Without elements, the mean of a row is not among the values of its elements.
       if (Count(desc.dims) == 0 && got[k].n != 0) continue;
       EXPECT_TRUE(SameBits(got[k], want[k])) << what << ", output " << k << ", parts " << parts;
     }
@@ -222,7 +222,7 @@ TEST(Fused, RowProgramsEqualTheirOpsOneByOne) {
   }
 }
 
-// One kernel does the sum and the product; it rounds after each.
+// One kernel computes the product and the sum, and rounds after each.
 TEST(Fused, SumsOfScaledValuesRoundTheirProducts) {
   for (DType dtype : {f32, f64, bf16, i32, i64})
     for (int64_t n : {1, 15, 128, 300})
@@ -240,7 +240,7 @@ TEST(Fused, SumsOfScaledValuesRoundTheirProducts) {
         }
 }
 
-// Programs are joined by the addresses of kernels.
+// Pairs are found by the addresses of kernels, so these must be in the table.
 TEST(Fused, PairsAreOfKernelsInTheTable) {
   const KernelTable& t = Kernels();
   std::set<const void*> known = {t.load.tile, t.store.tile};
@@ -255,7 +255,7 @@ TEST(Fused, PairsAreOfKernelsInTheTable) {
   }
 }
 
-// One kernel compares and selects, whichever value is the last to be made.
+// One kernel compares and selects, whichever value is computed last.
 TEST(Fused, SelectsByComparisonsEqualTheirOpsOneByOne) {
   for (DType dtype : {f32, f64, f16, bf16, i32, u32, i64, u8})
     for (ScalarOp op : {kEq, kNe, kLt, kLe, kGt, kGe})
@@ -384,8 +384,8 @@ TEST(Fused, SplitsLargeWorkOnly) {
 }
 
 }  // namespace
-// Rows that are apart in the output, and in the operand: long and short ones, elements one by one,
-// in order and not, and what lies between is left alone.
+// Rows with gaps in the output and in the operand, long and short, and single elements in any
+// order. The gaps are left unchanged.
 TEST(Fused, OutputsMayHaveStrides) {
   struct Case {
     Shape dims;

@@ -1,5 +1,5 @@
-// Fused groups that read parts of their operands give the bits of groups that read what the parts
-// make up.
+// Fused groups that read parts of their operands give the same bits as groups that read the
+// assembled input.
 #include "base/shape.h"
 #include "fused_testing.h"
 #include "kernels/fused/fused.h"
@@ -16,7 +16,7 @@ using testing::Group;
 using testing::Random;
 using testing::SameBits;
 
-// Cuts a box at random into parts, each a box of some operand, or all one element.
+// Cuts a box at random into parts. Each part is a box of some operand, or one element repeated.
 class Cutter {
  public:
   Cutter(uint32_t seed, DType dtype, Shape dims, size_t whole_from)
@@ -62,7 +62,8 @@ class Cutter {
     Cut(middle_begin, end, times - 1);
   }
 
-  // A box of an array of the space's shape, reversed along some dim, or one element of it.
+  // Adds a box of an array of the space's shape, which may be reversed along some dim, or one
+  // element of it.
   void Add(const Shape& begin, const Shape& end) {
     FusedDesc::Part part{begin, end, Group::Dense(dims_)};
     part.operand = static_cast<int32_t>(Below(2));
@@ -77,7 +78,7 @@ class Cutter {
     OneFill(part);
     parts.push_back(std::move(part));
   }
-  // A group fills with one element at most.
+  // Keeps at most one constant element per group.
   void OneFill(FusedDesc::Part& part) {
     if (part.strides[0] != 0) return;
     for (const FusedDesc::Part& other : parts)
@@ -147,7 +148,7 @@ TEST(FusedParts, OfRowsThatAreReduced) {
     }
 }
 
-// Non-temporal stores need addresses that a cut at any element does not give.
+// Non-temporal stores need aligned addresses, which a cut at an arbitrary element does not give.
 TEST(FusedParts, OfLargeOutputs) {
   const Shape dims = {1100, 8192};
   Group g(dims);
@@ -157,7 +158,8 @@ TEST(FusedParts, OfLargeOutputs) {
   ExpectSame(g.desc, cutter, "large");
 }
 
-// An operand that is also read elsewhere than where the result is written must stay.
+// An operand that is also read at other positions than the one being written must not
+// be overwritten.
 TEST(FusedParts, AreNotWrittenOver) {
   Group g({64});
   const int x = g.Input(f32), y = g.Input(f32);
@@ -171,7 +173,7 @@ TEST(FusedParts, AreNotWrittenOver) {
   EXPECT_EQ(Fused(g.desc).in_place, 1u);
 }
 
-// An input that is one element of a larger operand, as that number alone.
+// An input that is a single element of a larger operand gives the same bits as that number alone.
 TEST(FusedParts, OneElementOfAnOperand) {
   uint32_t seed = 0;
   for (const Shape& dims : {Shape{}, Shape{1}, Shape{3}, Shape{2, 5}, Shape{100}, Shape{7, 40}})

@@ -206,7 +206,7 @@ TEST(Fused, FunctionsOfTwoFloatsMatchLibm) {
   }
 }
 
-// The integers' functions as the README of the conformance values has them.
+// Functions of integers as the README of the conformance values defines them.
 template <class T>
 T IntegerWant(ScalarOp op, T a, T b) {
   using U = std::make_unsigned_t<T>;
@@ -358,7 +358,8 @@ TEST(Fused, ConvertsAmongAllDTypes) {
   }
 }
 
-// By way of f32 to nearest each of these would become a tie, and the tie the other neighbour.
+// Rounding to f32 first would make each of these a tie, and then round the tie to the
+// other neighbour.
 TEST(Fused, ConvertsToSmallFloatsWithOneRounding) {
   const double up = 1 + 0x1p-11 + 0x1p-40, down = 1 + 0x1p-10 + 0x1p-11 - 0x1p-40;
   EXPECT_TRUE(Near(Unary(kConvert, f16, Numbers(f64, {up, down, -up, 0x1p-25 + 0x1p-60, 1e300})),

@@ -1,4 +1,4 @@
-// Buffers of any dtype, calls of kernels, and groups written in a line, for the kernels' tests.
+// Buffers of any dtype, calls of kernels, and short ways to write groups, for the kernels' tests.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ inline int64_t Count(const Shape& shape) {
 inline constexpr DType kAllDTypes[] = {bool_, i8,  i16, i32,  i64, u8, u16,
                                        u32,   u64, f16, bf16, f32, f64};
 
-// Elements in memory of exactly their size, so that sanitizers see what is read beyond.
+// Elements in memory of exactly their size, so that sanitizers detect reads beyond the end.
 struct Buffer {
   DType dtype;
   int64_t n = 0;
@@ -53,7 +53,7 @@ struct Buffer {
     return reinterpret_cast<T*>(bytes.get());
   }
   size_t size() const { return static_cast<size_t>(n * dtype.size()); }
-  // The element as a number, integers of 64 bits rounded.
+  // Returns the element as a number. 64-bit integers are rounded.
   double At(int64_t i) const {
     return base::VisitDType(dtype, [&](auto t) {
       using T = decltype(t);
@@ -81,7 +81,7 @@ inline Buffer Numbers(DType dtype, const std::vector<double>& values) {
   return b;
 }
 
-// Small numbers; floats also have special values if asked.
+// Returns small numbers; `special`: floats include special values.
 inline Buffer Random(DType dtype, int64_t n, uint32_t seed, bool special = false) {
   std::mt19937 random(seed);
   Buffer b(dtype, n);
@@ -123,7 +123,7 @@ inline void Call(const plan::Kernel& kernel, const std::vector<const Buffer*>& i
   for (call.part = 0; call.part < parts; ++call.part) kernel.fn(call);
 }
 
-// Equal bits, but that any NaN equals any NaN.
+// Whether the bits are equal, except that any NaN equals any NaN.
 inline ::testing::AssertionResult SameBits(const Buffer& got, const Buffer& want) {
   if (got.n != want.n || got.dtype != want.dtype)
     return ::testing::AssertionFailure() << "sizes or dtypes differ";
@@ -139,7 +139,7 @@ inline ::testing::AssertionResult SameBits(const Buffer& got, const Buffer& want
   return ::testing::AssertionSuccess();
 }
 
-// |got - want| <= tol + tol * |want|; infinities and NaN as they are.
+// Whether |got - want| <= tol + tol * |want|; infinities and NaN must match.
 inline ::testing::AssertionResult Near(const Buffer& got, const std::vector<double>& want,
                                        double tol) {
   if (got.n != static_cast<int64_t>(want.size()))
@@ -160,14 +160,14 @@ inline double Tolerance(DType dtype) {
   return dtype == f16 ? 0x1p-9 : 0x1p-6;
 }
 
-// Writes a group.
+// Builds a group.
 class Group {
  public:
   explicit Group(Shape dims, int reduced = 0) {
     desc.dims = std::move(dims);
     desc.reduced = reduced;
   }
-  // An input with these strides; none: dense.
+  // Adds an input with these strides; without strides it is dense.
   int Input(DType dtype, std::vector<int64_t> strides = {}) {
     if (strides.empty()) strides = Dense(desc.dims);
     plan::FusedNode node = Node(plan::FusedNode::kInput, dtype);

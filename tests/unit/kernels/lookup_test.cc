@@ -24,8 +24,8 @@ class Random {
 
 struct Slices {
   LookupDesc desc;
-  Shape shape;                       // of the slices
-  int64_t operand = 1, vectors = 1;  // elements, how many
+  Shape shape;                       // shape of the slices
+  int64_t operand = 1, vectors = 1;  // number of elements of the operand; number of index vectors
   std::vector<int32_t> indices;
 };
 
@@ -88,7 +88,8 @@ Slices RandomSlices(Random& random, bool windows) {
   return s;
 }
 
-// Calls f(element of the slices, element of the operand): -1 outside, -2 on another device.
+// Calls f(element of the slices, element of the operand). The latter is -1 outside of the array,
+// and -2 on another device.
 template <class F>
 void ForEachElement(const Slices& s, int32_t device, F f) {
   const LookupDesc& d = s.desc;
@@ -155,7 +156,7 @@ TEST(Gather, TakesWhatIsHeldAndFillsTheRest) {
   }
 }
 
-// Sums of floats in the order of the queries, for any number of parts, in place or not.
+// Float sums are in the order of the queries, for any number of parts, in place or not.
 TEST(Scatter, CombinesInOrderWhateverTheParts) {
   for (uint32_t seed = 0; seed < 3000; ++seed) {
     Random random(seed);
@@ -187,7 +188,7 @@ TEST(Scatter, CombinesInOrderWhateverTheParts) {
   }
 }
 
-// Long rows are cut, many short ones are shared out.
+// Long rows are cut into parts; many short rows are divided between parts.
 TEST(Scatter, LongRowsAndManyElementsAreCombinedTheSame) {
   struct {
     int64_t rows, row, queries;

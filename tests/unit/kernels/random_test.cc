@@ -1,5 +1,4 @@
-// Random bits as the fused kernels make them: known answers, and every way that counters lie in
-// memory.
+// Random bits of the fused kernels: known answers, and all layouts of counters in memory.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -15,7 +14,7 @@ using testing::Buffer;
 using testing::Call;
 using testing::Group;
 
-// The block function as its paper writes it.
+// The block function as in its paper.
 uint64_t Threefry(uint64_t key, uint64_t counter) {
   const uint32_t k0 = static_cast<uint32_t>(key >> 32), k1 = static_cast<uint32_t>(key);
   const uint32_t ks[3] = {k0, k1, k0 ^ k1 ^ 0x1BD11BDAu};
@@ -49,7 +48,7 @@ Buffer Keys(const std::vector<uint64_t>& keys) {
   return b;
 }
 
-// A key per row, or one, under counters that step by `strides` from an offset of the device.
+// One key, or one per row, under counters that step by `strides` from the device's offset.
 void ExpectBits(const Shape& dims, const std::vector<int64_t>& key_strides,
                 const std::vector<int64_t>& strides, int64_t offset, const char* what) {
   std::vector<uint64_t> keys;

@@ -50,7 +50,7 @@ double Combine(Reduction r, double a, double b) {
   }
 }
 
-// The reduction in double, one element after the other.
+// Reduces in double, one element after the other.
 std::vector<double> Want(const Buffer& x, const Shape& shape, const std::vector<int64_t>& dims,
                          Reduction r) {
   Shape kept;
@@ -140,7 +140,7 @@ TEST(Reduce, AColumnHasTheSameSumInAnyArray) {
   EXPECT_TRUE(SameBits(got, want));
 }
 
-// Few columns of many outer indices are summed together.
+// With few columns, those of many outer indices are summed together.
 TEST(Reduce, FewColumnsHaveTheSameSumsAlone) {
   for (int64_t outer : {16, 70, 600})
     for (int64_t columns : {2, 3, 31, 32}) {

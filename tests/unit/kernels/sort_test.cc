@@ -1,4 +1,4 @@
-// Kernels of sort against std::stable_sort, with several keys and passengers.
+// Sort kernels against std::stable_sort, with several keys and with operands that are not keys.
 #include "kernels/sort/sort.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ const Case kShapes[] = {{{0}, 0},    {{1}, 0},      {{2}, 0},       {{23}, 0},  
                         {{700}, 0},  {{5, 40}, 1},  {{40, 5}, 0},   {{3, 30, 4}, 1}, {{3, 0, 4}, 1},
                         {{0, 3}, 1}, {{900, 8}, 1}, {{30, 300}, 0}, {{6, 1000}, 1}};
 
-// std::stable_sort of each lane's indices.
+// Applies std::stable_sort to the indices of each lane.
 std::vector<Bytes> NaiveSort(const std::vector<DType>& dtypes, const Case& c, int64_t num_keys,
                              bool descending, const std::vector<Bytes>& in) {
   const int64_t n = c.shape[c.dim], inner = DenseStrides(c.shape)[c.dim];

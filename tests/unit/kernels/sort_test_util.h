@@ -1,4 +1,4 @@
-// Inputs and the naive order for the tests of Sort and TopK.
+// Inputs and a naive order for the tests of Sort and TopK.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -26,7 +26,7 @@ double AsDouble(T v) {
     return static_cast<double>(v);
 }
 
-// -1, 0 or 1: NaN is above all numbers and equals NaN; -0 equals +0.
+// Returns -1, 0 or 1. NaN is above all numbers and equals NaN; -0 equals +0.
 template <class T>
 int Compare(T a, T b) {
   if constexpr (kIsFloating<T>) {
@@ -38,8 +38,8 @@ int Compare(T a, T b) {
   }
 }
 
-// Elements of which many are equal, and for floats many are zeros, infinities and NaNs of different
-// bits.
+// Returns elements many of which are equal. Many floats are zeros, infinities, and NaNs with
+// different bits.
 template <class T>
 Bytes SortInput(int64_t n, uint32_t seed, int64_t distinct) {
   std::mt19937_64 random(seed);

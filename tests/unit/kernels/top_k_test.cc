@@ -12,7 +12,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Largest first: NaN before numbers, +0 before -0, equal elements by index.
+// Orders the largest first: NaN before numbers, +0 before -0, equal elements by index.
 template <class T>
 bool Before(const Bytes& in, int64_t a, int64_t b) {
   const T x = ElementAt<T>(in, a), y = ElementAt<T>(in, b);

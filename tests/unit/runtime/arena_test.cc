@@ -1,4 +1,4 @@
-// The arena: alignment, reuse, counting, threads, and memory given back to the machine.
+// The arena: alignment, reuse, counting, threads, and memory returned to the machine.
 #include "runtime/arena.h"
 
 #include <gmock/gmock.h>

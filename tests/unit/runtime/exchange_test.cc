@@ -12,7 +12,8 @@
 namespace tessera::runtime {
 namespace {
 
-// Runs one exchange of f32; with `fed`, of a value that a step before made and a step after reads.
+// Runs one exchange of f32. `fed`: a step before it defines its operand, and a step after it reads
+// its result.
 Values RunExchange(int32_t devices, const plan::Exchange& e, int64_t in_bytes, int64_t out_bytes,
                    bool fed) {
   const auto results = static_cast<int32_t>(e.pieces.size());
@@ -64,7 +65,7 @@ std::vector<Case> Cases(int32_t d, int64_t rows, int64_t cols) {
   cases.push_back({"ring", Permute(f32, rows * cols, ring), n, n});
   cases.push_back({"partial", Permute(f32, rows * cols, partial), n, n});
   cases.push_back({"broadcast", Permute(f32, rows * cols, std::vector<int32_t>(d, 0)), n, n});
-  // Gathered in reverse: not one range of the operand.
+  // Gathered in reverse, so the result is not one range of the operand.
   Case backwards{"gather reversed", AllGather(d, 1, f32, rows, cols, 0), n, n * d};
   for (int32_t i = 0; i < d; ++i) backwards.exchange.pieces[0][i].source = reversed[i];
   cases.push_back(std::move(backwards));
@@ -162,7 +163,7 @@ TEST(Exchange, AssemblesBoxesOfManySizesAndOperands) {
   }
 }
 
-// Sums that are not exact: their bits show the order.
+// Sums that are not exact: their bits depend on the order.
 TEST(Exchange, SumsInTheOrderOfThePiecesForAnyTeam) {
   const int32_t devices = 24;
   const int64_t n = 5003;
@@ -245,7 +246,8 @@ TEST(Exchange, CopiesAGatherOfBuffersThatArePermuted) {
   EXPECT_EQ(Read(RunPlan(second.plan, RunPlan(first.plan, {in}))[0], 1), want);
 }
 
-// What no device sent is zero and lies in no storage: it is read, composed, and never written.
+// Instances that no device sent are zero and have no storage: they are read and composed, but
+// never written.
 TEST(Exchange, KeepsZerosThatNobodySent) {
   const int32_t d = 4;
   const int64_t bytes = 4096;

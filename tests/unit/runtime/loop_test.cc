@@ -1,4 +1,4 @@
-// Loops and switches of hand-made plans.
+// Loops and switches in hand-written plans.
 #include <gmock/gmock.h>
 
 #include "plans.h"
@@ -36,7 +36,7 @@ void IsLess(const plan::KernelArgs& call) {
     *call.out[0] = std::byte{x < static_cast<const MapConfig*>(call.config)->value};
 }
 
-// Adds the nodes of `inner` where a body is wanted.
+// Sets `outer` as the builder's nodes and returns those added so far.
 std::vector<plan::Node> Taken(PlanBuilder& b, std::vector<plan::Node> outer) {
   return std::exchange(b.plan.nodes, std::move(outer));
 }
@@ -49,7 +49,7 @@ Values Mapped(Values values, F f) {
   return values;
 }
 
-// carry = f(carry), `trips` times; the kernel may work in place or not.
+// carry = f(carry), `trips` times. The kernel may or may not work in place.
 struct Counted {
   PlanBuilder b{kDevices};
   int32_t in = b.Input(kBytes, 0), value = -1;
@@ -97,7 +97,7 @@ TEST(Loop, CarriesInPlaceAndByChangingPlaces) {
   });
 }
 
-// The host sees what each iteration makes, of all instances, in place or not, on any team.
+// The host sees the results of each iteration, for all instances, in place or not, for any team.
 TEST(Loop, CallsTheHostInEachIteration) {
   ForAllTeams([] {
     for (bool in_place : {true, false}) {
@@ -187,7 +187,7 @@ TEST(Loop, RunsExchangesInside) {
   });
 }
 
-// The first iterations are the last slices if reversed; slices of 12 bytes are not aligned.
+// With `reversed`, the first iteration is the last slice. Slices of 12 bytes are not aligned.
 TEST(Loop, ReadsAndWritesSlices) {
   ForAllTeams([] {
     for (int64_t bytes : {int64_t{12}, kBytes}) {
@@ -319,7 +319,7 @@ TEST(Loop, PeakBytesCountBothPlacesOfACarryOnce) {
   }
 }
 
-// Barriers of one iteration, if all work were large.
+// Returns the barriers of one iteration, with all work treated as large.
 int Barriers(const plan::Plan& plan) {
   const auto executable = Prepare(plan);
   Assignment assignment;

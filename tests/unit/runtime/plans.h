@@ -1,4 +1,4 @@
-// Hand-made plans and kernels for the tests of the runtime.
+// Hand-written plans and kernels for the tests of the runtime.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -21,7 +21,7 @@ namespace tessera::runtime {
 struct MapConfig {
   int64_t elements = 0;
   float value = 0;
-  int32_t bad_device = -1;  // throws there
+  int32_t bad_device = -1;  // throws on this device
 };
 
 inline std::pair<int64_t, int64_t> Share(const plan::KernelArgs& call, int64_t n) {
@@ -48,7 +48,7 @@ inline void MulAdd(const plan::KernelArgs& call) {
   for (int64_t i = begin; i < end; ++i) out[i] = a[i] * config.value + b[i];
 }
 
-// out = device + value; by way of the scratch
+// out = device + value, through the scratch
 inline void DeviceNumber(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const MapConfig*>(call.config);
   auto* scratch = reinterpret_cast<float*>(call.scratch);
@@ -71,7 +71,7 @@ inline plan::Kernel MakeKernel(plan::KernelFn fn, MapConfig config, uint64_t in_
 
 // ---- plans --------------------------------------------------------------------------------------
 
-// Device d belongs to instance d / group, or d % instances if `cyclic`.
+// Device d belongs to instance d / group, or to d % instances if `cyclic`.
 inline plan::Layout MakeLayout(int32_t devices, int32_t instances, bool cyclic = false) {
   plan::Layout layout;
   layout.instances = instances;
@@ -87,7 +87,7 @@ inline plan::Layout MakeLayout(int32_t devices, int32_t instances, bool cyclic =
 struct PlanBuilder {
   plan::Plan plan;
 
-  // Layout 0 is one instance per device, layout 1 one instance for all.
+  // Layout 0 has one instance per device, layout 1 one instance for all.
   explicit PlanBuilder(int32_t devices) {
     plan.devices = devices;
     plan.layouts = {MakeLayout(devices, devices), MakeLayout(devices, 1)};
@@ -120,7 +120,7 @@ struct PlanBuilder {
     std::get<plan::Segment>(plan.nodes.back()).steps.push_back(std::move(step));
   }
   plan::Step& LastStep() { return std::get<plan::Segment>(plan.nodes.back()).steps.back(); }
-  // A new value = fn(in...), with a step for it.
+  // Adds a value and a step that sets it to fn(in...).
   int32_t Apply(plan::KernelFn fn, std::vector<int32_t> in, float value, int64_t bytes,
                 int32_t layout, uint64_t in_place = 0) {
     const int32_t out = Value(bytes, layout);
@@ -148,7 +148,7 @@ inline plan::Exchange Dense(DType dtype, int64_t elements) {
   return e;
 }
 
-// The combine function of these tests, of f32.
+// The combine function of these tests, for f32.
 inline void Sum(const std::byte* const* src, int k, std::byte* dst, int64_t n, bool) {
   for (int64_t i = 0; i < n; ++i) {
     float sum = 0;
@@ -157,7 +157,7 @@ inline void Sum(const std::byte* const* src, int k, std::byte* dst, int64_t n, b
   }
 }
 
-// All instances of `elements` are summed; `results` instances get the result.
+// Sums all instances of `elements`; `results` instances get the sum.
 inline plan::Exchange AllReduce(int32_t devices, int32_t results, DType dtype, int64_t elements) {
   plan::Exchange e = Dense(dtype, elements);
   e.combine = Sum;
@@ -168,7 +168,7 @@ inline plan::Exchange AllReduce(int32_t devices, int32_t results, DType dtype, i
   return e;
 }
 
-// [rows, cols] per device, gathered along dim 0 or 1 into `results` instances.
+// Gathers [rows, cols] per device along dim 0 or 1 into `results` instances.
 inline plan::Exchange AllGather(int32_t devices, int32_t results, DType dtype, int64_t rows,
                                 int64_t cols, int dim) {
   plan::Exchange e = Dense(dtype, rows * cols);
@@ -184,7 +184,7 @@ inline plan::Exchange AllGather(int32_t devices, int32_t results, DType dtype, i
   return e;
 }
 
-// [rows * devices, cols] per device, reduced, row blocks or column blocks of the sum scattered.
+// Reduces [rows * devices, cols] per device, and scatters row blocks or column blocks of the sum.
 inline plan::Exchange ReduceScatter(int32_t devices, DType dtype, int64_t rows, int64_t cols,
                                     int dim) {
   plan::Exchange e = Dense(dtype, rows * cols);
@@ -201,7 +201,7 @@ inline plan::Exchange ReduceScatter(int32_t devices, DType dtype, int64_t rows, 
   return e;
 }
 
-// [rows * devices, cols] per device -> [rows, cols * devices]: dim 0 is split, dim 1 joined.
+// [rows * devices, cols] per device -> [rows, cols * devices]: splits dim 0 and joins dim 1.
 inline plan::Exchange AllToAll(int32_t devices, DType dtype, int64_t rows, int64_t cols) {
   plan::Exchange e = Dense(dtype, rows * cols);
   e.boxes = {{{rows, cols}, {cols, 1}, {cols * devices, 1}}};
@@ -212,7 +212,7 @@ inline plan::Exchange AllToAll(int32_t devices, DType dtype, int64_t rows, int64
   return e;
 }
 
-// Instance i gets the buffer of sources[i]; -1: nothing.
+// Instance i gets the buffer of sources[i]; -1: none.
 inline plan::Exchange Permute(DType dtype, int64_t elements, const std::vector<int32_t>& sources) {
   plan::Exchange e = Dense(dtype, elements);
   for (int32_t source : sources) {
@@ -225,7 +225,7 @@ inline plan::Exchange Permute(DType dtype, int64_t elements, const std::vector<i
 // The elements of each instance of a value.
 using Values = std::vector<std::vector<float>>;
 
-// Calls f(input element, output element) for all of the box.
+// Calls f(input element, output element) for all elements of the box.
 template <class F>
 void ForBox(const plan::Box& box, F f) {
   int64_t total = 1;
@@ -266,7 +266,8 @@ std::span<T> Elements(const Buffers& buffers, int32_t instance) {
           static_cast<size_t>(buffers.bytes) / sizeof(T)};
 }
 
-// Small whole numbers, different for each instance and element: exact in any order of f32 sums.
+// Small whole numbers, different for each instance and element, whose f32 sums are exact in
+// any order.
 inline Buffers MakeInput(int64_t bytes, int32_t instances, int seed = 0) {
   Buffers buffers = Allocate(bytes, instances);
   for (int32_t i = 0; i < instances; ++i) {
@@ -287,7 +288,7 @@ inline Values Read(const Buffers& buffers, int32_t instances) {
   return out;
 }
 
-// Inside a TEST the name Run is gtest's.
+// Within a TEST, the name Run means gtest's function.
 inline std::vector<Buffers> RunPlan(const Executable& executable, std::vector<Buffers> inputs) {
   return Run(executable, std::move(inputs));
 }
@@ -295,7 +296,7 @@ inline std::vector<Buffers> RunPlan(const plan::Plan& plan, std::vector<Buffers>
   return Run(*Prepare(plan), std::move(inputs));
 }
 
-// Scope: a number of workers, small work included if forced.
+// Scope that sets the number of workers. `forced`: treat all work as large.
 class Team {
  public:
   Team(int workers, bool forced) {

@@ -1,5 +1,5 @@
-// Random nested loops whose carries are computed, in place or not, and permuted over devices, whole
-// or in part, against a naive evaluation, for every team.
+// Random nested loops against a naive evaluation, for every team. Carries are computed, in place or
+// not, and permuted over devices, in whole or in part.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Generator {
   static constexpr int kDepth = 2;
 
   int Below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
-  // Rather a young one.
+  // Prefers recent values.
   int32_t Any() {
     const auto n = static_cast<int>(known_.size());
     return known_[Below(4) == 0 ? Below(n) : n - 1 - Below(std::min(n, 3))];
@@ -54,7 +54,7 @@ class Generator {
     std::vector<int32_t> in = {Any()};
     if (two) in.push_back(Any());
     const int32_t made = b.Apply(two ? MulAdd : AddValue, in, 0.25f, kBytes, 0, Below(4));
-    if (Below(4) == 0) b.LastStep().kernel.run_seconds = 1e-6;  // devices may differ in it
+    if (Below(4) == 0) b.LastStep().kernel.run_seconds = 1e-6;  // devices may take different times
     return made;
   }
 
@@ -86,12 +86,12 @@ class Generator {
     known_.insert(known_.end(), values.begin(), values.end());
   }
 
-  bool deep_;  // loops in loops, more of them than are walked again and again for their barriers
+  bool deep_;  // loops nested deeper than the assigner walks repeatedly for barriers
   std::mt19937 rng_;
   std::vector<int32_t> known_;
 };
 
-// Evaluates nodes one by one, each value in memory of its own.
+// Evaluates nodes one by one, with each value in memory of its own.
 void Evaluate(const std::vector<plan::Node>& nodes, std::vector<Values>& values) {
   for (const plan::Node& node : nodes) {
     if (const auto* segment = std::get_if<plan::Segment>(&node)) {
@@ -140,7 +140,7 @@ TEST(RandomLoops, EqualANaiveEvaluation) {
   }
 }
 
-// A ring: what is carried is handed on, whatever is computed from it.
+// A carried value that moves around a ring is never copied, whatever is computed from it.
 TEST(RandomLoops, ARingCopiesNothing) {
   for (bool partial : {false, true}) {
     PlanBuilder b(kDevices);

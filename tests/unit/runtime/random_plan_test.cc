@@ -1,5 +1,5 @@
-// Random plans against a naive evaluation, for every team: liveness, reuse of memory, hand-over
-// and barriers together. Under ThreadSanitizer it checks that barriers are where they must be.
+// Random plans against a naive evaluation, for every team. They test lifetimes, reuse of memory,
+// aliases and barriers together. ThreadSanitizer checks that the barriers are in the right places.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class Generator {
     values_.push_back(std::move(value));
   }
 
-  // A value of that size, rather a young one; -1 if there is none.
+  // Returns a value of that size, preferably a recent one; -1 if there is none.
   int32_t Pick(int64_t bytes, int32_t layout) {
     for (int k = 0; k < 30; ++k) {
       const auto n = static_cast<int>(values_.size());
@@ -129,7 +129,7 @@ class Generator {
     }
   }
 
-  // Gathers, then gives each device a part of the whole as large as it had.
+  // Gathers, then gives each device a part of the whole, of the size that it had.
   void Slice(int32_t in, int64_t n) {
     const int32_t d = devices_;
     Add(AllGather(d, 1, f32, 1, n, 0), in, n * 4 * d, 1);
@@ -138,7 +138,7 @@ class Generator {
     Add(slice, static_cast<int32_t>(values_.size()) - 1, n * 4, 0);
   }
 
-  // Up to four reductions as one, of operands that are there already.
+  // Adds up to four reductions that run as one, over values that exist already.
   void Together(int32_t in, int64_t bytes) {
     const int32_t first = static_cast<int32_t>(values_.size());
     const int more = Below(4);

@@ -1,4 +1,5 @@
-// Runs of hand-made plans: layouts, donated inputs, reuse of memory, and equal bits for any team.
+// Runs of hand-written plans: layouts, donated inputs, reuse of memory, and equal bits for
+// any team.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -67,7 +68,7 @@ TEST(Run, GivesKernelsTheirRepresentativeDeviceAndScratch) {
   });
 }
 
-// A value of one instance feeds one of 8 by way of one of 4, in three segments or in one.
+// A value of one instance feeds one of 8 instances through one of 4, in three segments or in one.
 TEST(Run, ReadsOperandsOfOtherLayouts) {
   ForAllTeams([] {
     for (bool one_segment : {false, true}) {
@@ -93,7 +94,7 @@ TEST(Run, ReadsOperandsOfOtherLayouts) {
 
 TEST(Run, ReadsConstants) {
   ForAllTeams([] {
-    // 12 bytes apart: not spaced as the arena's.
+    // 12 bytes apart: not the spacing of the arena.
     auto data = std::make_shared<std::vector<float>>();
     for (int i = 0; i < 12; ++i) data->push_back(static_cast<float>(i));
     PlanBuilder b(4);
@@ -127,7 +128,7 @@ TEST(Run, AnOutputMayBeAnInputOrComeTwice) {
   EXPECT_EQ(Read(out[2], 4), Plus(Read(in, 4), 1));
 }
 
-// Ten values of which each two live together, through exchanges: all memory is used again.
+// Ten values, two of which live at any time, passed through exchanges: all memory is reused.
 TEST(Run, KeepsValuesApartWhileTheyLive) {
   ForAllTeams([] {
     const int32_t d = 6;
@@ -197,7 +198,7 @@ TEST(Run, LeavesADonatedInputThatSomebodyElseHolds) {
   EXPECT_EQ(Read(out[0], 4), Plus(before, 1));
 }
 
-// Where taking the buffer of x would be wrong.
+// Cases in which the buffer of x must not be taken.
 TEST(Run, DoesNotTakeADonatedInputThatIsStillRead) {
   const plan::Exchange ring = Permute(f32, kBytes / 4, {3, 0, 1, 2});
   struct {
@@ -282,7 +283,7 @@ TEST(Run, RefusesOtherInputs) {
   EXPECT_THROW(RunPlan(b.plan, {MakeInput(kBytes * 2, 2)}), InternalError);
 }
 
-// A long chain over exchanges and layouts: every barrier counts.
+// A long chain over exchanges and layouts, in which every barrier matters.
 TEST(Run, GivesTheSameBitsForAnyTeam) {
   const int32_t d = 8;
   const int64_t bytes = 4096;
@@ -317,7 +318,7 @@ TEST(Run, GivesTheSameBitsForAnyTeam) {
 }
 
 std::atomic<int> others_done;
-// Device 0 is done only after all others are, or has waited in vain.
+// Device 0 finishes only after all others, or after a timeout.
 void WaitForTheOthers(const plan::KernelArgs& call) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   if (call.device != 0) ++others_done;
@@ -327,7 +328,7 @@ void WaitForTheOthers(const plan::KernelArgs& call) {
               static_cast<float>(others_done.load()));
 }
 
-// While one worker is at a device that takes long, the other does all the rest.
+// While one worker is busy with a slow device, the other does all the rest.
 TEST(Run, DevicesThatTakeDifferentTimesAreClaimed) {
   const Team team(2, /*forced=*/true);
   PlanBuilder b(8);

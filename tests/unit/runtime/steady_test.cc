@@ -1,4 +1,4 @@
-// Failures, many callers, many devices, and what a steady state costs.
+// Failures, many callers, many devices, and the cost of a steady state.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -16,7 +16,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Segment, all_reduce, segment; the step fails on one device, before or after the exchange.
+// Segment, all_reduce, segment. The step fails on one device, before or after the exchange.
 plan::Plan Failing(int32_t devices, int32_t bad_device, bool late) {
   const int64_t bytes = 4000;
   PlanBuilder b(devices);
@@ -57,7 +57,7 @@ TEST(Failure, ReachesTheCallerAndReleasesEverything) {
   }
 }
 
-// Of one instance: the step is split over the workers, one part fails.
+// With one instance the step is split between the workers, and one part fails.
 void FailsInLastPart(const plan::KernelArgs& call) {
   if (call.part == call.parts - 1) throw std::bad_alloc();
 }
@@ -143,7 +143,7 @@ int64_t Faults() {
   return usage.ru_minflt;
 }
 
-// A step of training: donated weights, temporaries of some MiB, all_reduce.
+// A training step: donated weights, temporaries of some MiB, all_reduce.
 TEST(Steady, StepsTakeNoPageFault) {
   const int64_t bytes = int64_t{3} << 20;
   const int32_t d = 4;
