@@ -7,13 +7,11 @@
 namespace tessera::bench {
 namespace {
 
-const std::string kPeer = "tessera";
-
 void EmitMatmul(Recorder& recorder, int64_t n, const char* mesh, const char* variant,
                 const std::function<Array()>& product) {
   const double size = static_cast<double>(n);
   recorder.Emit(
-      "W1.matmul", kPeer,
+      "W1.matmul", kOurs,
       {{"n", n}, {"mesh", mesh}, {"variant", variant}, {"devices", DeviceCount()}}, "us",
       Sample(recorder.quick(), product),
       {{"flops", 2 * size * size * size}, {"bytes", 12 * size * size}, {"ws", 12 * n * n}});
@@ -78,7 +76,7 @@ void Chain(Recorder& recorder, int devices, double mib) {
   const auto n = static_cast<int64_t>(mib * (1 << 20)) / 4 * devices;
   const Array x = reshard(Random({n}, 1), P("d")), b = reshard(Random({n}, 2), P("d"));
   auto run = [&](const char* ops, const auto& f, double flops) {
-    recorder.Emit("W2.chain", kPeer, {{"ops", ops}, {"MiB_per_device", mib}, {"devices", devices}},
+    recorder.Emit("W2.chain", kOurs, {{"ops", ops}, {"MiB_per_device", mib}, {"devices", devices}},
                   "us", Sample(recorder.quick(), [&] { f(x, b); }),
                   {{"bytes", 12.0 * static_cast<double>(n)},
                    {"ws", 12 * n},
@@ -98,10 +96,10 @@ void Rows(Recorder& recorder, int devices, int64_t rows, int64_t cols) {
                      {"ws", 8 * rows * cols},
                      {"elements", rows * cols}};
   const auto soft = jit([](Array v) { return softmax(v, -1); });
-  recorder.Emit("W2.softmax_rows", kPeer, params, "us", Sample(recorder.quick(), [&] { soft(x); }),
+  recorder.Emit("W2.softmax_rows", kOurs, params, "us", Sample(recorder.quick(), [&] { soft(x); }),
                 cost);
   const auto norm = jit([](Array v, Array g, Array b) { return layer_norm(v, g, b); });
-  recorder.Emit("W2.layer_norm", kPeer, params, "us",
+  recorder.Emit("W2.layer_norm", kOurs, params, "us",
                 Sample(recorder.quick(), [&] { norm(x, gain, bias); }), cost);
 }
 
@@ -111,7 +109,7 @@ void Square(Recorder& recorder, int devices) {
   const Array x = reshard(Random({n, n}, 6), P("d", None));
   Json params = {{"shape", {n, n}}, {"devices", devices}};
   auto run = [&](const char* workload, const Json& p, const auto& f, const Json& cost) {
-    recorder.Emit(workload, kPeer, p, "us", Sample(recorder.quick(), [&] { f(x); }), cost);
+    recorder.Emit(workload, kOurs, p, "us", Sample(recorder.quick(), [&] { f(x); }), cost);
   };
   const Json reads = {{"bytes", 4 * area}, {"ws", 4 * n * n}, {"kind", "read"}};
   run("W2.sum_all", params, jit([](Array v) { return sum(v); }), reads);

@@ -10,13 +10,12 @@
 namespace tessera::bench {
 namespace {
 
-constexpr int kDevices = 8;
 constexpr int64_t kTrips = 50;
 
 // Sums over the devices and gives every device the mean.
 Array Averaged(Array v) {
   const Array total = reshape(sum(v, 0), {1, v.shape()[1]});
-  return broadcast_to(total, v.shape(), {.out_sharding = P("d", None)}) * (1.0f / kDevices);
+  return broadcast_to(total, v.shape(), {.out_sharding = P("d", None)}) * (1.0f / kW3Devices);
 }
 
 // Returns samples of the time in us that all workers together spend in the exchanges of an
@@ -48,10 +47,10 @@ std::vector<double> ExchangeTimes(bool quick, const Arrays& x) {
 // Compares many small arrays reduced over one axis with one array of the same total size.
 void ManyReductions(Recorder& recorder) {
   constexpr int64_t kArrays = 200, kElements = 256;
-  const auto sharded = [](int64_t n) { return reshard(Random({kDevices, n}, 1), P("d", None)); };
+  const auto sharded = [](int64_t n) { return reshard(Random({kW3Devices, n}, 1), P("d", None)); };
   const auto emit = [&](const char* how, const std::vector<double>& samples) {
-    recorder.Emit("W3.many_reductions", "tessera",
-                  {{"how", how}, {"arrays", kArrays}, {"devices", kDevices}}, "us", samples);
+    recorder.Emit("W3.many_reductions", kOurs,
+                  {{"how", how}, {"arrays", kArrays}, {"devices", kW3Devices}}, "us", samples);
   };
   std::vector<Array> many;
   for (int64_t k = 0; k < kArrays; ++k) many.push_back(sharded(kElements));
@@ -67,27 +66,27 @@ std::vector<size_t> CollectiveSizes(bool quick) {
 }
 
 Json CollectiveParams(const char* op, size_t bytes) {
-  return {{"op", op}, {"bytes_per_device", bytes}, {"devices", kDevices}};
+  return {{"op", op}, {"bytes_per_device", bytes}, {"devices", kW3Devices}};
 }
 
 Json CollectiveCost(const char* op, size_t bytes) {
   const bool reduces = std::string_view(op).find("reduce") != std::string_view::npos;
-  const size_t total = (reduces ? kDevices + 1 : 2 * kDevices) * bytes;
+  const size_t total = (reduces ? kW3Devices + 1 : 2 * kW3Devices) * bytes;
   return {{"bytes", total}, {"ws", total}, {"kind", reduces ? "read" : "copy"}};
 }
 
 void Collectives(Recorder& recorder) {
-  SetDeviceCount(kDevices);
-  MeshScope scope(make_mesh({{"d", kDevices}}));
+  SetDeviceCount(kW3Devices);
+  MeshScope scope(make_mesh({{"d", kW3Devices}}));
   for (size_t bytes : CollectiveSizes(recorder.quick())) {
     auto run = [&](const char* op, const auto& f, const Array& x) {
-      recorder.Emit("W3.collective", "tessera", CollectiveParams(op, bytes), "us",
+      recorder.Emit("W3.collective", kOurs, CollectiveParams(op, bytes), "us",
                     Sample(recorder.quick(), [&] { f(x); }), CollectiveCost(op, bytes));
     };
     const auto n = static_cast<int64_t>(bytes / 4);
-    const Array blocks = reshard(Random({kDevices, n}, 1), P("d", None));
+    const Array blocks = reshard(Random({kW3Devices, n}, 1), P("d", None));
     const Array partial = sum(blocks, 0, {.out_sharding = P(None).unreduced("d")});
-    const Array flat = reshard(Random({kDevices * n}, 1), P("d"));
+    const Array flat = reshard(Random({kW3Devices * n}, 1), P("d"));
     const auto replicate = jit([](Array v) { return reshard(v, P(None)); });
     run("all_reduce", replicate, partial);
     run("all_gather", replicate, flat);

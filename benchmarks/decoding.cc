@@ -73,7 +73,7 @@ void Decoding(Recorder& recorder, int devices) {
   const auto decode = jit(step, {.donate = {0, 1}});
   Array keys = jit(placed)(Random({heads, length, width}, 1)), values = keys + 1.0, seen;
   const Array token = Random({heads, 1, width}, 2), at = array(static_cast<int32_t>(length / 2));
-  recorder.Emit("W13.decode", "tessera", {{"devices", devices}, {"length", length}}, "us",
+  recorder.Emit("W13.decode", kOurs, {{"devices", devices}, {"length", length}}, "us",
                 Sample(recorder.quick(),
                        [&] { std::tie(seen, keys, values) = decode(keys, values, token, at); }),
                 {{"bytes", 8.0 * static_cast<double>(heads * length * width)},
@@ -98,7 +98,7 @@ void Attention(Recorder& recorder, int devices) {
     };
     const Array q = input(1), k = input(2), v = input(3);
     const auto run = jit([&f](Array q, Array k, Array v) { return f(q, k, v); });
-    recorder.Emit("W14.attention", "tessera",
+    recorder.Emit("W14.attention", kOurs,
                   {{"devices", devices}, {"length", length}, {"what", what}, {"how", how}}, "us",
                   Sample(recorder.quick(), [&] { run(q, k, v); }),
                   {{"peak_bytes", run.lower(q, k, v).peak_bytes()}});
@@ -125,7 +125,7 @@ void RingAttention(Recorder& recorder) {
   const auto input = [&](int seed) { return reshard(Random({kHeads, length, kWidth}, seed), cut); };
   const Array q = input(1), k = input(2), v = input(3);
   const auto run = jit(shard_map(AroundTheRing, {.out_specs = cut}));
-  recorder.Emit("W14.ring", "tessera", {{"devices", kDevices}, {"length", length}}, "us",
+  recorder.Emit("W14.ring", kOurs, {{"devices", kDevices}, {"length", length}}, "us",
                 Sample(recorder.quick(), [&] { run(q, k, v); }),
                 {{"peak_bytes", run.lower(q, k, v).peak_bytes()}});
 }

@@ -9,7 +9,7 @@
 namespace tessera::bench {
 namespace {
 
-constexpr int kThreads = 2;
+constexpr int kLibraryThreads = 2;
 
 // Computes C = A B. All are dense and row-major; A and C have `rows` rows, and all have n columns.
 using Product = void (*)(int64_t rows, int64_t n, const float* a, const float* b, float* c);
@@ -47,7 +47,7 @@ void Measure(Recorder& recorder, Team& team, const char* name, Product product) 
     const auto count = static_cast<size_t>(n * n);
     const Floats a(count), b(count, 592), c(count, 1104);
     const std::function<void(int)> half = [&](int t) {
-      const int64_t rows = n / kThreads, first = t * rows * n;
+      const int64_t rows = n / kLibraryThreads, first = t * rows * n;
       product(rows, n, a.get() + first, b.get(), c.get() + first);
     };
     const auto samples = Sample(recorder.quick(), [&] { team.Run(half); });
@@ -61,7 +61,7 @@ void Measure(Recorder& recorder, Team& team, const char* name, Product product) 
 }  // namespace
 
 void ProductLibraries(Recorder& recorder) {
-  Team team(kThreads);
+  Team team(kLibraryThreads);
   team.Run([](int) {
     if (omp_set_num_threads) omp_set_num_threads(1);
   });

@@ -7,8 +7,6 @@
 namespace tessera::bench {
 namespace {
 
-constexpr int kDevices = 8;
-
 // ---- W9 -----------------------------------------------------------------------------------------
 
 // One step of the periodic five-point stencil.
@@ -37,14 +35,14 @@ auto Steps(Step step, int64_t steps) {
 }  // namespace
 
 void ManualCollectives(Recorder& recorder) {
-  SetDeviceCount(kDevices);
-  MeshScope scope(make_mesh({{"d", kDevices}}));
+  SetDeviceCount(kW3Devices);
+  MeshScope scope(make_mesh({{"d", kW3Devices}}));
   for (size_t bytes : CollectiveSizes(recorder.quick())) {
     const auto n = static_cast<int64_t>(bytes / 4);
-    const Array x = reshard(Random({kDevices * n}, 1), P("d"));
+    const Array x = reshard(Random({kW3Devices * n}, 1), P("d"));
     auto run = [&](const char* op, const auto& f, PartitionSpec out) {
       const auto g = jit(shard_map(f, {.out_specs = out}));
-      recorder.Emit("W3.manual", "tessera", CollectiveParams(op, bytes), "us",
+      recorder.Emit("W3.manual", kOurs, CollectiveParams(op, bytes), "us",
                     Sample(recorder.quick(), [&] { g(x); }), CollectiveCost(op, bytes));
     };
     run(
@@ -79,7 +77,7 @@ void HeatEquation(Recorder& recorder, int devices) {
                       {"ws", 8 * n * n},
                       {"flops", 7 * points * static_cast<double>(steps)}};
   auto run = [&](const char* variant, const auto& f, const Array& x) {
-    recorder.Emit("W9.heat", "tessera",
+    recorder.Emit("W9.heat", kOurs,
                   {{"n", n}, {"steps", steps}, {"variant", variant}, {"devices", devices}}, "us",
                   Sample(recorder.quick(), [&] { f(x); }), extra);
   };

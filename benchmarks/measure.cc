@@ -117,7 +117,7 @@ void Recorder::AddPeer(const std::string& line) {
   Add(line);
   if (figures_.empty()) return;
   const std::string& peer = figures_.back().peer;
-  if (peer == "limit" || peer == "threads" || peer == "tessera") figures_.pop_back();
+  if (peer == "limit" || peer == "threads" || peer == kOurs) figures_.pop_back();
 }
 
 std::vector<double> Sample(bool quick, const std::function<void()>& f, Mode mode) {

@@ -8,6 +8,8 @@
 
 namespace tessera::bench {
 
+inline constexpr const char* kOurs = "tessera";  // the peer of our own figures
+
 using Json = nlohmann::ordered_json;
 
 // Returns seconds of a clock that never jumps.

@@ -12,8 +12,6 @@
 namespace tessera::bench {
 namespace {
 
-const std::string kPeer = "tessera";
-
 Array ChainOf(int ops, Array x, const Array& w) {
   for (int i = 0; i < ops; ++i) {
     const int k = i % 10;
@@ -82,7 +80,7 @@ void CompileChain(Recorder& recorder) {
     const int repeats = ops == 100000 ? 3 : ops == 10000 ? 5 : 9;
     for (int r = 0; r < repeats; ++r) TimeStages(ops, x, w, stages);
     auto emit = [&](const char* stage, const std::vector<double>& samples) {
-      recorder.Emit("W5.compile_chain", kPeer,
+      recorder.Emit("W5.compile_chain", kOurs,
                     {{"ops", ops}, {"stage", stage}, {"devices", kDevices}}, "us", samples,
                     {{"ops", ops}});
     };
@@ -100,7 +98,7 @@ void Dispatch(Recorder& recorder, int devices) {
   const Array a = reshard(arange(8.0f), P("d")), b = reshard(ones({8}), P("d"));
   auto run = [&](const char* what, const auto& f) {
     for (Mode mode : {Mode::kLatency, Mode::kPipelined})
-      recorder.Emit("W6.dispatch", kPeer,
+      recorder.Emit("W6.dispatch", kOurs,
                     {{"what", what},
                      {"mode", mode == Mode::kLatency ? "latency" : "pipelined"},
                      {"devices", devices}},
@@ -131,11 +129,11 @@ void ManyDevicesProcess(Recorder& recorder, int devices) {
   const double t1 = Now();
   f(x);
   const double t2 = Now();
-  recorder.Emit("W8.many_devices", kPeer, {{"what", "compile"}, {"devices", devices}}, "us",
+  recorder.Emit("W8.many_devices", kOurs, {{"what", "compile"}, {"devices", devices}}, "us",
                 {(t2 - t1) * 1e6}, {{"trace_lower_us", (t1 - t0) * 1e6}});
-  recorder.Emit("W8.many_devices", kPeer, {{"what", "run"}, {"devices", devices}}, "us",
+  recorder.Emit("W8.many_devices", kOurs, {{"what", "run"}, {"devices", devices}}, "us",
                 Sample(recorder.quick(), [&] { f(x); }));
-  recorder.Emit("W8.many_devices", kPeer, {{"what", "rss"}, {"devices", devices}}, "MiB",
+  recorder.Emit("W8.many_devices", kOurs, {{"what", "rss"}, {"devices", devices}}, "MiB",
                 {Status("VmRSS") / 1024},
                 {{"rss_before_devices", base},
                  {"rss_with_devices", with_devices},

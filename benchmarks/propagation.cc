@@ -8,8 +8,6 @@ namespace {
 
 namespace tp = propagation;
 
-const std::string kPeer = "tessera";
-
 // Only the arguments are sharded, so every op has a sharding to propagate.
 class Filler {
  public:
@@ -65,7 +63,7 @@ void Propagation(Recorder& recorder) {
       auto fill = [&] { return layers ? Filler().Layers(ops) : Filler().Chain(ops); };
       const tp::Graph graph = fill();
       auto emit = [&](const char* what, const std::function<void()>& f) {
-        recorder.Emit("W7.propagation", kPeer, {{"program", program}, {"ops", ops}, {"what", what}},
+        recorder.Emit("W7.propagation", kOurs, {{"program", program}, {"ops", ops}, {"what", what}},
                       "us", Repeat(recorder.quick() ? 3 : 9, f), {{"ops", ops}});
       };
       emit("fill", [&] { fill(); });

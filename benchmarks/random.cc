@@ -14,7 +14,7 @@ void RandomNumbers(Recorder& recorder) {
     return random::normal(key, Shape(n), {.dtype = f32, .out_sharding = P("d")});
   });
   const Array key = random::key(0);
-  recorder.Emit("W11.normal", "tessera", {{"elements", n}, {"generator", "threefry2x32"}}, "us",
+  recorder.Emit("W11.normal", kOurs, {{"elements", n}, {"generator", "threefry2x32"}}, "us",
                 Sample(recorder.quick(), [&] { return draw(key); }),
                 {{"bytes", 4 * elements},
                  {"ws", 4 * n},

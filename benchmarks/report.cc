@@ -15,8 +15,6 @@
 namespace tessera::bench {
 namespace {
 
-const std::string kOurs = "tessera";
-
 // Formats a parameter so that 8.0 and 8 are the same, whichever program printed it.
 std::string Plain(const Json& v) {
   if (v.is_number_float() && v.get<double>() == std::floor(v.get<double>()))

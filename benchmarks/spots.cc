@@ -33,7 +33,7 @@ class Spots {
   }
   void Emit(const std::string& what, std::vector<double> samples, int64_t iterations = 1) {
     for (double& us : samples) us /= static_cast<double>(iterations);
-    recorder_.Emit("spots", "tessera", {{"what", what}}, "us", samples);
+    recorder_.Emit("spots", kOurs, {{"what", what}}, "us", samples);
   }
   bool quick() const { return recorder_.quick(); }
 

@@ -13,8 +13,8 @@ namespace tessera::bench {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-constexpr size_t kDevices = 8, kThreads = 2;
-using Parts = std::array<const float*, kDevices>;
+constexpr size_t kSimulatedDevices = kW3Devices, kReferenceThreads = 2;
+using Parts = std::array<const float*, kSimulatedDevices>;
 
 void Put(hn::Vec<hn::ScalableTag<float>> v, float* p, bool stream) {
   const hn::ScalableTag<float> d;
@@ -29,7 +29,7 @@ void Sum(const Parts& x, float* y, size_t begin, size_t end, bool stream) {
   const hn::ScalableTag<float> d;
   for (size_t i = begin; i < end; i += hn::Lanes(d)) {
     auto s = hn::Load(d, x[0] + i);
-    for (size_t k = 1; k < kDevices; ++k) s = hn::Add(s, hn::Load(d, x[k] + i));
+    for (size_t k = 1; k < kSimulatedDevices; ++k) s = hn::Add(s, hn::Load(d, x[k] + i));
     Put(s, y + i, stream);
   }
   if (stream) hwy::FlushStream();
@@ -46,16 +46,18 @@ void Copy(const float* x, float* y, size_t n, bool stream) {
 }
 
 void MeasureSize(Recorder& recorder, Team& team, size_t bytes) {
-  const size_t n = bytes / 4, block = n / kDevices;
+  const size_t n = bytes / 4, block = n / kSimulatedDevices;
   const bool stream = bytes > size_t{4} << 20;
-  const Floats whole(n * kDevices + 4096);
+  const Floats whole(n * kSimulatedDevices + 4096);
   std::vector<Floats> in, out;
-  for (size_t k = 0; k < kDevices; ++k) in.emplace_back(n, k * 592), out.emplace_back(n, k * 1104);
+  for (size_t k = 0; k < kSimulatedDevices; ++k)
+    in.emplace_back(n, k * 592), out.emplace_back(n, k * 1104);
   auto run = [&](const char* op, const std::function<void(size_t)>& device, bool shared) {
     auto work = [&](int t) {
       const auto thread = static_cast<size_t>(t);
       if (shared) return device(thread);
-      for (size_t k = thread * kDevices / kThreads; k < (thread + 1) * kDevices / kThreads; ++k)
+      for (size_t k = thread * kSimulatedDevices / kReferenceThreads;
+           k < (thread + 1) * kSimulatedDevices / kReferenceThreads; ++k)
         device(k);
     };
     recorder.Emit("W3.collective", "threads", CollectiveParams(op, bytes), "us",
@@ -64,13 +66,14 @@ void MeasureSize(Recorder& recorder, Team& team, size_t bytes) {
   };
   auto parts = [&](size_t offset) {
     Parts x;
-    for (size_t k = 0; k < kDevices; ++k) x[k] = in[k].get() + offset;
+    for (size_t k = 0; k < kSimulatedDevices; ++k) x[k] = in[k].get() + offset;
     return x;
   };
   run(
       "all_reduce",
       [&](size_t t) {
-        Sum(parts(0), whole.get(), t * n / kThreads, (t + 1) * n / kThreads, stream);
+        Sum(parts(0), whole.get(), t * n / kReferenceThreads, (t + 1) * n / kReferenceThreads,
+            stream);
       },
       true);
   run(
@@ -81,7 +84,7 @@ void MeasureSize(Recorder& recorder, Team& team, size_t bytes) {
   run(
       "all_to_all",
       [&](size_t k) {
-        for (size_t j = 0; j < kDevices; ++j)
+        for (size_t j = 0; j < kSimulatedDevices; ++j)
           Copy(in[j].get() + k * block, out[k].get() + j * block, block, stream);
       },
       false);
@@ -90,7 +93,7 @@ void MeasureSize(Recorder& recorder, Team& team, size_t bytes) {
 }  // namespace
 
 void ThreadReference(Recorder& recorder) {
-  Team team(kThreads);
+  Team team(kReferenceThreads);
   for (size_t bytes : CollectiveSizes(recorder.quick())) MeasureSize(recorder, team, bytes);
 }
 

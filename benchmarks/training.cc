@@ -32,8 +32,6 @@ TESSERA_FIELDS(Layer, wq, wo, w1, w2);
 
 namespace {
 
-const std::string kPeer = "tessera";
-
 // Returns f32 numbers in [lo, hi).
 Array Between(std::vector<int64_t> shape, uint64_t seed, double lo, double hi) {
   return Random(std::move(shape), seed) * (hi - lo) + lo;
@@ -64,7 +62,7 @@ void MlpGradient(Recorder& recorder, const char* workload, const Mlp& m, int dev
   }));
   const double size = m.width;
   recorder.Emit(
-      workload, kPeer,
+      workload, kOurs,
       {{"layers", m.layers}, {"width", m.width}, {"batch", m.batch}, {"devices", devices}}, "us",
       Sample(recorder.quick(), [&] { gradient(weights, x, y); }),
       {{"flops", 2.0 * m.batch * size * size * (3 * m.layers - 1)}});
@@ -183,7 +181,7 @@ void LowerLargeStep(Recorder& recorder) {
     return samples;
   };
   const auto emit = [&](const char* what, const std::vector<double>& samples) {
-    recorder.Emit("W5.large_step", kPeer, {{"what", what}, {"devices", 65536}}, "us", samples);
+    recorder.Emit("W5.large_step", kOurs, {{"what", what}, {"devices", 65536}}, "us", samples);
   };
   emit("forward", time([&] { jit(loss).lower(layers, x); }));
   emit("step", time([&] {
@@ -231,7 +229,7 @@ void GptStep(Recorder& recorder, int devices) {
   }
   const auto count = static_cast<double>(g.batch * g.seq);
   recorder.Emit(
-      "W4.gpt_step", kPeer,
+      "W4.gpt_step", kOurs,
       {{"mesh", std::to_string(data) + "x" + std::to_string(model)}, {"devices", devices}}, "us",
       samples,
       {{"flops", g.flops()},

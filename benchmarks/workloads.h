@@ -12,7 +12,8 @@ void PrintTargets();
 void Limits(Recorder& recorder);
 void ThreadReference(Recorder& recorder);
 
-// Shared by W3 and its reference. Sizes are bytes per device, for eight devices.
+// Shared by W3 and its reference. Sizes are bytes per device.
+inline constexpr int kW3Devices = 8;
 std::vector<size_t> CollectiveSizes(bool quick);
 Json CollectiveParams(const char* op, size_t bytes);
 Json CollectiveCost(const char* op, size_t bytes);

@@ -18,7 +18,7 @@ namespace {
 // Outputs of more bytes per call than this bypass the caches. Measured with 2 MiB of L2 and a large
 // L3: up to 16 MiB such stores gain nothing, and the reader would find the output in L3; at 64 MiB
 // they are 1.1 to 1.3 times as fast.
-constexpr int64_t kStreamBytes = 32 << 20;
+constexpr int64_t kStreamedOutputBytes = 32 << 20;
 // Elements that a part processes at a time; a multiple of kBlock.
 constexpr int64_t kUnit = 4096;
 // The least work, in simple operations, that is worth a part of its own.
@@ -63,11 +63,11 @@ bool CanStream(const FusedConfig& config, bool is_part) {
       if (stride % 64 != 0) return false;
     bytes += Bytes(view, config.layout);
   }
-  return bytes > 0 && (is_part || bytes > kStreamBytes);
+  return bytes > 0 && (is_part || bytes > kStreamedOutputBytes);
 }
 
 // Returns a bit for each operand that is read only at the position that is being written.
-uint64_t InPlace(const plan::FusedDesc& desc, const FusedConfig& config) {
+uint64_t InPlaceOperands(const plan::FusedDesc& desc, const FusedConfig& config) {
   if (!config.last_pass_stores_first || desc.outputs.size() != 1) return 0;
   const TensorView& out = config.layout.tensors[config.inputs];
   const auto bit = [](int32_t operand) { return operand < 64 ? uint64_t{1} << operand : 0; };
@@ -110,7 +110,7 @@ double BytesOf(const FusedConfig& config, size_t tensor) {
 }
 
 // Sets the smallest unit of work of a part; returns the number of units.
-int64_t Split(FusedConfig& config, bool has_rows) {
+int64_t ChooseUnits(FusedConfig& config, bool has_rows) {
   const auto [n, rows] = std::pair(config.layout.n, config.layout.rows);
   config.unit = has_rows || n < 2 * kUnit ? std::max<int64_t>(n, 1) : kUnit;
   config.units_per_row = std::max<int64_t>((n + config.unit - 1) / config.unit, 1);
@@ -143,7 +143,7 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   Assemble(desc, graph, *config);
   config->can_stream = CanStream(*config, desc.streams);
   config->ahead = desc.ahead;
-  const int64_t units = Split(*config, has_rows);
+  const int64_t units = ChooseUnits(*config, has_rows);
 
   config->is_small = IsSmall(*config);
 
@@ -156,7 +156,7 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   const auto worth = static_cast<int64_t>(elements * (config->cost + 1) / kPartCost);
   kernel.max_parts =
       static_cast<int32_t>(std::clamp<int64_t>(worth, 1, std::clamp<int64_t>(units, 1, 1 << 20)));
-  kernel.in_place = InPlace(desc, *config);
+  kernel.in_place = InPlaceOperands(desc, *config);
   kernel.config = std::move(config);
   return kernel;
 }

@@ -41,11 +41,11 @@ class AcrossRunner {
   explicit AcrossRunner(const plan::KernelArgs& call)
       : f_(*static_cast<const FusedConfig*>(call.config)),
         scratch_(call.scratch),
-        base_(Table(f_.map.base)),
-        from_(Table(f_.map.from)),
-        to_(Table(f_.map.to)),
-        read_(f_, call, from_, Index(f_.map.from_index)),
-        write_(f_, call, to_, Index(f_.map.to_index)) {
+        base_(AddressesAt(f_.map.base)),
+        from_(AddressesAt(f_.map.from)),
+        to_(AddressesAt(f_.map.to)),
+        read_(f_, call, from_, PositionsAt(f_.map.from_index)),
+        write_(f_, call, to_, PositionsAt(f_.map.to_index)) {
     base_[kAbsolute] = nullptr;
     base_[kScratch] = scratch_;
     for (size_t t = 0; t < f_.blocks.size(); ++t) base_[kFirstTensor + t] = BlockOf(t);
@@ -59,25 +59,25 @@ class AcrossRunner {
     read_.Seek(rows.begin);
     write_.Seek(rows.begin);
     for (size_t t = 0; t < f_.blocks.size(); ++t)
-      if (!IsOutput(t) && f_.blocks[t].is_fixed) Fill(t, 0, Tile());
+      if (!IsOutput(t) && f_.blocks[t].is_fixed) FillFromRows(t, 0, Tile());
     for (int64_t row = rows.begin; row < rows.end; row += Tile()) {
       const int64_t count = std::min(Tile(), rows.end - row);
-      Read(count);
+      ReadRows(count);
       RunPrograms();
-      Write(count);
+      WriteRows(count);
     }
   }
 
  private:
-  std::byte** Table(int64_t at) const { return reinterpret_cast<std::byte**>(scratch_ + at); }
-  int64_t* Index(int64_t at) const { return reinterpret_cast<int64_t*>(scratch_ + at); }
+  std::byte** AddressesAt(int64_t at) const { return reinterpret_cast<std::byte**>(scratch_ + at); }
+  int64_t* PositionsAt(int64_t at) const { return reinterpret_cast<int64_t*>(scratch_ + at); }
   int64_t Tile() const { return static_cast<int64_t>(f_.tile); }
   bool IsOutput(size_t t) const { return t >= f_.inputs && t < f_.inputs + f_.outputs; }
   bool IsIndex(size_t t) const { return t >= f_.inputs + f_.outputs; }
   int64_t ItemOf(size_t t) const { return f_.layout.tensors[t].itemsize; }
   std::byte* BlockOf(size_t t) const { return scratch_ + f_.blocks[t].at; }
 
-  void Read(int64_t rows) {
+  void ReadRows(int64_t rows) {
     const auto each = [&](auto f) {
       for (size_t t = 0; t < f_.blocks.size(); ++t)
         if (!IsOutput(t) && !f_.blocks[t].is_fixed) f(t);
@@ -85,43 +85,43 @@ class AcrossRunner {
     // The programs compute on all rows of a block, even if only some are used.
     if (rows < Tile()) each([&](size_t t) { std::memset(BlockOf(t), 0, BytesOf(t)); });
     for (int64_t r = 0, run; r < rows; r += run) {
-      run = std::min(rows - r, read_.Run());
-      each([&](size_t t) { Fill(t, r, run); });
+      run = std::min(rows - r, read_.RowsInStride());
+      each([&](size_t t) { FillFromRows(t, r, run); });
       read_.Advance(run);
     }
   }
-  void Write(int64_t rows) {
+  void WriteRows(int64_t rows) {
     for (int64_t r = 0, run; r < rows; r += run) {
-      run = std::min(rows - r, write_.Run());
-      for (size_t t = f_.inputs; t < f_.inputs + f_.outputs; ++t) Store(t, r, run);
+      run = std::min(rows - r, write_.RowsInStride());
+      for (size_t t = f_.inputs; t < f_.inputs + f_.outputs; ++t) StoreToRows(t, r, run);
       write_.Advance(run);
     }
   }
   size_t BytesOf(size_t t) const { return f_.blocks[t].columns.size() * f_.tile * ItemOf(t); }
 
   // Fills rows [r, r + n) of a block.
-  void Fill(size_t t, int64_t r, int64_t n) {
+  void FillFromRows(size_t t, int64_t r, int64_t n) {
     const RowBlock& block = f_.blocks[t];
     const int64_t item = ItemOf(t), pitch = Tile() * item;
     std::byte* to = BlockOf(t) + r * item;
     if (block.is_dense) {
-      Transposer(item)(to, pitch, from_[t], block.step, n, std::ssize(block.columns));
+      TransposeFn(item)(to, pitch, from_[t], block.step, n, std::ssize(block.columns));
       return;
     }
     for (int64_t column : block.columns) {
       if (IsIndex(t))
-        Count(to, reinterpret_cast<intptr_t>(from_[t]) + column, block.step, n);
+        StoreIndices(to, reinterpret_cast<intptr_t>(from_[t]) + column, block.step, n);
       else
         CopyColumn(to, item, from_[t] + column, block.step, n, item);
       to += pitch;
     }
   }
-  void Store(size_t t, int64_t r, int64_t n) {
+  void StoreToRows(size_t t, int64_t r, int64_t n) {
     const RowBlock& block = f_.blocks[t];
     const int64_t item = ItemOf(t), pitch = Tile() * item;
     const std::byte* from = BlockOf(t) + r * item;
     if (block.is_dense) {
-      Transposer(item)(to_[t], block.step, from, pitch, std::ssize(block.columns), n);
+      TransposeFn(item)(to_[t], block.step, from, pitch, std::ssize(block.columns), n);
       return;
     }
     for (int64_t column : block.columns) {
@@ -129,10 +129,10 @@ class AcrossRunner {
       from += pitch;
     }
   }
-  static TransposeTileFn Transposer(int64_t item) {
+  static TransposeTileFn TransposeFn(int64_t item) {
     return Simd().transpose[std::countr_zero(static_cast<uint64_t>(item))];
   }
-  static void Count(std::byte* to, int64_t first, int64_t step, int64_t n) {
+  static void StoreIndices(std::byte* to, int64_t first, int64_t step, int64_t n) {
     auto* index = reinterpret_cast<int64_t*>(to);
     for (int64_t k = 0; k < n; ++k) index[k] = first + k * step;
   }
@@ -154,7 +154,7 @@ class AcrossRunner {
   Context context_;
 };
 
-RowBlock BlockOf(const TensorView& view, int64_t n) {
+RowBlock MakeBlock(const TensorView& view, int64_t n) {
   RowBlock block;
   block.step = view.outer.empty() ? 0 : view.outer.back();
   block.is_fixed = std::all_of(view.outer.begin(), view.outer.end(), [](auto s) { return s == 0; });
@@ -181,7 +181,7 @@ void AddBlocks(FusedConfig& f) {
     *index = allocate(f.layout.outer.size() * 8);
   for (size_t t = 0; t < tensors.size(); ++t) {
     TensorView& view = tensors[t];
-    RowBlock block = BlockOf(view, f.layout.n);
+    RowBlock block = MakeBlock(view, f.layout.n);
     const bool is_index = t >= f.inputs + f.outputs;
     block.is_dense = !is_index && view.kind == TensorView::kStream && f.layout.n > 1 &&
                      block.step != 0 && block.step != view.itemsize;

@@ -76,7 +76,7 @@ class Assembler {
   int OutputNode(size_t k) const { return base::At(g_.node_of, desc_.outputs[k].node); }
   const TensorView& OutputView(size_t k) const { return c_.layout.tensors[c_.inputs + k]; }
   // Returns the number of elements that each pass processes before the next pass starts.
-  int64_t Span() const {
+  int64_t ElementsPerPass() const {
     return c_.layout.across ? c_.layout.n * static_cast<int64_t>(c_.tile) : c_.layout.n;
   }
   const ConstantSlot* Constant(Lane lane, uint64_t bits);
@@ -180,7 +180,8 @@ void Assembler::KeepValues(const std::vector<std::vector<bool>>& touched, int pa
         std::vector<bool> seen(g_.nodes.size(), false);
         if (!full || SubtreeCost(arg, seen) < kWorthKeeping) continue;
         base::At(kept_in_, arg) = pass;
-        const int64_t bytes = Span() * (g_.wide ? 8 : 4) + static_cast<int64_t>(kSlotBytes);
+        const int64_t bytes =
+            ElementsPerPass() * (g_.wide ? 8 : 4) + static_cast<int64_t>(kSlotBytes);
         base::At(m_.kept, arg) = m_.Allocate(bytes);
       }
     }
@@ -196,7 +197,7 @@ void Assembler::PlanKept() {
       float ignored = 0;
       for (int root : Roots(q)) Touch(root, q, seen, q == pass ? cost : ignored);
     }
-    if (Span() * 8 <= kMostKeptBytes) KeepValues(touched, pass);
+    if (ElementsPerPass() * 8 <= kMostKeptBytes) KeepValues(touched, pass);
   }
   c_.cost = cost;
 }
@@ -220,7 +221,7 @@ void Assembler::WriteRow(int pass, StepWriter& p) {
   std::vector<int> wanted;
   for (size_t i = 0; i < g_.nodes.size(); ++i)
     if (live_[i] && g_.nodes[i].row && g_.nodes[i].level == pass &&
-        !p.InMemory(static_cast<int>(i)))
+        !p.IsInMemory(static_cast<int>(i)))
       wanted.push_back(static_cast<int>(i));
   for (int node : wanted) p.Use(node);
   for (int node : wanted) {

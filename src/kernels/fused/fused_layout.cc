@@ -157,13 +157,14 @@ RowRead ReadOf(const Source& source, size_t tensor, size_t outer_rank, int64_t n
 }
 
 // Marks inputs that read elements which another input has just read: in a stencil all rows but the
-// last. The two must be less than kNear elements apart, so that the elements are still in a cache.
+// last. The two must be less than kCachedElements elements apart, so that the elements are still in
+// a cache.
 void MarkFollowers(const plan::FusedDesc& desc, RowLayout& layout) {
   struct Main {  // the largest part of an input
     int32_t operand;
     int64_t offset, elements;
   };
-  constexpr int64_t kNear = 1 << 16;
+  constexpr int64_t kCachedElements = 1 << 16;
   std::vector<Main> main;
   for (size_t t = 0; t < desc.inputs.size(); ++t) {
     const auto& input = desc.inputs[t];
@@ -176,7 +177,8 @@ void MarkFollowers(const plan::FusedDesc& desc, RowLayout& layout) {
   }
   for (size_t t = 0; t < main.size(); ++t)
     for (size_t other = 0; other < main.size(); ++other)
-      if (main[t].operand == main[other].operand && main[other].offset - main[t].offset < kNear &&
+      if (main[t].operand == main[other].operand &&
+          main[other].offset - main[t].offset < kCachedElements &&
           std::pair(main[t].offset, t) < std::pair(main[other].offset, other))
         layout.tensors[t].follows = true;
 }

@@ -35,7 +35,7 @@ inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
 constexpr size_t kFetchAhead = 2048;
 // From this many elements on, tiles that read neighbours prefetch: their current rows are in L1,
 // but the next row is no longer in L2. This saves a third of a stencil's time.
-constexpr int64_t kNear = 1 << 18;
+constexpr int64_t kLeastFetchingElements = 1 << 18;
 constexpr size_t kMostRowBytes = 16384;
 
 class Runner {
@@ -51,7 +51,8 @@ class Runner {
     context_.base = base_;
     context_.buffer = scratch_ + f_.map.buffer;
     stream_ = f_.can_stream && MayStream(call);
-    const bool far = stream_ || (!f_.layout.reads.empty() && f_.layout.rows * f_.layout.n > kNear);
+    const bool far = stream_ || (!f_.layout.reads.empty() &&
+                                 f_.layout.rows * f_.layout.n > kLeastFetchingElements);
     if (far && f_.passes.size() == 1) context_.ahead = kFetchAhead;
     // The hardware prefetcher does not continue from one row to a distant next one.
     if (f_.passes.size() == 1 && f_.inputs == 1 && f_.layout.rows > 1) {
@@ -67,7 +68,7 @@ class Runner {
     else if (f_.passes.size() > 1 && f_.layout.rows > 1)
       row_ahead_ = row;
     operands_ = call.in;
-    for (const RowRead& read : f_.layout.reads) Fill(read);
+    for (const RowRead& read : f_.layout.reads) FillConstants(read);
   }
 
   void Run(int64_t part, int64_t parts) {
@@ -81,9 +82,9 @@ class Runner {
       const auto begin = base::Size(unit * f_.unit),
                  end = base::Size(std::min((unit + count) * f_.unit, f_.layout.n));
       if (f_.layout.reads.empty())
-        Row(begin, end);
+        RunRow(begin, end);
       else
-        RowOfParts(begin, end);
+        RunRowOfParts(begin, end);
       done += count;
       unit = 0;
       if (done < last) cursor_.Advance(1);
@@ -110,7 +111,7 @@ class Runner {
   std::byte* FillOf(const RowRead& read) {
     return scratch_ + f_.map.fills + read.number * kReadBytes;
   }
-  void Fill(const RowRead& read) {
+  void FillConstants(const RowRead& read) {
     for (const RowPart& part : read.parts)
       if (part.fills)
         for (size_t at = 0; at < kFillBytes; at += ItemOf(read))
@@ -118,7 +119,7 @@ class Runner {
   }
 
   // Finds the parts that the row at index_ crosses.
-  void Activate() {
+  void FindActiveParts() {
     auto* active = reinterpret_cast<ActivePart*>(scratch_ + f_.map.active);
     for (const RowRead& read : f_.layout.reads) {
       ActivePart* next = active;
@@ -138,14 +139,14 @@ class Runner {
 
   // Runs stretches of whole tiles in which every input has one address. A tile in which parts meet
   // is assembled in scratch first. `begin` is a multiple of a tile.
-  void RowOfParts(size_t begin, size_t end) {
-    Activate();
+  void RunRowOfParts(size_t begin, size_t end) {
+    FindActiveParts();
     for (size_t i = begin; i < end;) {
       size_t next = end;
-      for (const RowRead& read : f_.layout.reads) next = std::min(next, EndOf(read, i));
+      for (const RowRead& read : f_.layout.reads) next = std::min(next, EndOfAddress(read, i));
       if (next < end) next = std::max(next & ~(f_.tile - 1), std::min(i + f_.tile, end));
-      for (const RowRead& read : f_.layout.reads) Settle(read, i, next);
-      Row(i, next);
+      for (const RowRead& read : f_.layout.reads) PointInputAt(read, i, next);
+      RunRow(i, next);
       i = next;
     }
   }
@@ -158,26 +159,26 @@ class Runner {
   }
 
   // Returns the end of the elements from i on that can be read at one address.
-  size_t EndOf(const RowRead& read, size_t i) const {
+  size_t EndOfAddress(const RowRead& read, size_t i) const {
     const ActivePart& part = PartAt(read, i);
     const auto end = base::Size(part.end);
     return part.fills ? std::min(end, i + kFillBytes / ItemOf(read)) : end;
   }
 
   // Points the tensor of `read` at an address for elements [i, end).
-  void Settle(const RowRead& read, size_t i, size_t end) {
+  void PointInputAt(const RowRead& read, size_t i, size_t end) {
     const ActivePart& part = PartAt(read, i);
     const size_t item = ItemOf(read);
     uintptr_t at = part.at;
     if (base::Size(part.end) < end)
-      at = reinterpret_cast<uintptr_t>(Assembled(read, i, end)) - i * item;
+      at = reinterpret_cast<uintptr_t>(Assemble(read, i, end)) - i * item;
     else if (part.fills)
       at = reinterpret_cast<uintptr_t>(FillOf(read)) - i * item;
     base_[kFirstTensor + read.tensor] = reinterpret_cast<std::byte*>(at);
   }
 
   // Copies elements [i, end), at most a tile, to scratch and returns their address.
-  const std::byte* Assembled(const RowRead& read, size_t i, size_t end) {
+  const std::byte* Assemble(const RowRead& read, size_t i, size_t end) {
     const size_t item = ItemOf(read);
     std::byte* tile = FillOf(read) + kFillBytes;
     for (size_t k = i; k < end;) {
@@ -191,27 +192,27 @@ class Runner {
     return tile;
   }
 
-  void Row(size_t begin, size_t end) {
+  void RunRow(size_t begin, size_t end) {
     for (const Pass& pass : f_.passes) {
       if (row_ahead_ != 0) context_.ahead = &pass == &f_.passes[0] ? row_ahead_ : 0;
-      Once(pass.row);
+      RunPerRow(pass.row);
       if (pass.vector.empty()) continue;
       if (pass.fold.empty()) {
-        Span(pass, begin, end);
+        RunElements(pass, begin, end);
         continue;
       }
       for (size_t i = begin; i < end; i += kBlock) {
-        Span(pass, i, std::min(i + kBlock, end));
-        Once(pass.fold);
+        RunElements(pass, i, std::min(i + kBlock, end));
+        RunPerRow(pass.fold);
       }
     }
   }
-  void Once(const std::vector<Instr>& program) {
+  void RunPerRow(const std::vector<Instr>& program) {
     if (program.empty()) return;
     context_.lanes = 1;
     f_.table->enter_vector(program.data(), &context_, 0, 1, 1);
   }
-  void Span(const Pass& pass, size_t begin, size_t end) {
+  void RunElements(const Pass& pass, size_t begin, size_t end) {
     // The sizes of tiles and vectors are powers of two.
     const size_t tiles_end = begin + ((end - begin) & ~(f_.tile - 1));
     const std::vector<Instr>& tile = stream_ ? pass.tile_stream : pass.tile;
@@ -220,11 +221,11 @@ class Runner {
     context_.lanes = f_.lanes;
     if (tiles_end < vectors_end)
       f_.table->enter_vector(pass.vector.data(), &context_, tiles_end, vectors_end, f_.lanes);
-    if (vectors_end < end) End(pass, vectors_end, end - vectors_end);
+    if (vectors_end < end) RunTail(pass, vectors_end, end - vectors_end);
   }
   // Runs the last elements of a row, fewer than a vector. Tensors that are read or written by whole
   // vectors are replaced by copies with room after them.
-  void End(const Pass& pass, size_t i, size_t n) {
+  void RunTail(const Pass& pass, size_t i, size_t n) {
     auto** end_base = reinterpret_cast<std::byte**>(scratch_ + f_.map.end_base);
     const size_t tensors = f_.layout.tensors.size();
     end_base[kAbsolute] = nullptr;

@@ -25,11 +25,11 @@ bool Commutes(uint8_t code) {
 
 bool StepWriter::IsStream(int node) const {
   const LaneNode& n = base::At(g_.nodes, node);
-  return n.kind == LaneNode::kInput && IsNative(n.dtype) && !Half(n.lane) &&
-         (across_ || Steps(n.tensor));
+  return n.kind == LaneNode::kInput && IsNative(n.dtype) && !IsHalf(n.lane) &&
+         (across_ || HasStep(n.tensor));
 }
 
-bool StepWriter::InMemory(int node) const {
+bool StepWriter::IsInMemory(int node) const {
   return base::At(g_.nodes, node).kind == LaneNode::kConstant || base::At(m_.slot, node) >= 0 ||
          base::At(temp_, node) >= 0 || base::At(reads_, node) || IsStream(node);
 }
@@ -42,31 +42,31 @@ Address StepWriter::At(int node) const {
   if (base::At(m_.slot, node) >= 0) return Slot(base::At(m_.slot, node));
   if (IsStream(node)) {
     base::At(c_.layout.tensors, n.tensor).reads_whole = true;
-    return Tensor(n.tensor, Steps(n.tensor));
+    return TensorElement(n.tensor);
   }
   return {kScratch, IsWide(n.lane) ? 8u : 4u, base::At(m_.kept, node)};
 }
 
 void StepWriter::Use(int node) {
-  if (base::At(uses_, node)++ > 0 || InMemory(node)) return;
+  if (base::At(uses_, node)++ > 0 || IsInMemory(node)) return;
   for (int arg : base::At(g_.nodes, node).args)
     if (arg >= 0 && base::At(g_.nodes, node).kind != LaneNode::kReduce) Use(arg);
 }
 
 // Returns the number of slots that evaluating the node needs (the Sethi-Ullman number).
-int StepWriter::Need(int node) {
+int StepWriter::SlotsNeeded(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   if (base::At(need_, node) >= 0) return base::At(need_, node);
-  if (InMemory(node) || n.kind == LaneNode::kReduce) return base::At(need_, node) = 0;
+  if (IsInMemory(node) || n.kind == LaneNode::kReduce) return base::At(need_, node) = 0;
   int needs[3] = {0, 0, 0};
   for (int k = 0; k < 3; ++k)
-    if (n.args[k] >= 0) needs[k] = Need(n.args[k]);
+    if (n.args[k] >= 0) needs[k] = SlotsNeeded(n.args[k]);
   std::sort(needs, needs + 3, std::greater<>());
   return base::At(need_, node) = std::max({1, needs[0], needs[1] + 1});
 }
 
 void StepWriter::Spill(int node) {
-  if (InMemory(node)) return;
+  if (IsInMemory(node)) return;
   if (per_row_) {
     base::At(m_.slot, node) = m_.Allocate(kSlotStride);
     const KernelPair& one = IsWide(base::At(g_.nodes, node).lane) ? t_.broadcast8 : t_.broadcast4;
@@ -87,7 +87,7 @@ void StepWriter::Release(int node) {
 
 void StepWriter::Evaluate(int node) {
   if (acc_ == node) return;
-  if (InMemory(node)) {
+  if (IsInMemory(node)) {
     Emit(t_.load, At(node));
     acc_ = node;
     return;
@@ -95,19 +95,19 @@ void StepWriter::Evaluate(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   switch (n.kind) {
     case LaneNode::kInput:
-      Input(node);
+      EmitInput(node);
       break;
     case LaneNode::kIota:
-      Iota(node);
+      EmitIota(node);
       break;
     case LaneNode::kRandomBits:
-      RandomBits(node);
+      EmitRandomBits(node);
       break;
     case LaneNode::kReduce:
-      EndReduction(node);
+      EmitReduction(node);
       break;
     default:
-      Operation(node);
+      EmitOperation(node);
       break;
   }
   acc_ = node;
@@ -118,7 +118,7 @@ void StepWriter::Evaluate(int node) {
   if (per_row_ ? n.row : base::At(uses_, node) > 1) Spill(node);
 }
 
-void StepWriter::EndReduction(int node) {
+void StepWriter::EmitReduction(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   if (c_.layout.n <= kShortRow) {
     steps_.push_back({base::At(base::At(t_.finish_in_order, n.lane), n.reduction),
@@ -139,12 +139,12 @@ void StepWriter::EndReduction(int node) {
                     std::bit_ceil(used)});
 }
 
-void StepWriter::Input(int node) {
+void StepWriter::EmitInput(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   TensorView& view = base::At(c_.layout.tensors, n.tensor);
   if (!per_row_ && !across_ && view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
-    EmitBlock(GatherBlock(view.itemsize), Tensor(n.tensor, false), {},
+    EmitBlock(GatherBlock(view.itemsize), TensorOrigin(n.tensor), {},
               reinterpret_cast<uintptr_t>(&c_.gathers.back()));
     if (IsNative(n.dtype)) return;
     const int64_t raw = m_.Allocate(kSlotStride);
@@ -152,62 +152,63 @@ void StepWriter::Input(int node) {
     EmitBlock(LoadBlock(n.dtype, g_.wide), Slot(raw));
     return;
   }
-  const bool steps = Steps(n.tensor), whole = steps || across_;
+  const bool whole = HasStep(n.tensor) || across_;
   if (whole && IsNative(n.dtype)) {  // a 32-bit value fills half of the lanes of a wide program
     view.reads_whole = true;
-    Emit(t_.load_half, Tensor(n.tensor, steps));
+    Emit(t_.load_half, TensorElement(n.tensor));
   } else if (whole && !g_.wide) {
     view.reads_whole = true;
-    Emit(t_.load_stored[n.dtype.code()], Tensor(n.tensor, steps));
+    Emit(t_.load_stored[n.dtype.code()], TensorElement(n.tensor));
   } else {
-    EmitBlock(LoadBlock(n.dtype, g_.wide), Tensor(n.tensor, steps));
+    EmitBlock(LoadBlock(n.dtype, g_.wide), TensorElement(n.tensor));
   }
 }
 
-void StepWriter::Iota(int node) {
+void StepWriter::EmitIota(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   const TensorView& view = base::At(c_.layout.tensors, n.tensor);
   if (across_) {
-    EmitBlock(IndexBlock(n.lane), Tensor(n.tensor, Steps(n.tensor)));
+    EmitBlock(IndexBlock(n.lane), TensorElement(n.tensor));
     return;
   }
   if (view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
-    EmitBlock(GatherIotaBlock(n.lane), Tensor(n.tensor, false), {},
+    EmitBlock(GatherIotaBlock(n.lane), TensorOrigin(n.tensor), {},
               reinterpret_cast<uintptr_t>(&c_.gathers.back()));
     return;
   }
   const bool fixed = per_row_ || view.kind == TensorView::kScalar;
-  EmitBlock(IotaBlock(n.lane), Tensor(n.tensor, false), {fixed ? kScratch : kAbsolute, 0, 0});
+  EmitBlock(IotaBlock(n.lane), TensorOrigin(n.tensor), {fixed ? kScratch : kAbsolute, 0, 0});
 }
 
-void StepWriter::RandomBits(int node) {
+void StepWriter::EmitRandomBits(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   const TensorView& view = base::At(c_.layout.tensors, n.tensor);
   const Address key =
-      n.key >= 0 ? Tensor(n.key, false)
+      n.key >= 0 ? TensorOrigin(n.key)
                  : Address{kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, node))};
   if (view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
-    EmitBlock(t_.random_bits_gathered, Tensor(n.tensor, false), key,
+    EmitBlock(t_.random_bits_gathered, TensorOrigin(n.tensor), key,
               reinterpret_cast<uintptr_t>(&c_.gathers.back()));
     return;
   }
   const bool fixed = per_row_ || view.kind == TensorView::kScalar;
-  EmitBlock(t_.random_bits, Tensor(n.tensor, false), key, uint64_t{fixed});
+  EmitBlock(t_.random_bits, TensorOrigin(n.tensor), key, uint64_t{fixed});
 }
 
 // Evaluates the operands: one into the accumulator, the others into memory. Returns the number of
 // the operand in the accumulator.
-int StepWriter::Prepare(const LaneNode& n) {
+int StepWriter::PlaceOperands(const LaneNode& n) {
   std::vector<int> pending;
   int count = 0;
   for (; count < 3 && n.args[count] >= 0; ++count) {
     const int arg = n.args[count];
-    if (!InMemory(arg) && std::find(pending.begin(), pending.end(), arg) == pending.end())
+    if (!IsInMemory(arg) && std::find(pending.begin(), pending.end(), arg) == pending.end())
       pending.push_back(arg);
   }
-  std::stable_sort(pending.begin(), pending.end(), [&](int a, int b) { return Need(a) > Need(b); });
+  std::stable_sort(pending.begin(), pending.end(),
+                   [&](int a, int b) { return SlotsNeeded(a) > SlotsNeeded(b); });
   for (size_t k = 0; k < pending.size(); ++k) {
     Evaluate(pending[k]);
     if (k + 1 < pending.size()) Spill(pending[k]);
@@ -228,8 +229,8 @@ int StepWriter::Prepare(const LaneNode& n) {
 }
 
 // Whether operand k, which is in memory, is a number that a kernel reads once for all elements.
-bool StepWriter::ByNumber(const LaneNode& n, int k) const {
-  if (n.args[k] < 0 || Half(n.op_lane) || !(k == 1 || Commutes(n.code))) return false;
+bool StepWriter::IsReadAsNumber(const LaneNode& n, int k) const {
+  if (n.args[k] < 0 || IsHalf(n.op_lane) || !(k == 1 || Commutes(n.code))) return false;
   return IsNumber(n.args[k]) && base::At(t_.number, n.op_lane)[n.code].tile != nullptr;
 }
 
@@ -239,14 +240,14 @@ bool StepWriter::IsNumber(int node) const {
   return of_row || n.kind == LaneNode::kConstant;
 }
 
-void StepWriter::Binary(const LaneNode& n, int k) {
+void StepWriter::EmitBinary(const LaneNode& n, int k) {
   const auto lane = n.op_lane;
   if (k == 1) {
     const KernelPair& reversed = base::At(t_.reversed, lane)[n.code];
     if (n.block == nullptr && (Commutes(n.code) || reversed.vector != nullptr)) {
-      const KernelPair& kernel = ByNumber(n, 0)     ? base::At(t_.number, lane)[n.code]
-                                 : Commutes(n.code) ? base::At(t_.op, lane)[n.code]
-                                                    : reversed;
+      const KernelPair& kernel = IsReadAsNumber(n, 0) ? base::At(t_.number, lane)[n.code]
+                                 : Commutes(n.code)   ? base::At(t_.op, lane)[n.code]
+                                                      : reversed;
       Emit(kernel, At(n.args[0]));
       return;
     }
@@ -254,7 +255,7 @@ void StepWriter::Binary(const LaneNode& n, int k) {
     Evaluate(n.args[0]);
   }
   const Address other = n.args[1] >= 0 ? At(n.args[1]) : Address{};
-  if (ByNumber(n, 1))
+  if (IsReadAsNumber(n, 1))
     Emit(base::At(t_.number, lane)[n.code], other);
   else if (n.block != nullptr)
     EmitBlock(n.block, other);
@@ -262,23 +263,23 @@ void StepWriter::Binary(const LaneNode& n, int k) {
     Emit(base::At(t_.op, lane)[n.code], other);
 }
 
-void StepWriter::Select(const LaneNode& n, int k) {
+void StepWriter::EmitSelect(const LaneNode& n, int k) {
   const int first = k == 0 ? 1 : 0, second = k == 2 ? 1 : 2;
   Emit(t_.select[k], At(n.args[first]), At(n.args[second]));
 }
 
 // If operand k of the node is a product of a value in memory and a constant, and nothing else uses
 // it, returns which factor is the value; else -1.
-int StepWriter::ScaledInMemory(const LaneNode& n, int k) const {
+int StepWriter::FactorInMemory(const LaneNode& n, int k) const {
   const int at = n.args[k];
   const LaneNode& product = base::At(g_.nodes, at);
   if (product.kind != LaneNode::kOp || product.code != CodeOf(ScalarOp::kMul) || product.block ||
-      product.op_lane != n.op_lane || Half(n.op_lane) || base::At(uses_, at) != 1 || InMemory(at) ||
-      base::At(writes_, at))
+      product.op_lane != n.op_lane || IsHalf(n.op_lane) || base::At(uses_, at) != 1 ||
+      IsInMemory(at) || base::At(writes_, at))
     return -1;
   for (int m : {0, 1}) {
     const int other = product.args[1 - m];
-    if (base::At(g_.nodes, other).kind == LaneNode::kConstant && InMemory(product.args[m]) &&
+    if (base::At(g_.nodes, other).kind == LaneNode::kConstant && IsInMemory(product.args[m]) &&
         base::At(g_.nodes, product.args[m]).kind != LaneNode::kConstant)
       return m;
   }
@@ -287,13 +288,13 @@ int StepWriter::ScaledInMemory(const LaneNode& n, int k) const {
 
 // Writes the node as one step if one of its operands is a product with a constant. Returns whether
 // it did.
-bool StepWriter::WithScaled(const LaneNode& n) {
+bool StepWriter::TryEmitScaled(const LaneNode& n) {
   if (per_row_ || n.kind != LaneNode::kOp || n.block || n.args[1] < 0 || n.args[2] >= 0)
     return false;
   for (int k : {1, 0}) {
     const auto& kernels = k == 1 ? t_.scaled : t_.scaled_reversed;
     const KernelPair& kernel = base::At(kernels, n.op_lane)[n.code];
-    const int m = kernel.tile && n.args[0] != n.args[1] ? ScaledInMemory(n, k) : -1;
+    const int m = kernel.tile && n.args[0] != n.args[1] ? FactorInMemory(n, k) : -1;
     if (m < 0) continue;
     const LaneNode& product = base::At(g_.nodes, n.args[k]);
     Evaluate(n.args[1 - k]);
@@ -307,14 +308,14 @@ bool StepWriter::WithScaled(const LaneNode& n) {
 // Whether the predicate is a comparison in lanes of the select's size that nothing else uses.
 bool StepWriter::IsOnlyCompared(int predicate, const LaneNode& select) const {
   const LaneNode& p = base::At(g_.nodes, predicate);
-  return p.kind == LaneNode::kOp && !p.block && p.args[1] >= 0 && !Half(p.op_lane) &&
+  return p.kind == LaneNode::kOp && !p.block && p.args[1] >= 0 && !IsHalf(p.op_lane) &&
          IsWide(p.op_lane) == IsWide(select.lane) && base::At(uses_, predicate) == 1 &&
-         !InMemory(predicate) && !base::At(writes_, predicate);
+         !IsInMemory(predicate) && !base::At(writes_, predicate);
 }
 
 // Writes a select by a comparison as one step, so that no mask goes through memory. Returns whether
 // it did.
-bool StepWriter::SelectByComparison(const LaneNode& n) {
+bool StepWriter::TryEmitSelectByComparison(const LaneNode& n) {
   if (per_row_ || n.kind != LaneNode::kSelect || !IsOnlyCompared(n.args[0], n)) return false;
   const LaneNode& p = base::At(g_.nodes, n.args[0]);
   using enum ScalarOp;
@@ -325,13 +326,13 @@ bool StepWriter::SelectByComparison(const LaneNode& n) {
   const SelectsByComparison& kernels = base::At(t_.select_by, p.op_lane)[code];
   if (kernels.holds.tile == nullptr) return false;
   const auto bring = [&](int arg) {
-    if (InMemory(arg)) return;
+    if (IsInMemory(arg)) return;
     Evaluate(arg);
     Spill(arg);
   };
   const int x = p.args[swaps ? 1 : 0], y = p.args[swaps ? 0 : 1], yes = n.args[1], no = n.args[2];
   bring(x), bring(y);
-  const bool holds_yes = InMemory(no) && !InMemory(yes);
+  const bool holds_yes = IsInMemory(no) && !IsInMemory(yes);
   const int held = holds_yes ? yes : no, other = holds_yes ? no : yes;
   bring(other);
   Evaluate(held);
@@ -343,14 +344,14 @@ bool StepWriter::SelectByComparison(const LaneNode& n) {
   return true;
 }
 
-void StepWriter::Operation(int node) {
+void StepWriter::EmitOperation(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
-  if (WithScaled(n) || SelectByComparison(n)) return;
-  const int k = Prepare(n);
+  if (TryEmitScaled(n) || TryEmitSelectByComparison(n)) return;
+  const int k = PlaceOperands(n);
   if (n.kind == LaneNode::kSelect)
-    Select(n, k);
+    EmitSelect(n, k);
   else
-    Binary(n, k);
+    EmitBinary(n, k);
   for (int arg : n.args)
     if (arg >= 0) Release(arg);
 }
@@ -358,7 +359,7 @@ void StepWriter::Operation(int node) {
 void StepWriter::Accumulate(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   Evaluate(n.args[0]);
-  const auto& accumulate = Half(n.lane) ? t_.accumulate_half : t_.accumulate;
+  const auto& accumulate = IsHalf(n.lane) ? t_.accumulate_half : t_.accumulate;
   Address sums = Slot(base::At(m_.sums, node));
   sums.step = across_ ? 0 : IsWide(n.lane) ? 8 : 4;
   Emit(base::At(base::At(accumulate, n.lane), n.reduction), sums);
@@ -374,14 +375,13 @@ void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
   TensorView& view = base::At(c_.layout.tensors, tensor);
   const Lane lane = base::At(g_.nodes, node).lane;
   const bool native = IsNative(dtype);
-  const bool steps = Steps(tensor);
   if ((per_row_ && !across_) || (!native && g_.wide)) {
-    EmitBlock(StoreBlock(dtype, g_.wide), Tensor(tensor, steps));
+    EmitBlock(StoreBlock(dtype, g_.wide), TensorElement(tensor));
   } else {
     view.writes_whole = true;
     whole_.push_back(base::Size(tensor));
-    const KernelPair& whole = Half(lane) ? t_.store_half : t_.store;
-    Emit(native ? whole : t_.store_stored[dtype.code()], Tensor(tensor, steps));
+    const KernelPair& whole = IsHalf(lane) ? t_.store_half : t_.store;
+    Emit(native ? whole : t_.store_stored[dtype.code()], TensorElement(tensor));
   }
   Release(node);
 }
@@ -389,7 +389,7 @@ void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
 namespace {
 // Replaces two adjacent steps by one kernel that does both. The second step stays in the program:
 // the kernel reads its operands there.
-void Join(std::vector<Instr>& code, const KernelTable& t) {
+void JoinPairs(std::vector<Instr>& code, const KernelTable& t) {
   for (size_t k = 0; k + 1 < code.size(); ++k) {
     for (const KernelsInOne& pair : t.pairs) {
       if (code[k].kernel != pair.first || code[k + 1].kernel != pair.second) continue;
@@ -410,7 +410,7 @@ std::vector<Instr> Link(const std::vector<PendingInstr>& steps, const KernelTabl
   }
   if (!code.empty())
     code.push_back({.kernel = vector ? t.stop.vector : t.stop.tile, .a = {}, .b = {}});
-  if (!vector) Join(code, t);
+  if (!vector) JoinPairs(code, t);
   return code;
 }
 

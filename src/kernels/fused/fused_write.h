@@ -61,7 +61,7 @@ class StepWriter {
   void Evaluate(int node);
   void Finish(int node) { Release(node); }
   // Whether the node's value can be read from memory.
-  bool InMemory(int node) const;
+  bool IsInMemory(int node) const;
 
   void Accumulate(int node);
   void Init(int reduce, bool carried);
@@ -73,18 +73,24 @@ class StepWriter {
   std::vector<Instr> Vector() const;
 
  private:
-  bool Half(Lane lane) const { return g_.wide && !IsWide(lane); }
+  bool IsHalf(Lane lane) const { return g_.wide && !IsWide(lane); }
   // Returns the address of the node's value, which must be in memory.
   Address At(int node) const;
   Address Slot(int64_t offset) const { return {kScratch, 0, offset}; }
-  Address Tensor(int tensor, bool steps) const {
-    const TensorView& view = base::At(c_.layout.tensors, tensor);
-    return {kFirstTensor + static_cast<uint32_t>(tensor),
-            steps ? static_cast<uint32_t>(view.itemsize) : 0, 0};
+  // Returns the address of the tensor's first element in the row, for all elements of a program.
+  Address TensorOrigin(int tensor) const {
+    return {kFirstTensor + static_cast<uint32_t>(tensor), 0, 0};
+  }
+  // Returns the address of the tensor's element that a program is at.
+  Address TensorElement(int tensor) const {
+    Address address = TensorOrigin(tensor);
+    if (HasStep(tensor))
+      address.step = static_cast<uint32_t>(base::At(c_.layout.tensors, tensor).itemsize);
+    return address;
   }
   // Whether the address of the tensor advances with the elements of the program. In a block of
   // rows, values per row are one tile, whose address is fixed.
-  bool Steps(int tensor) const {
+  bool HasStep(int tensor) const {
     const TensorView& view = base::At(c_.layout.tensors, tensor);
     return view.kind == TensorView::kStream && (across_ ? !view.per_row : !per_row_);
   }
@@ -94,23 +100,23 @@ class StepWriter {
     return a.base >= kFirstTensor && !c_.layout.tensors[a.base - kFirstTensor].follows;
   }
 
-  int Need(int node);
+  int SlotsNeeded(int node);
   void Spill(int node);
   void Release(int node);
-  void Operation(int node);
-  bool WithScaled(const LaneNode& n);
-  bool SelectByComparison(const LaneNode& n);
+  void EmitOperation(int node);
+  bool TryEmitScaled(const LaneNode& n);
+  bool TryEmitSelectByComparison(const LaneNode& n);
   bool IsOnlyCompared(int predicate, const LaneNode& select) const;
-  int ScaledInMemory(const LaneNode& n, int k) const;
-  void EndReduction(int node);
-  void Input(int node);
-  void Iota(int node);
-  void RandomBits(int node);
+  int FactorInMemory(const LaneNode& n, int k) const;
+  void EmitReduction(int node);
+  void EmitInput(int node);
+  void EmitIota(int node);
+  void EmitRandomBits(int node);
   bool IsNumber(int node) const;
-  bool ByNumber(const LaneNode& n, int k) const;
-  void Binary(const LaneNode& n, int k);
-  void Select(const LaneNode& n, int k);
-  int Prepare(const LaneNode& n);
+  bool IsReadAsNumber(const LaneNode& n, int k) const;
+  void EmitBinary(const LaneNode& n, int k);
+  void EmitSelect(const LaneNode& n, int k);
+  int PlaceOperands(const LaneNode& n);
   void Emit(const KernelPair& kernel, Address a = {}, Address b = {}, Address c = {}) {
     steps_.push_back({kernel, a, b, nullptr, IsFar(a) ? uint64_t{0} : uint64_t{1}, c});
   }

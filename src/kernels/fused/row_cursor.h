@@ -35,11 +35,11 @@ class RowCursor {
     }
   }
   // Returns how many rows, from this one on, are one stride apart.
-  int64_t Run() const {
+  int64_t RowsInStride() const {
     const size_t rank = layout_.outer.size();
     return rank == 0 ? 1 : layout_.outer[rank - 1] - index_[rank - 1];
   }
-  // Moves on by `rows`, at most Run().
+  // Moves on by `rows`, at most RowsInStride().
   void Advance(int64_t rows) {
     for (size_t d = layout_.outer.size(); d-- > 0; rows = 1) {
       index_[d] += rows;

@@ -170,8 +170,8 @@ void PackRows(const Matrix& m, const From* in, int64_t begin, int64_t end, To* o
 }
 
 // Returns where the product reads rows [begin, end) of the matrix.
-const std::byte* Prepare(const Matrix& m, GemmType type, const std::byte* in, int64_t batch,
-                         int64_t begin, int64_t end, std::byte* scratch) {
+const std::byte* ReadMatrix(const Matrix& m, GemmType type, const std::byte* in, int64_t batch,
+                            int64_t begin, int64_t end, std::byte* scratch) {
   in += m.batch.Offset(batch) * m.dtype.size();
   if (!m.packs) return in + begin * m.row * m.dtype.size();
   base::VisitDType(m.dtype, [&](auto from) {
@@ -203,7 +203,7 @@ void ConvertOut(const DotConfig& c, const std::byte* in, std::byte* out, int64_t
 void RunRows(const DotConfig& c, const plan::KernelArgs& call, int64_t batch, int64_t begin,
              int64_t end, const std::byte* b) {
   const std::byte* a =
-      Prepare(c.a, c.type, call.in[0], batch, begin, end, call.scratch + c.a_offset);
+      ReadMatrix(c.a, c.type, call.in[0], batch, begin, end, call.scratch + c.a_offset);
   std::byte* out = call.out[0] + (batch * c.m + begin) * c.n * c.out.size();
   std::byte* result = c.converts_out ? call.scratch + c.c_offset : out;
   c.gemm->Run(end - begin, c.n, a, b, result);
@@ -239,14 +239,15 @@ void RunDot(const plan::KernelArgs& call) {
   while (done < last) {
     const int64_t batch = done / c.units, first = done % c.units;
     const int64_t count = std::min(c.units - first, last - done);
-    const std::byte* b = Prepare(c.b, c.type, call.in[1], batch, 0, c.k, call.scratch + c.b_offset);
+    const std::byte* b =
+        ReadMatrix(c.b, c.type, call.in[1], batch, 0, c.k, call.scratch + c.b_offset);
     if (c.cut == Cut::kRows) {
       const int64_t step = c.joins ? count : 1;
       for (int64_t u = first; u < first + count; u += step)
         RunRows(c, call, batch, u * c.unit, UnitEnd(c, u + step), b);
     } else {
       const std::byte* a =
-          Prepare(c.a, c.type, call.in[0], batch, 0, c.m, call.scratch + c.a_offset);
+          ReadMatrix(c.a, c.type, call.in[0], batch, 0, c.m, call.scratch + c.a_offset);
       for (int64_t u = first; u < first + count; ++u) RunColumns(c, call, batch, u, a, b);
     }
     done += count;
@@ -259,7 +260,7 @@ int64_t RoundedUp(int64_t n) { return (n + kGemmCut - 1) / kGemmCut * kGemmCut; 
 // Divides the product into units. Blocks of row units form one product if that does not change
 // their bits. A product with few rows is cut along the columns, and each unit is always a product
 // of its own, because oneDNN's bits depend on the number of columns.
-void Split(DotConfig& c) {
+void ChooseUnits(DotConfig& c) {
   c.joins = c.gemm->rows_compose();
   c.cut = c.m < 2 * kGemmCut && c.n >= 8 * kGemmCut && c.batch < 8 ? Cut::kCols : Cut::kRows;
   if (c.cut == Cut::kRows) {
@@ -309,7 +310,7 @@ plan::Kernel DotGeneral(const DotDesc& given) {
   SetStrides(c->b, c->type);
   c->gemm = std::make_unique<Gemm>(
       GemmDesc{c->type, c->m, c->n, c->k, c->a.row, c->a.col, c->b.row, c->b.col, c->n});
-  Split(*c);
+  ChooseUnits(*c);
   plan::Kernel kernel;
   kernel.fn = &RunDot;
   kernel.scratch_bytes = PlanScratch(*c);

@@ -25,23 +25,23 @@ using ElementsFn = void (*)(std::byte* out, const std::byte* slice, int64_t n, i
                             int64_t slice_stride);
 
 // A dim of the operand, or several merged dims that slices span entirely.
-struct Dim {
+struct ScatterDim {
   int64_t size = 1, stride = 0;
   int64_t window = 1, slice_stride = 0;
   int64_t entry = -1;  // index into `entries`: gives the start of slices
   int64_t query = -1;
 };
 
-struct Query {
+struct ScatterQuery {
   int64_t size = 1, index_stride = 0, slice_stride = 0, whole = 1;
   int64_t dim = -1;  // the dim along which the query runs; -1: none
   std::vector<int64_t> begins;
 };
 
 struct ScatterConfig {
-  std::vector<Dim> dims;
+  std::vector<ScatterDim> dims;
   std::vector<LookupEntry> entries;
-  std::vector<Query> queries;
+  std::vector<ScatterQuery> queries;
   size_t split = 0;  // the dim that is divided between parts
   size_t inner = 0;  // the dim whose elements are combined in one call
   int64_t grain = 1;
@@ -56,7 +56,7 @@ struct ScatterConfig {
 };
 
 // Along one dim, the piece of a slice that falls into the part's range.
-struct Piece {
+struct SlicePiece {
   int64_t out = 0, slice = 0, size = 1;  // first elements; number of elements
 };
 
@@ -91,14 +91,14 @@ class ScatterPart {
 
   void Run() {
     if (c_.elements == 0 || owned_.begin >= owned_.end) return;
-    Start();
-    if (c_.rows) return Rows();
-    Queries(0, reinterpret_cast<const Index*>(call_.in[1]), 0);
+    InitialiseOwned();
+    if (c_.rows) return CombineRows();
+    RunQueries(0, reinterpret_cast<const Index*>(call_.in[1]), 0);
   }
 
  private:
   // Initialises the owned range of the result, before any slice is combined into it.
-  void Start() {
+  void InitialiseOwned() {
     const bool leads = c_.leads.empty() || c_.leads[call_.device];
     if (leads && call_.in[0] == call_.out[0]) return;
     const int64_t size = c_.dims.empty() ? 1 : c_.dims[c_.split].size;
@@ -115,9 +115,9 @@ class ScatterPart {
 
   // The common case: one loop over index vectors of one entry, each the position of a row or
   // an element.
-  void Rows() {
+  void CombineRows() {
     const LookupEntry& entry = c_.entries[0];
-    const Query& query = c_.queries[0];
+    const ScatterQuery& query = c_.queries[0];
     const bool splits_rows = c_.split == 0;
     const Range held = splits_rows ? owned_ : Range{0, c_.dims[0].size};
     const int64_t first = entry.begins.empty() ? 0 : entry.begins[call_.device];
@@ -140,20 +140,20 @@ class ScatterPart {
     }
   }
 
-  void Queries(size_t q, const Index* vector, int64_t slice) {
-    if (q == c_.queries.size()) return Apply(vector, slice);
-    const Query& query = c_.queries[q];
+  void RunQueries(size_t q, const Index* vector, int64_t slice) {
+    if (q == c_.queries.size()) return ApplySlice(vector, slice);
+    const ScatterQuery& query = c_.queries[q];
     const int64_t first = query.begins.empty() ? 0 : query.begins[call_.device];
     Range range{0, std::min(query.size, query.whole - first)};
     if (query.dim >= 0 && base::Size(query.dim) == c_.split)
       range = {std::max(range.begin, owned_.begin), std::min(range.end, owned_.end)};
     for (int64_t i = range.begin; i < range.end; ++i) {
       if (query.dim >= 0) pieces_[base::Size(query.dim)].out = i * c_.dims[query.dim].stride;
-      Queries(q + 1, vector + i * query.index_stride, slice + i * query.slice_stride);
+      RunQueries(q + 1, vector + i * query.index_stride, slice + i * query.slice_stride);
     }
   }
 
-  void Apply(const Index* vector, int64_t slice) {
+  void ApplySlice(const Index* vector, int64_t slice) {
     for (size_t k = 0; k < c_.entries.size(); ++k) {
       const LookupEntry& entry = c_.entries[k];
       begins_[k] = BeginOf(entry, vector, c_.clip);
@@ -162,8 +162,8 @@ class ScatterPart {
     }
     int64_t out = 0;
     for (size_t d = 0; d < c_.dims.size(); ++d) {
-      const Dim& dim = c_.dims[d];
-      Piece& piece = pieces_[d];
+      const ScatterDim& dim = c_.dims[d];
+      SlicePiece& piece = pieces_[d];
       if (dim.query < 0) {
         const int64_t begin = dim.entry < 0 ? 0 : begins_[base::Size(dim.entry)];
         const Range held = d == c_.split ? owned_ : Range{0, dim.size};
@@ -175,21 +175,21 @@ class ScatterPart {
       }
       out += piece.out;
     }
-    Pieces(0, out, slice);
+    CombinePieces(0, out, slice);
   }
 
-  void Pieces(size_t d, int64_t out, int64_t slice) {
+  void CombinePieces(size_t d, int64_t out, int64_t slice) {
     while (d < c_.dims.size() && (d == c_.inner || pieces_[d].size == 1)) ++d;
     if (d >= c_.dims.size()) return Combine(out, slice);
     for (int64_t i = 0; i < pieces_[d].size; ++i)
-      Pieces(d + 1, out + i * c_.dims[d].stride, slice + i * c_.dims[d].slice_stride);
+      CombinePieces(d + 1, out + i * c_.dims[d].stride, slice + i * c_.dims[d].slice_stride);
   }
 
   void Combine(int64_t out, int64_t slice) {
     std::byte* to = call_.out[0] + out * c_.element;
     const std::byte* from = call_.in[2] + slice * c_.element;
     if (c_.inner == c_.dims.size()) return Combine(to, from, 1);
-    const Dim& dim = c_.dims[c_.inner];
+    const ScatterDim& dim = c_.dims[c_.inner];
     const int64_t n = pieces_[c_.inner].size;
     if (dim.stride == 1 && dim.slice_stride == 1) return Combine(to, from, n);
     c_.strided(to, from, n, dim.stride, dim.slice_stride);
@@ -207,7 +207,7 @@ class ScatterPart {
   const ScatterConfig& c_;
   const plan::KernelArgs& call_;
   Range owned_;
-  FewOf<Piece> pieces_;
+  FewOf<SlicePiece> pieces_;
   FewOf<int64_t> begins_;
 };
 
@@ -285,19 +285,21 @@ void SetIdentity(Reduction reduction, std::byte* bytes) {
 }
 
 // Whether slices span all of the dim.
-bool Whole(const Dim& dim) { return dim.query < 0 && dim.entry < 0 && dim.window == dim.size; }
+bool IsSpanned(const ScatterDim& dim) {
+  return dim.query < 0 && dim.entry < 0 && dim.window == dim.size;
+}
 
 // Returns the operand's dims. Neighbours that slices span entirely, in the same order, are merged.
-std::vector<Dim> DimsOf(const LookupDesc& desc, const std::vector<LookupEntry>& entries) {
-  std::vector<Dim> dims;
+std::vector<ScatterDim> DimsOf(const LookupDesc& desc, const std::vector<LookupEntry>& entries) {
+  std::vector<ScatterDim> dims;
   for (size_t d = 0; d < desc.dims.size(); ++d) {
     const LookupDesc::Dim& from = desc.dims[d];
-    Dim dim{from.size, from.stride, from.window, from.slice_stride, -1, from.query};
+    ScatterDim dim{from.size, from.stride, from.window, from.slice_stride, -1, from.query};
     for (size_t k = 0; k < entries.size(); ++k)
       if (entries[k].dim == static_cast<int64_t>(d) && (entries[k].last != 0))
         dim.entry = static_cast<int64_t>(k);
-    if (Whole(dim) && dim.size == 1) continue;
-    if (!dims.empty() && Whole(dim) && Whole(dims.back()) &&
+    if (IsSpanned(dim) && dim.size == 1) continue;
+    if (!dims.empty() && IsSpanned(dim) && IsSpanned(dims.back()) &&
         dims.back().slice_stride == dim.slice_stride * dim.size) {
       dim.size *= dims.back().size;
       dim.window = dim.size;
@@ -315,8 +317,8 @@ void ChooseSplit(ScatterConfig& config) {
   constexpr int64_t kRunBytes = 512;  // bytes of a row that is cut
   int64_t best = 0, longest = 0;
   for (size_t d = 0; d < config.dims.size(); ++d) {
-    const Dim& dim = config.dims[d];
-    const bool even = Whole(dim) || dim.query >= 0;
+    const ScatterDim& dim = config.dims[d];
+    const bool even = IsSpanned(dim) || dim.query >= 0;
     const int64_t grain = std::max<int64_t>(1, kRunBytes / (dim.stride * config.element));
     const int64_t units = dim.size / grain;
     if (even && units >= 8 && units > best) {
@@ -344,8 +346,8 @@ bool IsOfRows(const ScatterConfig& config) {
   if (config.entries.size() != 1 || config.entries[0].at != 0) return false;
   if (config.dims.empty() || config.dims[0].entry != 0 || config.dims[0].window != 1) return false;
   if (config.dims.size() == 1) return true;
-  const Dim& row = config.dims[1];
-  return config.dims.size() == 2 && Whole(row) && row.stride == 1 && row.slice_stride == 1;
+  const ScatterDim& row = config.dims[1];
+  return config.dims.size() == 2 && IsSpanned(row) && row.stride == 1 && row.slice_stride == 1;
 }
 
 }  // namespace

@@ -14,11 +14,12 @@
 namespace tessera::kernels {
 namespace {
 
-constexpr int64_t kPanel = 256;  // columns whose best elements are tracked at a time
-constexpr int64_t kShort = 128;  // most elements of a row that is searched together with others
+constexpr int64_t kArgPanel = 256;  // columns whose best elements are tracked at a time
+constexpr int64_t kShortRowElements =
+    128;  // most elements of a row that is searched together with others
 constexpr int64_t kBlockBytes = 8 << 10;  // bytes of such rows, which are transposed to columns
 // With fewer columns than this, a panel is not worth starting: adjacent rows are searched as one.
-constexpr int64_t kFewColumns = 32;
+constexpr int64_t kLeastArgColumns = 32;
 
 // A search over [outer, n, inner], divided into units: blocks of short rows, or panels of columns.
 struct ArgConfig {
@@ -43,7 +44,7 @@ class ArgRunner {
     const bool across = c_.rows > 0;
     const Range units = Share(across ? c_.units : c_.outer * c_.units, 1, call_.part, call_.parts);
     for (int64_t u = units.begin; u < units.end; ++u)
-      across ? Rows(u * c_.rows) : Columns(u / c_.units, u % c_.units * kPanel);
+      across ? Rows(u * c_.rows) : Columns(u / c_.units, u % c_.units * kArgPanel);
   }
 
  private:
@@ -56,7 +57,7 @@ class ArgRunner {
     Store(first, rows);
   }
   void Columns(int64_t outer, int64_t first) {
-    const int64_t columns = std::min(kPanel, c_.inner - first), whole = c_.n / c_.sides;
+    const int64_t columns = std::min(kArgPanel, c_.inner - first), whole = c_.n / c_.sides;
     const std::byte* in = call_.in[0] + (outer * c_.n * c_.inner + first) * size_;
     std::fill_n(at_, columns, 0);
     if (c_.n > 0) c_.search.scan(Of(in, c_.inner * c_.sides, columns * c_.sides), 0, whole);
@@ -81,24 +82,24 @@ class ArgRunner {
   const ArgConfig& c_;
   const int64_t size_;
   const plan::KernelArgs& call_;
-  alignas(64) std::byte keys_[kPanel * 8];
-  int64_t at_[kPanel];
+  alignas(64) std::byte keys_[kArgPanel * 8];
+  int64_t at_[kArgPanel];
 };
 
-void Run(const plan::KernelArgs& call) {
+void RunArgReduce(const plan::KernelArgs& call) {
   ArgRunner(*static_cast<const ArgConfig*>(call.config), call).Run();
 }
 
 // Chooses how the work is divided; returns the number of units.
-int64_t Cut(ArgConfig& c) {
-  if (c.inner == 1 && c.n > 1 && c.n <= kShort && c.outer > 1) {
-    c.rows = std::clamp<int64_t>(kBlockBytes / (c.n * c.dtype.size()), 1, kPanel);
+int64_t ChooseUnits(ArgConfig& c) {
+  if (c.inner == 1 && c.n > 1 && c.n <= kShortRowElements && c.outer > 1) {
+    c.rows = std::clamp<int64_t>(kBlockBytes / (c.n * c.dtype.size()), 1, kArgPanel);
     c.units = (c.outer + c.rows - 1) / c.rows;
     return c.units;
   }
-  if (c.inner > 0 && c.inner < kFewColumns)
-    c.sides = std::clamp<int64_t>(c.n / 2, 1, 2 * kFewColumns / c.inner);
-  c.units = (c.inner + kPanel - 1) / kPanel;
+  if (c.inner > 0 && c.inner < kLeastArgColumns)
+    c.sides = std::clamp<int64_t>(c.n / 2, 1, 2 * kLeastArgColumns / c.inner);
+  c.units = (c.inner + kArgPanel - 1) / kArgPanel;
   return c.outer * c.units;
 }
 
@@ -112,8 +113,8 @@ plan::Kernel ArgReduce(DType dtype, DType index, const Shape& shape, int64_t dim
   const auto [outer, n, inner] = base::Around(shape, dim);
   c->outer = outer, c->n = n, c->inner = inner;
   plan::Kernel kernel;
-  kernel.fn = &Run;
-  const int64_t results = outer * inner, elements = results * n, units = Cut(*c);
+  kernel.fn = &RunArgReduce;
+  const int64_t results = outer * inner, elements = results * n, units = ChooseUnits(*c);
   kernel.flops = 4.0 * static_cast<double>(elements);
   kernel.bytes = static_cast<double>(elements * dtype.size() + results * index.size());
   if (c->rows > 0) kernel.scratch_bytes = Pitch(*c, c->rows) * n;

@@ -14,7 +14,7 @@
 namespace tessera::kernels {
 namespace {
 
-constexpr int64_t kPanel = 256;  // columns that are scanned at the same time
+constexpr int64_t kScanPanel = 256;  // columns that are scanned at the same time
 
 struct ScanConfig {
   DType dtype;
@@ -60,7 +60,7 @@ struct LogSumExp {
 
 template <class T, class State>
 void ScanPanel(const ScanConfig& c, const T* in, T* out, int64_t columns) {
-  alignas(State) std::byte memory[kPanel * sizeof(State)];
+  alignas(State) std::byte memory[kScanPanel * sizeof(State)];
   State* states = reinterpret_cast<State*>(memory);
   for (int64_t j = 0; j < columns; ++j) new (states + j) State(c.reduction);
   for (int64_t i = 0; i < c.n; ++i) {
@@ -76,7 +76,8 @@ void RunOf(const ScanConfig& c, const plan::KernelArgs& call) {
   T* out = reinterpret_cast<T*>(call.out[0]);
   const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
   for (int64_t u = units.begin; u < units.end; ++u) {
-    const int64_t first = u % c.panels * kPanel, columns = std::min(kPanel, c.inner - first);
+    const int64_t first = u % c.panels * kScanPanel,
+                  columns = std::min(kScanPanel, c.inner - first);
     const int64_t offset = u / c.panels * c.n * c.inner + first;
     if (c.log_sum_exp)
       ScanPanel<T, LogSumExp<T>>(c, in + offset, out + offset, columns);
@@ -85,7 +86,7 @@ void RunOf(const ScanConfig& c, const plan::KernelArgs& call) {
   }
 }
 
-void Run(const plan::KernelArgs& call) {
+void RunCumulative(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const ScanConfig*>(call.config);
   base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
 }
@@ -94,9 +95,9 @@ plan::Kernel Make(const Shape& shape, int64_t dim, ScanConfig config) {
   auto c = std::make_shared<ScanConfig>(config);
   const auto [outer, n, inner] = base::Around(shape, dim);
   c->outer = outer, c->n = n, c->inner = inner;
-  c->panels = (c->inner + kPanel - 1) / kPanel;
+  c->panels = (c->inner + kScanPanel - 1) / kScanPanel;
   plan::Kernel kernel;
-  kernel.fn = &Run;
+  kernel.fn = &RunCumulative;
   const int64_t elements = c->outer * c->n * c->inner;
   kernel.flops = (c->log_sum_exp ? 60.0 : 4.0) * static_cast<double>(elements);
   kernel.bytes = 2.0 * static_cast<double>(elements * c->dtype.size());

@@ -21,7 +21,7 @@ namespace {
 using plan::FusedNode;
 using plan::ScalarOp;
 
-constexpr int64_t kWidePanel = 2048, kPanel = 1024;  // columns
+constexpr int64_t kWidePanel = 2048, kNarrowPanel = 1024;  // columns
 // If there are fewer columns, a panel joins the columns of several outer indices.
 constexpr int64_t kFewColumns = 32, kJoined = 64, kLeastJoined = 16;
 constexpr int64_t kLeastPanels = 8;  // of joined columns, to occupy the cores
@@ -163,12 +163,12 @@ class Panel {
     const std::byte* in[] = {c_.carries ? carry_ : acc_};
     Call(k_->finish, in, c_.joined > 1 ? turned_ : out_);
     if (c_.joined > 1)
-      Turner()(out_, c_.columns * size_, turned_, joined_ * size_, c_.columns, joined_);
+      TransposeFn()(out_, c_.columns * size_, turned_, joined_ * size_, c_.columns, joined_);
   }
 
  private:
   // Transposes between [outer index, column] and [column, outer index].
-  TransposeTileFn Turner() const {
+  TransposeTileFn TransposeFn() const {
     return Simd().transpose[std::countr_zero(static_cast<uint64_t>(size_))];
   }
   void Reset() { std::memcpy(acc_, c_.identity.data(), base::Size(n_ * c_.acc.size())); }
@@ -176,8 +176,8 @@ class Panel {
     const std::byte* in[kRowsAtOnce + 1];
     const std::byte* first = in_ + row * c_.columns * size_;
     if (c_.joined > 1) {
-      Turner()(turned_, joined_ * size_, first, c_.rows * c_.columns * size_, joined_,
-               count * c_.columns);
+      TransposeFn()(turned_, joined_ * size_, first, c_.rows * c_.columns * size_, joined_,
+                    count * c_.columns);
       first = turned_;
     }
     for (int64_t k = 0; k < count; ++k) in[k] = first + k * c_.columns * joined_ * size_;
@@ -208,7 +208,7 @@ class Panel {
   std::byte* out_;
 };
 
-void Run(const plan::KernelArgs& call) {
+void RunReduceColumns(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const ColumnsConfig*>(call.config);
   const Range units = Share(c.units, 1, call.part, call.parts);
   for (int64_t u = units.begin; u < units.end; ++u) Panel(c, call, u).Run();
@@ -239,20 +239,20 @@ int64_t MapScratch(ColumnsConfig& c) {
 
 // Chooses the columns of a panel. Wide panels read longer runs of memory; narrow ones give
 // more parts.
-int64_t PanelOf(int64_t outer, int64_t columns) {
+int64_t PanelWidth(int64_t outer, int64_t columns) {
   static const int64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
-  return outer * (columns / kWidePanel) >= cores ? kWidePanel : kPanel;
+  return outer * (columns / kWidePanel) >= cores ? kWidePanel : kNarrowPanel;
 }
 
 // Chooses the panels; returns the columns of the last ones, or 0 if all are equal.
-int64_t Cut(ColumnsConfig& c) {
+int64_t ChoosePanels(ColumnsConfig& c) {
   if (c.columns > 0 && c.columns < kFewColumns && c.outer >= kLeastJoined) {
     c.joined = std::clamp(c.outer / kLeastPanels, kLeastJoined, kJoined);
     c.panel = c.joined * c.columns;
     c.units = (c.outer + c.joined - 1) / c.joined;
     return c.outer % c.joined * c.columns;
   }
-  c.panel = PanelOf(c.outer, c.columns);
+  c.panel = PanelWidth(c.outer, c.columns);
   c.units = c.outer * ((c.columns + c.panel - 1) / c.panel);
   return c.columns % c.panel;
 }
@@ -267,14 +267,14 @@ plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int6
   c->acc = rounds && dtype.is_floating() && dtype.size() == 2 ? f32 : dtype;
   c->reduction = reduction;
   c->outer = outer, c->rows = rows, c->columns = columns;
-  const int64_t rest = Cut(*c);
+  const int64_t rest = ChoosePanels(*c);
   c->carries = reduction == Reduction::kSum && c->acc == f32 && rows > kFoldRows;
   c->full = MakePanel(*c, c->panel);
   c->last = rest == 0 ? c->full : MakePanel(*c, rest);
   c->identity = IdentityRow(c->acc, reduction, c->panel);
 
   plan::Kernel kernel;
-  kernel.fn = &Run;
+  kernel.fn = &RunReduceColumns;
   kernel.scratch_bytes = MapScratch(*c);
   const auto elements = static_cast<double>(outer * rows * columns);
   kernel.flops = elements;

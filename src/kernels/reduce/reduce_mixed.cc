@@ -35,7 +35,7 @@ void RunOf(const MixedConfig& c, const plan::KernelArgs& call) {
   }
 }
 
-void Run(const plan::KernelArgs& call) {
+void RunReduceMixed(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const MixedConfig*>(call.config);
   base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
 }
@@ -58,7 +58,7 @@ plan::Kernel ReduceMixed(DType dtype, Reduction reduction, const ReduceShape& sh
   }
   const int64_t elements = base::Elements(shape.sizes);
   plan::Kernel kernel;
-  kernel.fn = &Run;
+  kernel.fn = &RunReduceMixed;
   kernel.flops = 4.0 * static_cast<double>(elements);
   kernel.bytes = static_cast<double>((elements + c->kept.count) * dtype.size());
   kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->kept.count);

@@ -81,7 +81,7 @@ void Solve(const Config& c, const plan::KernelArgs& call) {
   }
 }
 
-void Run(const plan::KernelArgs& call) {
+void RunTridiagonalSolve(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const Config*>(call.config);
   c.wide ? Solve<double>(c, call) : Solve<float>(c, call);
 }
@@ -95,7 +95,7 @@ plan::Kernel TridiagonalSolve(DType dtype, const Shape& b) {
   const int64_t n = b[rank - 2], k = b[rank - 1];
   const double elements = static_cast<double>(systems * n * k);
   plan::Kernel kernel;
-  kernel.fn = &Run;
+  kernel.fn = &RunTridiagonalSolve;
   kernel.flops = 6 * elements;
   kernel.bytes = (2 * elements + 3 * static_cast<double>(systems * n)) * dtype.size();
   kernel.max_parts = MaxParts(4 * kernel.bytes, systems);

@@ -10,7 +10,7 @@ namespace tessera::kernels {
 namespace {
 
 // Below this, std::sort beats Highway's sort, whose call costs about 300 ns.
-constexpr int64_t kShort = 24;
+constexpr int64_t kFewKeys = 24;
 
 // One sorter per thread: later versions of Highway keep their buffer in it.
 const hwy::Sorter& Sorter() {
@@ -21,7 +21,7 @@ const hwy::Sorter& Sorter() {
 }  // namespace
 
 void SortEntries(NarrowEntry* entries, int64_t n) {
-  if (n < kShort)
+  if (n < kFewKeys)
     std::sort(entries, entries + n);
   else
     Sorter()(entries, n, hwy::SortAscending());
@@ -29,7 +29,7 @@ void SortEntries(NarrowEntry* entries, int64_t n) {
 
 void SortEntries(WideEntry* entries, int64_t n) {
   const auto less = [](const WideEntry& a, const WideEntry& b) { return EntryLess(a, b); };
-  if (n < kShort)
+  if (n < kFewKeys)
     std::sort(entries, entries + n, less);
   else
     Sorter()(entries, n, hwy::SortAscending());
@@ -37,7 +37,7 @@ void SortEntries(WideEntry* entries, int64_t n) {
 
 template <class Int>
 void SortInts(Int* keys, int64_t n, bool descending) {
-  if (n < kShort) {
+  if (n < kFewKeys) {
     if (descending)
       std::sort(keys, keys + n, std::greater<Int>());
     else
