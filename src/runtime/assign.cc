@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ids.h"
 #include "runtime/arena.h"
 #include "runtime/executable.h"
 
@@ -25,15 +26,16 @@ class Assigner {
  public:
   Assigner(const Executable& executable, Assignment& assignment)
       : executable_(executable), assignment_(assignment) {
-    int32_t storages = 0;
-    for (const Binding& b : executable.bindings) storages = std::max(storages, b.storage + 1);
+    size_t storages = 0;
+    for (const Binding& b : executable.bindings)
+      storages = std::max(storages, static_cast<size_t>(base::Number(b.storage) + 1));
     written_.resize(storages);
     touched_.resize(storages);
     group_.resize(storages);
-    for (int32_t s = 0; s < storages; ++s) group_[s] = s;
+    for (StorageId s : group_.ids()) group_[s] = s;
     for (const ReadyLoop& loop : executable.loops) {
       for (const Swap& swap : loop.swaps) {
-        const int32_t joined = group_[swap.storages[1]];
+        const StorageId joined = group_[swap.storages[1]];
         std::replace(group_.begin(), group_.end(), joined, group_[swap.storages[0]]);
       }
     }
@@ -52,17 +54,17 @@ class Assigner {
   }
 
  private:
-  struct Place {
+  struct ByteRange {
     int64_t begin, end;
   };
   struct Touch {
     int64_t epoch = -1;
     int32_t who = kAnyone;
-    int32_t family = -1;
+    FamilyId family = kNoFamily;
   };
 
-  // Finds the loops that have kMostLevels levels of loops inside. Repeat walks the body of a loop
-  // twice, so without this limit the time would be exponential in the depth.
+  // Finds the loops that have kMostLevels levels of loops inside. WalkAgain walks the body of a
+  // loop twice, so without this limit the time would be exponential in the depth.
   void FindDeepLoops() {
     struct Inner {
       int32_t begin;
@@ -87,14 +89,14 @@ class Assigner {
       const bool repeats = node.control && node.control->kind == Control::kRepeat;
       if (repeats && is_deep_[node.control->loop]) assignment_.nodes[n].barrier = true;
       Visit(node, assignment_.nodes[n]);
-      if (repeats) Repeat(*node.control, n);
+      if (repeats) WalkAgain(*node.control, n);
     }
   }
 
   void Visit(const ReadyNode& node, NodeAssignment& assignment) {
     assignment.mode = ModeOf(node);
     const bool counts = assignment.mode == NodeAssignment::kClaims;
-    if (!assignment.barrier && (counts || Conflicts(node, assignment.mode) || Divides(node))) {
+    if (!assignment.barrier && (counts || HasConflict(node, assignment.mode) || Divides(node))) {
       assignment.barrier = true;
       ++added_;
     }
@@ -113,38 +115,39 @@ class Assigner {
   }
 
   // Walks further iterations until one needs no new barrier.
-  void Repeat(const Control& control, size_t at) {
+  void WalkAgain(const Control& control, size_t at) {
     const ReadyLoop& loop = executable_.loops[control.loop];
     // A deep loop has a barrier at its end, so its later iterations need no more barriers than
     // the first.
     int64_t before = is_deep_[control.loop] ? added_ : -1;
     while (added_ != before) {
       before = added_;
-      End(loop);
+      EndIteration(loop);
       Walk(control.targets[0], at);
     }
-    End(loop);
+    EndIteration(loop);
     if (loop.trips < 0) Barrier();  // the loop ends with a barrier after its test
   }
 
   // Records the end of an iteration.
-  void End(const ReadyLoop& loop) {
-    for (const Swap& swap : loop.swaps) Exchange(swap);
+  void EndIteration(const ReadyLoop& loop) {
+    for (const Swap& swap : loop.swaps) SwapStorages(swap);
     for (const Order& order : loop.orders) Reorder(order.view);
     for (int32_t view : loop.resets) Reorder(view);
   }
 
-  void Exchange(const Swap& swap) {
-    const int32_t a = swap.storages[0], b = swap.storages[1];
-    if (Since(touched_[a]) || Since(touched_[b])) recent_.insert(recent_.end(), {a, b});
+  void SwapStorages(const Swap& swap) {
+    const StorageId a = swap.storages[0], b = swap.storages[1];
+    if (IsSinceBarrier(touched_[a]) || IsSinceBarrier(touched_[b]))
+      recent_.insert(recent_.end(), {a, b});
     std::swap(touched_[a], touched_[b]);
     std::swap(written_[a], written_[b]);
   }
 
   // Forgets which instance is at which address: instance i is now at another one.
   void Reorder(int32_t view) {
-    const int32_t storage = executable_.bindings[view].storage;
-    touched_[storage].family = written_[storage].family = -1;
+    const StorageId storage = executable_.bindings[view].storage;
+    touched_[storage].family = written_[storage].family = kNoFamily;
   }
 
   NodeAssignment::Mode ModeOf(const ReadyNode& node) const {
@@ -175,7 +178,7 @@ class Assigner {
 
   // Returns which workers touch the view when the node runs in this mode.
   Touch TouchOf(const ReadyNode& node, NodeAssignment::Mode mode, const ViewUse& use) const {
-    const int32_t family = executable_.bindings[use.view].family;
+    const FamilyId family = executable_.bindings[use.view].family;
     if (mode == NodeAssignment::kFirst || mode == NodeAssignment::kSplit) {
       return {epoch_, kFirstOnly, family};
     }
@@ -186,21 +189,21 @@ class Assigner {
     return {epoch_, owners ? node.instances : kAnyone, family};
   }
 
-  bool Since(const Touch& touch) const { return touch.epoch == epoch_; }
+  bool IsSinceBarrier(const Touch& touch) const { return touch.epoch == epoch_; }
 
   // Whether the touch `mine` needs no barrier after the touch `before`.
-  bool Ordered(const Touch& before, const Touch& mine) const {
-    if (!Since(before)) return true;
+  bool IsOrdered(const Touch& before, const Touch& mine) const {
+    if (!IsSinceBarrier(before)) return true;
     if (before.who != mine.who || mine.who == kAnyone) return false;
     return mine.who == kFirstOnly || before.family == mine.family;
   }
 
-  bool Conflicts(const ReadyNode& node, NodeAssignment::Mode mode) const {
+  bool HasConflict(const ReadyNode& node, NodeAssignment::Mode mode) const {
     for (const ViewUse& a : node.uses) {
       const Binding& binding = executable_.bindings[a.view];
       const Touch mine = TouchOf(node, mode, a);
       const Touch& before = a.writes ? touched_[binding.storage] : written_[binding.storage];
-      if (!Ordered(before, mine)) return true;
+      if (!IsOrdered(before, mine)) return true;
       if (a.writes && Overwrites(binding.storage, mine)) return true;
     }
     return false;
@@ -208,12 +211,12 @@ class Assigner {
 
   // Whether the storage shares bytes with a storage touched since the last barrier, unless worker 0
   // made all of these touches.
-  bool Overwrites(int32_t storage, const Touch& mine) const {
-    for (int32_t old : recent_) {
-      if (group_[old] == group_[storage] || !Since(touched_[old])) continue;
+  bool Overwrites(StorageId storage, const Touch& mine) const {
+    for (StorageId old : recent_) {
+      if (group_[old] == group_[storage] || !IsSinceBarrier(touched_[old])) continue;
       if (mine.who == kFirstOnly && touched_[old].who == kFirstOnly) continue;
-      for (const Place& place : places_[group_[storage]]) {
-        for (const Place& other : places_[group_[old]]) {
+      for (const ByteRange& place : places_[group_[storage]]) {
+        for (const ByteRange& other : places_[group_[old]]) {
           if (other.begin < place.end && place.begin < other.end) return true;
         }
       }
@@ -228,10 +231,10 @@ class Assigner {
       const Binding& binding = executable_.bindings[a.view];
       const Touch mine = TouchOf(node, mode, a);
       Touch& touched = touched_[binding.storage];
-      if (!Since(touched)) {
+      if (!IsSinceBarrier(touched)) {
         touched = mine;
         if (!places_[group_[binding.storage]].empty()) recent_.push_back(binding.storage);
-      } else if (!Ordered(touched, mine)) {
+      } else if (!IsOrdered(touched, mine)) {
         touched.who = kAnyone;
       }
       if (a.writes) written_[binding.storage] = mine;
@@ -245,13 +248,13 @@ class Assigner {
 
   const Executable& executable_;
   Assignment& assignment_;
-  // Per storage: the last write, and the combined touches since the last barrier.
-  std::vector<Touch> written_, touched_;
-  // per storage: a representative of the storages that it is swapped with
-  std::vector<int32_t> group_;
-  std::vector<std::vector<Place>> places_;  // per group: its ranges in the run's block
-  std::vector<bool> is_deep_;               // per loop
-  std::vector<int32_t> recent_;             // storages touched since the last barrier
+  // The last write, and the combined touches since the last barrier.
+  base::IdVector<StorageId, Touch> written_, touched_;
+  // a representative of the storages that each is swapped with
+  base::IdVector<StorageId, StorageId> group_;
+  base::IdVector<StorageId, std::vector<ByteRange>> places_;  // of a group, in the run's block
+  std::vector<bool> is_deep_;                                 // per loop
+  std::vector<StorageId> recent_;  // storages touched since the last barrier
   int64_t epoch_ = 0;
   int64_t added_ = 0;  // number of barriers added so far
 };

@@ -11,6 +11,7 @@
 #include "runtime/alias.h"
 #include "runtime/buffers.h"
 #include "runtime/exchange.h"
+#include "runtime/ids.h"
 #include "runtime/prepare.h"
 #include "runtime/view.h"
 
@@ -63,7 +64,7 @@ struct Control {
 
 // Two storages that change places at the end of each iteration, and all views of each.
 struct Swap {
-  int32_t storages[2];
+  StorageId storages[2];
   std::vector<int32_t> views[2];  // the first one is the view of the storage's root value
 };
 // Gives `view` the buffers of `from` with its instances in another order.
@@ -118,8 +119,9 @@ struct Binding {
   How how = kFresh;
   int32_t from = -1;  // an earlier binding, or a constant
   int32_t node = -1;  // kAlias: the node that copies if the alias is not possible; -1: it always is
-  int32_t storage = -1;  // values with the same number may share memory
-  int32_t family = -1;   // with the same number, instance i of both values is at the same address
+  StorageId storage = kNoStorage;  // values with the same number may share memory
+  FamilyId family =
+      kNoFamily;  // with the same number, instance i of both values is at the same address
   int32_t instances = 1;
   int64_t bytes = 0, offset = 0;
   std::optional<Alias> alias;

@@ -18,7 +18,7 @@ class Analyser {
     AddNodes(plan_.nodes);
     for (int32_t v : plan_.outputs) {
       flow_.lives[v].output = true;
-      flow_.lives[v].last_node = std::numeric_limits<int32_t>::max();
+      flow_.lives[v].last_node = FlowNodeId{std::numeric_limits<int32_t>::max()};
     }
     return std::move(flow_);
   }
@@ -42,23 +42,22 @@ class Analyser {
     }
   }
 
-  int32_t Next() const { return static_cast<int32_t>(flow_.nodes.size()); }
-  FlowNode& AddNode(FlowNode node) {
+  // Returns the number of the next node, as a target of control.
+  int32_t NextTarget() const { return base::Number(flow_.nodes.next_id()); }
+  FlowNodeId AddNode(FlowNode node) {
     node.times = times_;
-    flow_.nodes.push_back(std::move(node));
-    return flow_.nodes.back();
+    return flow_.nodes.Add(std::move(node));
   }
-  int32_t AddControl(Control control) {
+  FlowNodeId AddControl(Control control) {
     FlowNode node;
     node.control = std::move(control);
-    AddNode(std::move(node));
-    return Next() - 1;
+    return AddNode(std::move(node));
   }
 
   // Adds a loop. A value that is defined outside and read inside lives to the end of the loop,
   // because the next iteration may read it.
   void AddLoop(const plan::Loop& loop) {
-    const int32_t first = AddControl({.kind = Control::kEnter});
+    const FlowNodeId first = AddControl({.kind = Control::kEnter});
     for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.whole, first);
     if (loop.predicate < 0 && loop.trips == 0) return;
     std::vector<int32_t> around = std::exchange(reads_, {});
@@ -70,19 +69,19 @@ class Analyser {
     }
     for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.slice, first);
     AddNodes(loop.condition);
-    int32_t test = -1;
+    FlowNodeId test = kNoNode;
     if (loop.predicate >= 0) {
       test = AddControl({.kind = Control::kTest, .view = loop.predicate, .dtype = bool_});
       Read(loop.predicate, test, 0);
     }
     AddNodes(loop.body);
-    LoopFlow flow{.loop = &loop, .first = first, .last = Next(), .carries = {}};
+    LoopFlow flow{.loop = &loop, .first = first, .last = flow_.nodes.next_id(), .carries = {}};
     for (const plan::Carry& carry : loop.carries) {
       const Life& life = flow_.lives[carry.value];
       flow.carries.push_back({carry.value, carry.next, life.last_node, life.last_step, first});
     }
     const auto index = static_cast<int32_t>(flow_.loops.size());
-    AddControl({.kind = Control::kRepeat, .targets = {first + 1}});
+    AddControl({.kind = Control::kRepeat, .targets = {base::Number(first) + 1}});
     for (const plan::Carry& carry : loop.carries) {
       Read(carry.value, flow.last, 0);
       Read(carry.next, flow.last, 0);
@@ -92,19 +91,19 @@ class Analyser {
       if (flow_.lives[v].made_node <= first) Read(v, flow.last, 0);
     }
     flow_.nodes[first].control->loop = flow_.nodes[flow.last].control->loop = index;
-    if (test >= 0) flow_.nodes[test].control->targets = {flow.last + 1};
+    if (test != kNoNode) flow_.nodes[test].control->targets = {NextTarget()};
     times_ = times;
     flow_.loops.push_back(std::move(flow));
   }
 
   void AddSwitch(const plan::Switch& node) {
-    const int32_t select =
+    const FlowNodeId select =
         AddControl({.kind = Control::kSelect, .view = node.index, .dtype = node.dtype});
     Read(node.index, select, 0);
     for (int32_t v : node.results) MakeAt(v, select);
-    std::vector<int32_t> leaves;
+    std::vector<FlowNodeId> leaves;
     for (const std::vector<plan::Node>& branch : node.branches) {
-      flow_.nodes[select].control->targets.push_back(Next());
+      flow_.nodes[select].control->targets.push_back(NextTarget());
       AddNodes(branch);
       // The index counts as read here: one worker may still read it while another has begun
       // a branch.
@@ -112,11 +111,11 @@ class Analyser {
       Read(node.index, leaves.back(), 0);
       for (int32_t v : node.results) Read(v, leaves.back(), 0);
     }
-    for (int32_t leave : leaves) flow_.nodes[leave].control->targets = {Next()};
+    for (FlowNodeId leave : leaves) flow_.nodes[leave].control->targets = {NextTarget()};
   }
 
-  void MakeAt(int32_t value, int32_t node) {
-    if (flow_.lives[value].made_node >= 0) return Read(value, node, 0);
+  void MakeAt(int32_t value, FlowNodeId node) {
+    if (flow_.lives[value].made_node != kNoNode) return Read(value, node, 0);
     Make(value, node, 0);
     flow_.nodes[node].makes.push_back(value);
   }
@@ -124,50 +123,46 @@ class Analyser {
   // Adds one node per layout, as steps of different layouts do not depend on each other inside a
   // segment. If one does, it begins new nodes.
   void AddSegment(const plan::Segment& segment) {
-    begin_ = flow_.nodes.size();
+    begin_ = flow_.nodes.next_id();
     for (const plan::Step& step : segment.steps) {
-      if (ReadsOtherLayout(step)) begin_ = flow_.nodes.size();
-      const size_t node = NodeOf(step.layout);
+      if (ReadsOtherLayout(step)) begin_ = flow_.nodes.next_id();
+      const FlowNodeId node = NodeOf(step.layout);
       flow_.nodes[node].steps.push_back(&step);
       const auto at = static_cast<int32_t>(flow_.nodes[node].steps.size()) - 1;
-      for (int32_t v : step.in) Read(v, static_cast<int32_t>(node), at);
-      for (int32_t v : step.out) Make(v, static_cast<int32_t>(node), at);
+      for (int32_t v : step.in) Read(v, node, at);
+      for (int32_t v : step.out) Make(v, node, at);
     }
   }
 
   void AddExchange(const plan::Exchange& exchange) {
-    if (!exchange.joined) AddNode({.layout = plan_.values[exchange.out].layout, .steps = {}});
-    flow_.nodes.back().exchanges.push_back(&exchange);
-    const int32_t node = Next() - 1;
-    for (int32_t v : exchange.in) Read(v, node, 0);
-    Make(exchange.out, node, 0);
+    if (!exchange.joined)
+      exchange_ = AddNode({.layout = plan_.values[exchange.out].layout, .steps = {}});
+    flow_.nodes[exchange_].exchanges.push_back(&exchange);
+    for (int32_t v : exchange.in) Read(v, exchange_, 0);
+    Make(exchange.out, exchange_, 0);
   }
 
   void AddHostCall(const plan::HostCall& call) {
-    const int32_t node = Next();
-    AddNode({.host = &call, .steps = {}});
+    const FlowNodeId node = AddNode({.host = &call, .steps = {}});
     for (int32_t v : call.in) Read(v, node, 0);
   }
 
   bool ReadsOtherLayout(const plan::Step& step) const {
     for (int32_t v : step.in) {
-      const int32_t node = flow_.lives[v].made_node;
-      if (node >= static_cast<int32_t>(begin_) && flow_.nodes[node].layout != step.layout) {
-        return true;
-      }
+      const FlowNodeId node = flow_.lives[v].made_node;
+      if (node >= begin_ && flow_.nodes[node].layout != step.layout) return true;
     }
     return false;
   }
 
-  size_t NodeOf(int32_t layout) {
-    for (size_t n = begin_; n < flow_.nodes.size(); ++n) {
+  FlowNodeId NodeOf(int32_t layout) {
+    for (FlowNodeId n : base::IdRange(begin_, flow_.nodes.next_id())) {
       if (flow_.nodes[n].layout == layout) return n;
     }
-    AddNode({.layout = layout, .steps = {}});
-    return flow_.nodes.size() - 1;
+    return AddNode({.layout = layout, .steps = {}});
   }
 
-  void Read(int32_t value, int32_t node, int32_t step) {
+  void Read(int32_t value, FlowNodeId node, int32_t step) {
     reads_.push_back(value);
     Life& life = flow_.lives[value];
     if (node < life.last_node) return;
@@ -175,19 +170,20 @@ class Analyser {
     life.last_node = node;
   }
 
-  void Make(int32_t value, int32_t node, int32_t step) {
+  void Make(int32_t value, FlowNodeId node, int32_t step) {
     Life& life = flow_.lives[value];
     // results of loops and switches are defined more than once
-    if (life.made_node >= 0) return Read(value, node, step);
+    if (life.made_node != kNoNode) return Read(value, node, step);
     life.made_node = life.last_node = node;
     life.made_step = life.last_step = step;
   }
 
   const plan::Plan& plan_;
   Flow flow_;
-  size_t begin_ = 0;            // the first node that may still get steps
-  double times_ = 1;            // how often the nodes being added run
-  std::vector<int32_t> reads_;  // values read so far in the innermost loop
+  FlowNodeId begin_{0};            // the first node that may still get steps
+  FlowNodeId exchange_ = kNoNode;  // the last node of exchanges
+  double times_ = 1;               // how often the nodes being added run
+  std::vector<int32_t> reads_;     // values read so far in the innermost loop
 };
 
 }  // namespace

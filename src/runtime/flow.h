@@ -4,8 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
+#include "runtime/ids.h"
 
 namespace tessera::runtime {
 
@@ -24,27 +26,28 @@ struct FlowNode {
 // Where a value is defined and last read: a node and a step in it. Inputs and constants are defined
 // at node -1; outputs of the plan are read after the last node.
 struct Life {
-  int32_t made_node = -1, made_step = -1;
-  int32_t last_node = -1, last_step = -1;
+  FlowNodeId made_node = kNoNode, last_node = kNoNode;
+  int32_t made_step = -1, last_step = -1;
   bool output = false;
 };
 
 // The last read of a carried value in its loop. From there on its successor may take its memory.
 struct CarryFlow {
   int32_t value, next;
-  int32_t read_node, read_step;
-  int32_t first;  // first node of the loop
+  FlowNodeId read_node;
+  int32_t read_step;
+  FlowNodeId first;  // first node of the loop
 };
 struct LoopFlow {
   const plan::Loop* loop;
-  int32_t first, last;  // nodes: kEnter and kRepeat
+  FlowNodeId first, last;  // nodes: kEnter and kRepeat
   std::vector<CarryFlow> carries;
 };
 
 struct Flow {
-  std::vector<FlowNode> nodes;
-  std::vector<Life> lives;      // per value
-  std::vector<LoopFlow> loops;  // inner loops before the loops around them
+  base::IdVector<FlowNodeId, FlowNode> nodes;
+  base::IdVector<int32_t, Life> lives;  // by value
+  std::vector<LoopFlow> loops;          // inner loops before the loops around them
 };
 
 Flow Analyse(const plan::Plan& plan);

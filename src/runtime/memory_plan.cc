@@ -23,8 +23,8 @@ struct StoragePlan {
   bool ranged = false;      // some value is a range of it, with another size
   // bytes of the largest value's instance; bytes of all instances of the root
   int64_t bytes = 0, total = 0;
-  int32_t made_node = -1, made_step = -1;
-  int32_t last_node = -1, last_step = -1;
+  FlowNodeId made_node = kNoNode, last_node = kNoNode;
+  int32_t made_step = -1, last_step = -1;
   // The newest value of each family. A value overwritten in place by a newer one is dead, unless a
   // loop carries it.
   std::vector<int32_t> newest;
@@ -49,16 +49,15 @@ class MemoryPlanner {
   }
 
   MemoryPlan Run() {
-    for (size_t v = 0; v < plan_.values.size(); ++v) {
+    for (int32_t v : result_.places.ids()) {
       const plan::ValueKind kind = plan_.values[v].kind;
       if (kind == plan::ValueKind::kInput) AddOutside(v, Binding::kInput);
       if (kind == plan::ValueKind::kConstant) AddOutside(v, Binding::kConstant);
     }
-    for (size_t n = 0; n < flow_.nodes.size(); ++n) {
-      for (const plan::Exchange* exchange : flow_.nodes[n].exchanges)
-        ShareExchange(*exchange, static_cast<int32_t>(n));
-      ShareSteps(static_cast<int32_t>(n));
-      if (flow_.nodes[n].control) AddControl(static_cast<int32_t>(n));
+    for (FlowNodeId n : flow_.nodes.ids()) {
+      for (const plan::Exchange* exchange : flow_.nodes[n].exchanges) ShareExchange(*exchange, n);
+      ShareSteps(n);
+      if (flow_.nodes[n].control) AddControl(n);
     }
     FindSwaps();
     TakeDonated();
@@ -71,32 +70,32 @@ class MemoryPlanner {
   int32_t Instances(int32_t v) const { return plan_.layouts[ValueOf(v).layout].instances; }
   StoragePlan& StorageOf(int32_t v) { return storages_[result_.places[v].storage]; }
 
-  void AddOutside(size_t v, Binding::How how) {
-    NewStorage(static_cast<int32_t>(v), how);
+  void AddOutside(int32_t v, Binding::How how) {
+    NewStorage(v, how);
     storages_.back().owned = false;
   }
 
   void NewStorage(int32_t v, Binding::How how) {
     Allocation& place = result_.places[v];
     place.how = how;
-    place.storage = static_cast<int32_t>(storages_.size());
+    place.storage = storages_.next_id();
     StoragePlan storage;
     storage.root = v;
     storage.owned = true;
     storage.made_node = flow_.lives[v].made_node;
     storage.made_step = flow_.lives[v].made_step;
     storage.total = RoundUp(ValueOf(v).bytes, kLine) * Instances(v);
-    storages_.push_back(std::move(storage));
+    storages_.Add(std::move(storage));
     NewFamily(v);
-    Join(v);
+    AddToStorage(v);
   }
 
   void NewFamily(int32_t v) {
-    result_.places[v].family = families_++;
+    result_.places[v].family = FamilyId{families_++};
     StorageOf(v).newest.push_back(v);
   }
 
-  void Join(int32_t v) {
+  void AddToStorage(int32_t v) {
     StoragePlan& storage = StorageOf(v);
     const Life& life = flow_.lives[v];
     storage.bytes = std::max(storage.bytes, ValueOf(v).bytes);
@@ -114,35 +113,35 @@ class MemoryPlanner {
 
   // ---- who shares with whom -------------------------------------------------------------------
 
-  void ShareExchange(const plan::Exchange& exchange, int32_t n) {
+  void ShareExchange(const plan::Exchange& exchange, FlowNodeId n) {
     const int32_t in = exchange.in[0], out = exchange.out;
-    if (result_.places[out].storage >= 0) return;
+    if (result_.places[out].storage != kNoStorage) return;
     std::optional<Alias> alias;
     if (flow_.nodes[n].exchanges.size() == 1)
       alias = FindAlias(exchange, ValueOf(in), Instances(in), ValueOf(out));
     if (!alias || result_.places[in].how == Binding::kWindow ||
-        (carry_of_[out] && !MayTurn(in, out, *alias)) ||
+        (carry_of_[out] && !CanReorder(in, out, *alias)) ||
         (!alias->permutes && (permuted_[in] || StorageOf(in).carry))) {
       return NewStorage(out, Binding::kFresh);
     }
     StorageOf(in).ranged |= !alias->permutes;
-    if (carry_of_[out]) Turn(*carry_of_[out], alias->zeros || zeros_[in]);
+    if (carry_of_[out]) ReorderCarried(*carry_of_[out], alias->zeros || zeros_[in]);
     Allocation& place = result_.places[out];
     place.how = Binding::kAlias;
     place.from = in;
-    place.node = alias->permutes ? -1 : n;
+    place.node = alias->permutes ? kNoNode : n;
     place.storage = result_.places[in].storage;
     permuted_[out] = permuted_[in] || alias->slots != nullptr;
     zeros_[out] = zeros_[in] || alias->zeros;
     if (alias->zeros) result_.zero_bytes = std::max(result_.zero_bytes, ValueOf(out).bytes);
     place.alias = std::move(alias);
     NewFamily(out);
-    Join(out);
+    AddToStorage(out);
   }
 
   // Whether the value that a loop carries next may be a reordering of the operand's instances. Its
   // storage must hold only values of the body, and nothing may write where instances may be zeros.
-  bool MayTurn(int32_t in, int32_t out, const Alias& alias) {
+  bool CanReorder(int32_t in, int32_t out, const Alias& alias) {
     const CarryFlow& carry = *carry_of_[out];
     const StoragePlan &from = StorageOf(in), &to = StorageOf(carry.value);
     const bool same = &from == &to;
@@ -153,22 +152,22 @@ class MemoryPlanner {
   }
 
   // Records that from the second iteration on the carried value has the successor's instance order.
-  void Turn(const CarryFlow& carry, bool zeros) {
-    turned_.push_back(carry.next);
-    for (size_t v = 0; v < result_.places.size(); ++v) {
+  void ReorderCarried(const CarryFlow& carry, bool zeros) {
+    reordered_.push_back(carry.next);
+    for (int32_t v : result_.places.ids()) {
       if (result_.places[v].storage != result_.places[carry.value].storage) continue;
       permuted_[v] = true;
       zeros_[v] = zeros_[v] || zeros;
     }
   }
 
-  void ShareSteps(int32_t n) {
+  void ShareSteps(FlowNodeId n) {
     const FlowNode& node = flow_.nodes[n];
     for (size_t s = 0; s < node.steps.size(); ++s) {
       const plan::Step& step = *node.steps[s];
       for (size_t k = 0; k < step.out.size(); ++k) {
         const int32_t out = step.out[k];
-        if (result_.places[out].storage >= 0) continue;
+        if (result_.places[out].storage != kNoStorage) continue;
         const int32_t in = k == 0 ? InPlaceOf(step, n, static_cast<int32_t>(s)) : -1;
         if (in >= 0) {
           TakeOver(out, in);
@@ -200,18 +199,20 @@ class MemoryPlanner {
       newest.push_back(out);
     else
       std::replace(newest.begin(), newest.end(), in, out);
-    Join(out);
+    AddToStorage(out);
   }
 
   // Returns the operand whose buffer the step's first result may overwrite, or -1.
-  int32_t InPlaceOf(const plan::Step& step, int32_t n, int32_t s) {
+  int32_t InPlaceOf(const plan::Step& step, FlowNodeId n, int32_t s) {
     const int32_t out = step.out[0];
     if (ValueOf(out).bytes == 0 || ValueOf(out).layout != step.layout) return -1;
     for (int32_t v : step.in) {
       const StoragePlan& storage = StorageOf(v);
       if (!storage.owned || (storage.frame && !DiesInside(out))) continue;
-      if (result_.places[v].how == Binding::kWindow || zeros_[v] || !MayCarry(out, v)) continue;
-      if (Fits(v, out) && Allows(step, v) && DiesAt(v, out, n, s) && OthersDead(storage, v, n)) {
+      if (result_.places[v].how == Binding::kWindow || zeros_[v] || !CanHoldCarried(out, v))
+        continue;
+      if (HasSameBuffers(v, out) && CanOverwrite(step, v) && DiesAt(v, out, n, s) &&
+          AreOthersDead(storage, v, n)) {
         return v;
       }
     }
@@ -220,25 +221,25 @@ class MemoryPlanner {
 
   // Whether `out` may be in the storage of `in`. Storages that change places must have the same
   // instance order. A successor must be in place of its carried value or in a storage of its own.
-  bool MayCarry(int32_t out, int32_t in) {
+  bool CanHoldCarried(int32_t out, int32_t in) {
     const CarryFlow* carry = carry_of_[out];
     if (!carry) return true;
     return !permuted_[in] && !StorageOf(in).ranged && (out == carry->value || in == carry->value);
   }
 
-  bool Fits(int32_t in, int32_t out) const {
+  bool HasSameBuffers(int32_t in, int32_t out) const {
     return ValueOf(in).bytes == ValueOf(out).bytes && ValueOf(in).layout == ValueOf(out).layout;
   }
 
   // Whether the kernel may overwrite every operand that is `v`.
-  static bool Allows(const plan::Step& step, int32_t v) {
+  static bool CanOverwrite(const plan::Step& step, int32_t v) {
     for (size_t i = 0; i < step.in.size(); ++i) {
       if (step.in[i] == v && (i >= 64 || !(step.kernel.in_place >> i & 1))) return false;
     }
     return true;
   }
 
-  bool DiesAt(int32_t v, int32_t out, int32_t n, int32_t s) const {
+  bool DiesAt(int32_t v, int32_t out, FlowNodeId n, int32_t s) const {
     const Life& life = flow_.lives[v];
     const CarryFlow* carry = carry_of_[out];
     if (carry && out == carry->next) return carry->read_node == n && carry->read_step == s;
@@ -247,13 +248,14 @@ class MemoryPlanner {
 
   // ---- loops and branches ---------------------------------------------------------------------
 
-  void AddControl(int32_t n) {
+  void AddControl(FlowNodeId n) {
     const Control& control = *flow_.nodes[n].control;
     const LoopFlow* loop =
         control.kind == Control::kEnter && control.loop >= 0 ? &flow_.loops[control.loop] : nullptr;
     if (loop) AddWindows(loop->loop->reads);
     for (int32_t v : flow_.nodes[n].makes) {
-      if (result_.places[v].storage < 0 && !IsSlice(loop, v)) NewStorage(v, Binding::kFresh);
+      if (result_.places[v].storage == kNoStorage && !IsSlice(loop, v))
+        NewStorage(v, Binding::kFresh);
     }
     if (loop) AddWindows(loop->loop->writes);
   }
@@ -283,7 +285,8 @@ class MemoryPlanner {
     for (size_t l = 0; l < flow_.loops.size(); ++l) {
       for (const CarryFlow& carry : flow_.loops[l].carries) {
         const SwapPlan swap{static_cast<int32_t>(l), carry.value, carry.next};
-        const bool turns = std::find(turned_.begin(), turned_.end(), carry.next) != turned_.end();
+        const bool turns =
+            std::find(reordered_.begin(), reordered_.end(), carry.next) != reordered_.end();
         if (turns) result_.turns.push_back(swap);
         if (result_.places[carry.value].storage == result_.places[carry.next].storage) continue;
         result_.swaps.push_back(swap);
@@ -318,7 +321,7 @@ class MemoryPlanner {
 
   // Whether all families but that of `v` are dead before node n. In node n another instance may
   // still read the memory that this one overwrites.
-  bool OthersDead(const StoragePlan& storage, int32_t v, int32_t n) const {
+  bool AreOthersDead(const StoragePlan& storage, int32_t v, FlowNodeId n) const {
     for (int32_t other : storage.newest) {
       if (other != v && flow_.lives[other].last_node >= n) return false;
     }
@@ -355,38 +358,38 @@ class MemoryPlanner {
     const FlowNode& node = flow_.nodes[storage.made_node];
     if (!node.steps.empty()) {
       for (int32_t v : node.steps[storage.made_step]->in) {
-        if (std::find(inputs.begin(), inputs.end(), v) != inputs.end() && DeadFor(storage, v)) {
+        if (std::find(inputs.begin(), inputs.end(), v) != inputs.end() && IsDeadFor(storage, v)) {
           return v;
         }
       }
     }
     for (int32_t x : inputs) {
-      if (DeadFor(storage, x)) return x;
+      if (IsDeadFor(storage, x)) return x;
     }
     return -1;
   }
 
   // Whether donated input x is dead where `storage` is first written.
-  bool DeadFor(const StoragePlan& storage, int32_t x) {
+  bool IsDeadFor(const StoragePlan& storage, int32_t x) {
     const StoragePlan& old = StorageOf(x);
-    const int32_t n = storage.made_node;
+    const FlowNodeId n = storage.made_node;
     if (old.last_node < n) return true;
     const FlowNode& node = flow_.nodes[n];
     // If both are in one node, no other instance may read the memory that this one overwrites.
     if (old.last_node > n || node.steps.empty() || ValueOf(x).layout != node.layout ||
-        ValueOf(storage.root).layout != node.layout || !OthersDead(old, x, n)) {
+        ValueOf(storage.root).layout != node.layout || !AreOthersDead(old, x, n)) {
       return false;
     }
     if (old.last_step != storage.made_step) return old.last_step < storage.made_step;
     const plan::Step& step = *node.steps[storage.made_step];
-    return step.out[0] == storage.root && Allows(step, x);
+    return step.out[0] == storage.root && CanOverwrite(step, x);
   }
 
   // Barriers are placed per storage, so a storage that takes an input's buffers gets the
   // input's number.
   void MergeTaken() {
     for (Allocation& place : result_.places) {
-      if (place.storage < 0) continue;
+      if (place.storage == kNoStorage) continue;
       const Allocation& root = result_.places[storages_[place.storage].root];
       if (root.how == Binding::kTake) place.storage = result_.places[root.from].storage;
     }
@@ -395,34 +398,33 @@ class MemoryPlanner {
   // ---- offsets ------------------------------------------------------------------------------
 
   void Pack() {
-    std::vector<std::vector<int32_t>> made(flow_.nodes.size()), dead(flow_.nodes.size());
-    std::vector<std::vector<int32_t>> frames(flow_.nodes.size());
+    const size_t nodes = flow_.nodes.size();
+    base::IdVector<FlowNodeId, std::vector<StorageId>> made(nodes), dead(nodes), frames(nodes);
     int64_t fresh = 0;
-    for (size_t i = 0; i < storages_.size(); ++i) {
+    for (StorageId i : storages_.ids()) {
       const StoragePlan& storage = storages_[i];
-      const auto index = static_cast<int32_t>(i);
       if (!storage.owned) continue;
       if (storage.frame) {
-        frames[storage.made_node].push_back(index);
+        frames[storage.made_node].push_back(i);
       } else if (!storage.escapes) {
-        made[storage.made_node].push_back(index);
-        dead[storage.last_node].push_back(index);
+        made[storage.made_node].push_back(i);
+        dead[storage.last_node].push_back(i);
       } else if (result_.places[storage.root].how == Binding::kFresh) {
         fresh += storage.bytes;
       }
     }
     Packer block;
     int64_t live = 0, peak = 0;
-    for (size_t n = 0; n < flow_.nodes.size(); ++n) {
-      for (int32_t i : made[n]) live += storages_[i].bytes, PlaceInBlock(storages_[i], block);
+    for (FlowNodeId n : flow_.nodes.ids()) {
+      for (StorageId i : made[n]) live += storages_[i].bytes, PlaceInBlock(storages_[i], block);
       peak = std::max(peak, live + PackFrame(frames[n], flow_.nodes[n].steps.size()));
-      for (int32_t i : dead[n]) {
+      for (StorageId i : dead[n]) {
         live -= storages_[i].bytes;
         block.Give(result_.places[storages_[i].root].offset, storages_[i].total);
       }
     }
     for (Allocation& place : result_.places) {
-      if (place.storage < 0 || !storages_[place.storage].frame) continue;
+      if (place.storage == kNoStorage || !storages_[place.storage].frame) continue;
       place.frame = true;
       place.offset = result_.places[storages_[place.storage].root].offset;
     }
@@ -437,18 +439,18 @@ class MemoryPlanner {
   }
 
   // Assigns frame offsets to the values that live inside one node; returns their peak bytes.
-  int64_t PackFrame(const std::vector<int32_t>& storages, size_t steps) {
-    std::vector<std::vector<int32_t>> made(steps), dead(steps);
-    for (int32_t i : storages) {
+  int64_t PackFrame(const std::vector<StorageId>& storages, size_t steps) {
+    std::vector<std::vector<StorageId>> made(steps), dead(steps);
+    for (StorageId i : storages) {
       made[storages_[i].made_step].push_back(i);
       dead[storages_[i].last_step].push_back(i);
     }
     Packer frame;
     for (size_t s = 0; s < steps; ++s) {
-      for (int32_t i : made[s]) {
+      for (StorageId i : made[s]) {
         result_.places[storages_[i].root].offset = frame.Take(storages_[i].bytes);
       }
-      for (int32_t i : dead[s]) {
+      for (StorageId i : dead[s]) {
         frame.Give(result_.places[storages_[i].root].offset, storages_[i].bytes);
       }
     }
@@ -459,11 +461,13 @@ class MemoryPlanner {
   const plan::Plan& plan_;
   const Flow& flow_;
   MemoryPlan result_;
-  std::vector<StoragePlan> storages_;
-  std::vector<bool> permuted_;   // per value: its instances may not be in order in one block
-  std::vector<bool> zeros_;      // per value: some instances may be zeros without storage
-  std::vector<int32_t> turned_;  // successors with an instance order of their own
-  std::vector<const CarryFlow*> carry_of_;  // per value: the carry whose value or successor it is
+  base::IdVector<StorageId, StoragePlan> storages_;
+  base::IdVector<int32_t, bool>
+      permuted_;                         // by value: its instances may not be in order in one block
+  base::IdVector<int32_t, bool> zeros_;  // by value: some instances may be zeros without storage
+  std::vector<int32_t> reordered_;       // successors with an instance order of their own
+  // by value: the carry whose value or successor it is
+  base::IdVector<int32_t, const CarryFlow*> carry_of_;
   int32_t families_ = 0;
 };
 

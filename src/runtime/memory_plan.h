@@ -4,10 +4,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "plan/plan.h"
 #include "runtime/alias.h"
 #include "runtime/executable.h"
 #include "runtime/flow.h"
+#include "runtime/ids.h"
 
 namespace tessera::runtime {
 
@@ -16,8 +18,9 @@ struct Allocation {
   Binding::How how = Binding::kFresh;
   bool frame = false;  // lives inside one node, at `offset` of the worker's frame
   int32_t from = -1;   // kTake, kSame, kAlias: a value
-  int32_t node = -1;
-  int32_t storage = -1, family = -1;
+  FlowNodeId node = kNoNode;
+  StorageId storage = kNoStorage;
+  FamilyId family = kNoFamily;
   int64_t offset = 0;
   std::optional<Alias> alias;
 };
@@ -29,7 +32,7 @@ struct SwapPlan {
 };
 
 struct MemoryPlan {
-  std::vector<Allocation> places;  // per value
+  base::IdVector<int32_t, Allocation> places;  // by value
   std::vector<SwapPlan> swaps, turns;
   int64_t block_bytes = 0, frame_bytes = 0, peak_bytes = 0;
   int64_t zero_bytes = 0;  // of the largest value with instances that have no storage

@@ -21,13 +21,13 @@ std::string PlaceText(const Allocation& place) {
     case Binding::kFresh:
       return place.frame ? fmt::format("frame +{}", place.offset) : "allocated";
     case Binding::kTake:
-      return fmt::format("takes the buffers of v{}, donated", place.from);
+      return fmt::format("takes the buffers of donated v{}", place.from);
     case Binding::kSame:
       return fmt::format("in place of v{}", place.from);
     case Binding::kAlias:
       return fmt::format("is v{} in another order or size", place.from);
     case Binding::kWindow:
-      return fmt::format("is the slice of v{} that the loop is at", place.from);
+      return fmt::format("is the current slice of v{}", place.from);
   }
   return "";
 }
@@ -37,8 +37,8 @@ std::string PlaceText(const Allocation& place) {
 std::string MemoryText(const plan::Plan& plan) {
   const MemoryPlan memory = PlanMemory(plan, Analyse(plan));
   std::string out;
-  for (size_t v = 0; v < memory.places.size(); ++v)
-    if (memory.places[v].storage >= 0)
+  for (int32_t v : memory.places.ids())
+    if (memory.places[v].storage != kNoStorage)
       out += fmt::format("v{}: {}\n", v, PlaceText(memory.places[v]));
   for (const SwapPlan& swap : memory.swaps)
     out += fmt::format("v{} and v{} change places after each iteration\n", swap.value, swap.next);

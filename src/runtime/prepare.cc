@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/at.h"
+#include "base/ids.h"
 #include "runtime/arena.h"
 #include "runtime/executable.h"
 #include "runtime/flow.h"
@@ -44,21 +45,22 @@ class Preparer {
     views_.assign(plan().values.size(), -1);
     BindOutside();
     executable_->loops.resize(flow.loops.size());
-    std::vector<int32_t> ready_of;  // per node of the flow: the first ready node at or after it
-    for (size_t n = 0; n < flow.nodes.size(); ++n) {
-      ready_of.push_back(static_cast<int32_t>(executable_->nodes.size()));
+    // The first ready node at or after each node of the flow, and the end.
+    base::IdVector<FlowNodeId, int32_t> ready_of;
+    for (FlowNodeId n : flow.nodes.ids()) {
+      ready_of.Add(static_cast<int32_t>(executable_->nodes.size()));
       if (flow.nodes[n].control)
         AddControl(flow, flow.nodes[n]);
       else if (!flow.nodes[n].exchanges.empty())
-        AddExchanges(flow.nodes[n], static_cast<int32_t>(n));
+        AddExchanges(flow.nodes[n], n);
       else if (flow.nodes[n].host)
         AddHostCall(flow.nodes[n]);
       else
         AddSteps(flow.nodes[n]);
     }
-    ready_of.push_back(static_cast<int32_t>(executable_->nodes.size()));
+    ready_of.Add(static_cast<int32_t>(executable_->nodes.size()));
     for (Control* control : controls_) {
-      for (int32_t& target : control->targets) target = ready_of[target];
+      for (int32_t& target : control->targets) target = ready_of[FlowNodeId{target}];
     }
     AddSwaps();
     AddOrders(flow);
@@ -211,7 +213,7 @@ class Preparer {
     return found->second;
   }
 
-  void AddExchanges(const FlowNode& flow, int32_t flow_node) {
+  void AddExchanges(const FlowNode& flow, FlowNodeId flow_node) {
     ReadyNode node;
     node.times = flow.times;
     node.note = flow.exchanges[0]->note;
@@ -350,7 +352,7 @@ class Preparer {
 
   std::shared_ptr<Executable> executable_;
   MemoryPlan memory_;
-  std::vector<int32_t> views_;      // per value; -1: not bound, or in a frame
+  base::IdVector<int32_t, int32_t> views_;  // by value; -1: not bound, or in a frame
   std::vector<int32_t> loops_;      // the loops around the node being added, outermost first
   std::vector<Control*> controls_;  // their targets are still nodes of the flow
   std::map<std::pair<int32_t, int32_t>, const int32_t*> indices_;

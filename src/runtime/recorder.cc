@@ -29,7 +29,7 @@ Recorders& TheRecorders() {
 
 bool IsRecorded() { return records; }
 
-void HandOn(const plan::Plan& plan, Events& events) {
+void PassToRecorders(const plan::Plan& plan, Events& events) {
   if (events.empty()) return;
   Recorders& recorders = TheRecorders();
   const std::lock_guard<std::mutex> lock(recorders.lock);

@@ -37,6 +37,6 @@ class Recording {
 // Whether runs that begin now are recorded.
 bool IsRecorded();
 // Passes the events of a recorded run to the recorders.
-void HandOn(const plan::Plan& plan, Events& events);
+void PassToRecorders(const plan::Plan& plan, Events& events);
 
 }  // namespace tessera::runtime

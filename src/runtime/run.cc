@@ -79,7 +79,7 @@ int Workers() {
 
 // Whether all buffers may be written: they are in a storage of ours, and the caller holds the only
 // reference. Releasing a copy of the reference synchronises with the threads that released theirs.
-bool Unique(const Buffers& buffers) {
+bool IsUnshared(const Buffers& buffers) {
   if (!buffers.storage || buffers.storage.use_count() != 1 || buffers.storage->foreign()) {
     return false;
   }
@@ -124,7 +124,7 @@ class Binder {
     const std::vector<plan::PlanInput>& planned = executable_.plan.inputs;
     runner_.unique.assign(inputs.size(), 0);
     for (size_t k = 0; k < planned.size(); ++k) {
-      if (planned[k].donated) runner_.unique[k] = Unique(inputs[k]);
+      if (planned[k].donated) runner_.unique[k] = IsUnshared(inputs[k]);
     }
     for (size_t k = 0; k < inputs.size(); ++k) run_.buffers[k] = std::move(inputs[k]);
   }
@@ -239,16 +239,17 @@ int ChooseWorkers(const Executable& executable, Team& team, double seconds, Cloc
   return assignment.parallel ? workers : 1;
 }
 
-double Since(Clock::time_point begin, Clock::time_point end) {
+double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
 // Learns from a run of the team whether the machine has enough cores for it. The time of one worker
 // is the estimate, or the last measured run of one worker if that is longer.
-void Watch(const Executable& executable, Team& team, double estimate, Clock::time_point begin) {
+void LearnFromRun(const Executable& executable, Team& team, double estimate,
+                  Clock::time_point begin) {
   team.last_large = Clock::now();
   const double alone = std::max(estimate, executable.alone_seconds);
-  if (Since(begin, team.last_large) < kStarvedFactor * alone + kStarvedSeconds) {
+  if (SecondsBetween(begin, team.last_large) < kStarvedFactor * alone + kStarvedSeconds) {
     team.backoff = kLeastBackoff;
     return;
   }
@@ -256,7 +257,7 @@ void Watch(const Executable& executable, Team& team, double estimate, Clock::tim
   team.backoff = std::min<Clock::duration>(2 * team.backoff, kMostBackoff);
 }
 
-void TakeOwn(const Executable& executable, RunState& run, int workers) {
+void AllocateOwn(const Executable& executable, RunState& run, int workers) {
   run.workers = workers;
   if (const int64_t own = WorkerBytes(executable); own > 0) run.own.emplace(own * workers);
 }
@@ -266,24 +267,24 @@ void Execute(const Executable& executable, Team& team, double seconds) {
   const bool small = seconds < kSerialSeconds;  // not worth reading the clock
   const Clock::time_point begin = small ? Clock::time_point() : Clock::now();
   const int workers = ChooseWorkers(executable, team, seconds, begin);
-  TakeOwn(executable, run, workers);
+  AllocateOwn(executable, run, workers);
   if (workers > 1) {
     run.barrier.Reset(workers, workers <= Cores());
     run.claims.store(0, std::memory_order_relaxed);
     if (RunTeam(
             workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
-      Watch(executable, team, seconds, begin);
+      LearnFromRun(executable, team, seconds, begin);
       return;
     }
     run.workers = 1;
   }
   Work(run, 0);
-  if (!small) executable.alone_seconds = Since(begin, Clock::now());
+  if (!small) executable.alone_seconds = SecondsBetween(begin, Clock::now());
 }
 
 // Returns where a value is after the run. It starts as it was bound; if a loop has swapped
 // storages, it is in another storage, and a loop may have changed the order of its instances.
-Buffers Final(const RunState& run, int32_t view) {
+Buffers BuffersAfterRun(const RunState& run, int32_t view) {
   Buffers result = run.buffers[view];
   const auto& [base, stride, slots] = run.worker_views[0][view];
   if (slots != run.views[view].slots) {
@@ -307,7 +308,7 @@ std::vector<Buffers> Results(const Executable& executable, RunState& run) {
   results.reserve(executable.outputs.size());
   for (const Output& output : executable.outputs) {
     if (moves)
-      results.push_back(Final(run, output.view));
+      results.push_back(BuffersAfterRun(run, output.view));
     else if (output.last)
       results.push_back(std::move(run.buffers[output.view]));
     else
@@ -323,12 +324,12 @@ std::vector<Buffers> RunOnTeam(const Executable& executable, Team& team,
   const Cleaner cleaner(team.runner.run);
   if (IsRecorded()) team.runner.run.events.resize(base::Size(team.runner.workers));
   Execute(executable, team, Binder(executable, team.runner).Run(inputs));
-  HandOn(executable.plan, team.runner.run.events);
+  PassToRecorders(executable.plan, team.runner.run.events);
   return Results(executable, team.runner.run);
 }
 
 // Records the events under the calling worker, and under the device that the run is for.
-void Attribute(std::vector<std::vector<Event>>& events, int32_t device) {
+void AttributeToCaller(std::vector<std::vector<Event>>& events, int32_t device) {
   if (events.empty()) return;
   for (Event& event : events[0])
     if (device >= 0 && event.device >= 0) event.device = device;
@@ -340,11 +341,11 @@ std::vector<Buffers> RunAlone(const Executable& executable, std::vector<Buffers>
                               int32_t device) {
   Runner runner;
   Binder(executable, runner).Run(inputs);
-  TakeOwn(executable, runner.run, 1);
+  AllocateOwn(executable, runner.run, 1);
   if (IsRecorded()) runner.run.events.resize(1);
   Work(runner.run, 0);
-  Attribute(runner.run.events, device);
-  HandOn(executable.plan, runner.run.events);
+  AttributeToCaller(runner.run.events, device);
+  PassToRecorders(executable.plan, runner.run.events);
   return Results(executable, runner.run);
 }
 
