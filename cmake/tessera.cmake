@@ -1,5 +1,6 @@
 # Compiler settings and the helpers that declare libraries, tests and samples.
 find_package(absl REQUIRED)
+find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)

@@ -1,18 +1,20 @@
-// Writes the page: the mesh, the collectives with their bytes, and every value with the reason for
-// its sharding.
+// Fills in the page's template: the mesh, the collectives with their bytes, and every value with
+// the reason for its sharding.
 #include "cli/html.h"
 
 #include <tessera/explain.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <vector>
 
 #include "cli/listing.h"
+#include "cli/page_template.h"
 #include "cli/stages.h"
-#include "cli/style.h"
+#include "cli/template.h"
 
 namespace tessera::cli {
 namespace {
@@ -34,8 +36,9 @@ std::string Escaped(const std::string& text) {
   return out;
 }
 
-std::string Tagged(const std::string& tag, const std::string& classes, const std::string& inner) {
-  return "<" + tag + " class=\"" + classes + "\">" + inner + "</" + tag + ">";
+const Template& Blocks() {
+  static const Template blocks(kPageTemplate);
+  return blocks;
 }
 
 // Returns an amount with three digits, such as "384 B" or "1.25 MB".
@@ -57,8 +60,10 @@ class Axes {
   std::string Chip(const std::string& name, const std::string& more = "") const {
     auto it = std::find_if(axes_.begin(), axes_.end(),
                            [&](const ListedAxis& a) { return a.name == name; });
-    size_t colour = static_cast<size_t>(it - axes_.begin()) % kColours;
-    return Tagged("span", "axis c" + std::to_string(colour), Escaped(name + more));
+    // Further axes start again with the first colour.
+    const size_t colour = static_cast<size_t>(it - axes_.begin()) % kColours;
+    return Blocks().Fill("axis",
+                         {{"colour", std::to_string(colour)}, {"name", Escaped(name + more)}});
   }
 
   // Returns the text with every quoted axis name in its colour.
@@ -80,6 +85,7 @@ class Axes {
   }
 
  private:
+  static constexpr size_t kColours = 8;  // in the page's style sheet
   const std::vector<ListedAxis>& axes_;
 };
 
@@ -96,78 +102,69 @@ class Page {
     }
   }
 
-  std::string Run(const std::string& title) {
-    out_ =
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
-        Escaped(title) + "</title>\n<style>" + kStyle + Widths() +
-        "</style>\n</head>\n<body>\n<header>\n<h1>" + Escaped(title) + "</h1>\n";
-    Mesh();
+  std::string Run(const std::string& title) const {
+    std::string summary, communication, values;
     // Only a fully propagated program can be lowered.
-    std::string report;
     if (stop_after_ == propagation::Stage::kUserPriority)
-      report = Communication();
+      AddCommunication(summary, communication);
     else
-      out_ += "<p>The shardings are those after the strategy " +
-              std::string(StageName(stop_after_)) +
-              ". Programs run with those after all strategies: for the communication, leave "
-              "--stop-after out.</p>\n";
-    out_ += "</header>\n" + report;
-    Values();
-    return out_ + "</body>\n</html>\n";
+      summary = Blocks().Fill("stopped", {{"strategy", StageName(stop_after_)}}) + "\n";
+    for (const ListedRow& row : listing_.rows) values += Row(row) + "\n";
+    return Blocks().Fill("page", {{"title", Escaped(title)},
+                                  {"widths", Widths()},
+                                  {"mesh", Mesh()},
+                                  {"summary", summary},
+                                  {"communication", communication},
+                                  {"values", values}}) +
+           "\n";
   }
 
  private:
-  void Mesh() {
-    if (listing_.axes.empty()) return;
-    out_ += "<p class=\"mesh\">Mesh";
+  std::string Mesh() const {
+    if (listing_.axes.empty()) return "";
+    std::string axes;
     for (const ListedAxis& a : listing_.axes)
-      out_ += " " + axes_.Chip(a.name, "=" + a.size) + (a.is_auto ? "" : " Explicit");
-    out_ += "</p>\n";
+      axes += " " + axes_.Chip(a.name, "=" + a.size) + (a.is_auto ? "" : " Explicit");
+    return Blocks().Fill("mesh", {{"axes", axes}}) + "\n";
   }
 
-  void Figure(const std::string& name, const std::string& value) {
-    out_ += "<div class=\"figure\"><b>" + value + "</b><span>" + name + "</span></div>\n";
-  }
-
-  // Writes the totals of the whole program; returns the section about communication.
-  std::string Communication() {
+  // Sets the totals of the whole program, and the section about communication.
+  void AddCommunication(std::string& summary, std::string& section) const {
+    std::string report;
     try {
-      Lowered lowered = lower(program_, Loc::Unknown());
-      CommReport comm = lowered.comm();
-      out_ += "<div class=\"figures\">\n";
-      Figure("sent by each device", Amount(comm.bytes(), "B"));
-      Figure("peak memory of each device", Amount(lowered.peak_bytes(), "B"));
-      Figure("work of each device", Amount(lowered.flops(), "FLOP"));
-      out_ += "</div>\n";
-      return "<section>\n<h2>Communication</h2>\n" +
-             (comm.empty() ? "<p>Nothing is sent.</p>\n" : Totals(comm) + Events(comm)) +
-             "</section>\n";
+      const Lowered lowered = lower(program_, Loc::Unknown());
+      const CommReport comm = lowered.comm();
+      summary = Blocks().Fill("figures", {{"sent", Amount(comm.bytes(), "B")},
+                                          {"memory", Amount(lowered.peak_bytes(), "B")},
+                                          {"work", Amount(lowered.flops(), "FLOP")}}) +
+                "\n";
+      report =
+          comm.empty() ? Blocks().Fill("no communication") + "\n" : Totals(comm) + Events(comm);
     } catch (const Error& e) {
-      return "<section>\n<h2>Communication</h2>\n<p>The program cannot be lowered:</p>\n<pre>" +
-             Escaped(e.what()) + "</pre>\n</section>\n";
+      report = Blocks().Fill("not lowered", {{"error", Escaped(e.what())}}) + "\n";
     }
+    section = Blocks().Fill("communication", {{"report", report}}) + "\n";
   }
 
   static std::string Bar(int64_t bytes, int64_t most) {
-    char width[32];
+    char percent[32];
     std::snprintf(
-        width, sizeof width, "%.1f%%",
+        percent, sizeof percent, "%.1f",
         100 * static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(most, 1)));
-    return "<span class=\"track\"><span class=\"bar\" style=\"width:" + std::string(width) +
-           "\"></span></span>";
+    return Blocks().Fill("bar", {{"percent", percent}});
   }
 
   // Returns a table of sums, the largest first. Its keys are HTML.
-  static std::string Sums(const std::string& title, const std::map<std::string, int64_t>& sums) {
-    std::vector<std::pair<std::string, int64_t>> rows(sums.begin(), sums.end());
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    std::string out = "<table class=\"sums\">\n<caption>" + title + "</caption>\n";
-    for (const auto& [name, bytes] : rows)
-      out += "<tr><th>" + name + "</th><td class=\"n\">" + Amount(bytes, "B") + "</td><td>" +
-             Bar(bytes, rows[0].second) + "</td></tr>\n";
-    return out + "</table>\n";
+  static std::string Sums(const std::string& caption, const std::map<std::string, int64_t>& sums) {
+    std::vector<std::pair<std::string, int64_t>> sorted(sums.begin(), sums.end());
+    std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& sum) { return sum.second; });
+    std::string rows;
+    for (const auto& [name, bytes] : sorted)
+      rows += Blocks().Fill("sum", {{"name", name},
+                                    {"bytes", Amount(bytes, "B")},
+                                    {"bar", Bar(bytes, sorted[0].second)}}) +
+              "\n";
+    return Blocks().Fill("sums", {{"caption", caption}, {"rows", rows}}) + "\n";
   }
 
   std::string Totals(const CommReport& comm) const {
@@ -176,8 +173,9 @@ class Page {
       by_axes[ChipsOf(e)] += e.bytes * e.times;
       by_kind[comm_name(e.kind)] += e.bytes * e.times;
     }
-    return "<div class=\"totals\">\n" + Sums("By axes", by_axes) + Sums("By collective", by_kind) +
-           "</div>\n";
+    return Blocks().Fill("totals", {{"axes", Sums("By axes", by_axes)},
+                                    {"kinds", Sums("By collective", by_kind)}}) +
+           "\n";
   }
 
   std::string ChipsOf(const CommEvent& e) const {
@@ -190,22 +188,24 @@ class Page {
     const std::vector<CommEvent> lines = comm.lines();
     int64_t most = 0;
     for (const CommEvent& e : lines) most = std::max(most, e.bytes * e.times);
-    std::string out =
-        "<div class=\"scroll\"><table class=\"events\">\n<thead><tr><th>Collective</th>"
-        "<th>Axes</th><th class=\"n\">Bytes</th><th class=\"n\">Times</th>"
-        "<th class=\"n\">Total</th><th></th><th>Line</th><th>Why</th></tr></thead>\n<tbody>\n";
+    std::string rows;
     for (const CommEvent& e : lines)
-      out += "<tr><td>" + std::string(comm_name(e.kind)) + "</td><td>" + ChipsOf(e) +
-             "</td><td class=\"n\">" + Amount(e.bytes, "B") + "</td><td class=\"n\">" +
-             std::to_string(e.times) + (e.repeats ? " per iteration" : "") +
-             "</td><td class=\"n\">" + Amount(e.bytes * e.times, "B") + "</td><td class=\"wide\">" +
-             Bar(e.bytes * e.times, most) + "</td><td>" + Escaped(e.where) + "</td><td>" +
-             (e.implied ? "implied" : "asked for") + (e.backward ? ", backward" : "") +
-             "</td></tr>\n";
-    return out + "</tbody></table></div>\n";
+      rows +=
+          Blocks().Fill("event",
+                        {{"kind", comm_name(e.kind)},
+                         {"axes", ChipsOf(e)},
+                         {"bytes", Amount(e.bytes, "B")},
+                         {"times", std::to_string(e.times) + (e.repeats ? " per iteration" : "")},
+                         {"total", Amount(e.bytes * e.times, "B")},
+                         {"bar", Bar(e.bytes * e.times, most)},
+                         {"line", Escaped(e.where)},
+                         {"why", std::string(e.implied ? "implied" : "asked for") +
+                                     (e.backward ? ", backward" : "")}}) +
+          "\n";
+    return Blocks().Fill("events", {{"rows", rows}}) + "\n";
   }
 
-  // Returns style rules with the widths of columns. Each row is a grid of its own, so columns must
+  // Returns a style rule with the widths of columns. Each row is a grid of its own, so columns must
   // have fixed widths, which follow from their contents within limits.
   std::string Widths() const {
     size_t value = 5, type = 4, sharding = 8, line = 4;
@@ -216,11 +216,11 @@ class Page {
       line = std::max(line, row.line.size());
       if (e != values_.end()) sharding = std::max(sharding, WithoutMesh(e->second.sharding).size());
     }
-    auto width = [](const char* name, size_t n, size_t most) {
-      return std::string(name) + ":" + std::to_string(std::min(n, most) + 1) + "ch;";
-    };
-    return ":root{" + width("--value", value, 24) + width("--type", type, 26) +
-           width("--sharding", sharding, 40) + width("--line", line, 24) + "}\n";
+    const auto width = [](size_t n, size_t most) { return std::to_string(std::min(n, most) + 1); };
+    return Blocks().Fill("widths", {{"value", width(value, 24)},
+                                    {"type", width(type, 26)},
+                                    {"sharding", width(sharding, 40)},
+                                    {"line", width(line, 24)}});
   }
 
   // Returns `[{"x"}]` for `<@mesh, [{"x"}]>`.
@@ -230,34 +230,23 @@ class Page {
     return named ? sharding.substr(comma + 2, sharding.size() - comma - 3) : sharding;
   }
 
-  void Values() {
-    out_ +=
-        "<section>\n<h2>Values</h2>\n<p>Open a value to see why it is laid out this way.</p>\n"
-        "<div class=\"values\">\n<div class=\"row head\"><span>Value</span><span>Type</span>"
-        "<span>Sharding</span><span>Operation</span><span>Line</span></div>\n";
-    for (const ListedRow& row : listing_.rows) Row(row);
-    out_ += "</div>\n</section>\n";
-  }
-
-  void Row(const ListedRow& row) {
-    auto found = values_.find(row.value);
+  std::string Row(const ListedRow& row) const {
+    const auto found = values_.find(row.value);
     const Explanation* e = found == values_.end() ? nullptr : &found->second;
-    std::string indent = " style=\"padding-left:" + std::to_string(2 * row.depth) + "ch\"",
-                sharding;
+    std::string sharding;
     if (e) sharding = axes_.Coloured(WithoutMesh(e->sharding));
-    if (e && e->sharding.empty()) sharding = Tagged("span", "quiet", "whole");
-    bool lost = e && e->text.find(" did not get ") != std::string::npos;
-    std::string cells = "<span class=\"value\"" + indent + ">" + Escaped(row.value) + "</span>" +
-                        Tagged("span", "type", Escaped(row.type)) +
-                        Tagged("span", "sharding",
-                               sharding + (lost ? " " + Tagged("span", "lost", "conflict") : "")) +
-                        Tagged("span", row.made ? "op" : "op quiet", Escaped(row.op)) +
-                        Tagged("span", "line", Escaped(row.line));
-    if (!e)
-      out_ += Tagged("div", "row", cells) + "\n";
-    else
-      out_ += "<details><summary class=\"row\">" + cells + "</summary>\n<div class=\"why\">\n" +
-              Lines(e->text) + "</div></details>\n";
+    if (e && e->sharding.empty()) sharding = Blocks().Fill("no axes");
+    if (e && e->text.find(" did not get ") != std::string::npos)
+      sharding += Blocks().Fill("conflict");
+    const std::string cells = Blocks().Fill("cells", {{"indent", std::to_string(2 * row.depth)},
+                                                      {"value", Escaped(row.value)},
+                                                      {"type", Escaped(row.type)},
+                                                      {"sharding", sharding},
+                                                      {"op classes", row.made ? "op" : "op quiet"},
+                                                      {"op", Escaped(row.op)},
+                                                      {"line", Escaped(row.line)}});
+    return e ? Blocks().Fill("explained row", {{"cells", cells}, {"lines", Lines(e->text)}})
+             : Blocks().Fill("unexplained row", {{"cells", cells}});
   }
 
   // Returns each line as a block that keeps its indentation when it wraps.
@@ -265,9 +254,10 @@ class Page {
     std::string out;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-      size_t indent = std::min(line.find_first_not_of(' '), line.size());
-      out += "<div style=\"padding-left:" + std::to_string(indent + 2) + "ch\">" +
-             axes_.Coloured(line.substr(indent)) + "</div>\n";
+      const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+      out += Blocks().Fill("line of why", {{"indent", std::to_string(indent + 2)},
+                                           {"text", axes_.Coloured(line.substr(indent))}}) +
+             "\n";
     }
     return out;
   }
@@ -276,7 +266,6 @@ class Page {
   const propagation::Stage stop_after_;
   const Listing listing_;
   const Axes axes_;
-  std::string out_;
   std::map<std::string, Explanation> values_;
 };
 

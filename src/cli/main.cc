@@ -1,126 +1,30 @@
 // The `tessera` command: the library's tools for program text.
-#include <absl/flags/flag.h>
-#include <absl/flags/parse.h>
 #include <tessera/explain.h>
 #include <tessera/program.h>
 #include <tessera/version.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cli/html.h"
 #include "cli/ops.h"
 #include "cli/stages.h"
 
-ABSL_FLAG(std::string, stop_after, "user-priority",
-          "the last strategy: basic, aggressive, op-priority or user-priority");
-ABSL_FLAG(std::string, html, "", "also write a page with the shardings and their reasons");
-
 namespace tessera::cli {
 namespace {
 
-constexpr const char* kUsage =
-    "tessera propagate FILE [--stop-after STRATEGY] [--html OUT]\n"
-    "    prints the program with the sharding of every value\n"
-    "tessera explain FILE VALUE [--stop-after STRATEGY]\n"
-    "    prints why a value, such as %3, is sharded as it is\n"
-    "tessera check FILE\n"
-    "    prints ok, or what is wrong and where\n"
-    "tessera partition FILE\n"
-    "    prints the program of one device, its communication, memory and FLOPs\n"
-    "tessera ops [NAME]\n"
-    "    prints what is known about every op, or about one\n"
-    "tessera --version\n"
-    "    prints the version of the library\n"
-    "\n"
-    "FILE holds program text; - is standard input.\n"
-    "STRATEGY is basic, aggressive, op-priority or user-priority (the default, which includes\n"
-    "the others).\n"
-    "OUT becomes one self-contained HTML page.\n"
-    "The exit code is 1 if the program is refused, 2 if the command is not understood.\n";
-
 // Errors refer to the user's text, not to lines of this file.
 constexpr Loc kHere = Loc::Unknown();
-
-// A mistake in the command line.
-struct UsageError {
-  std::string reason;
-};
-
-struct CommandLine {
-  std::string command, file, value, op, html;
-  propagation::Stage stop_after = propagation::Stage::kUserPriority;
-};
-
-propagation::Stage StageOf(const std::string& name) {
-  for (size_t i = 0; i < kStageNames.size(); ++i)
-    if (name == kStageNames[i]) return static_cast<propagation::Stage>(i);
-  throw UsageError{"there is no strategy '" + name +
-                   "': basic, aggressive, op-priority or user-priority"};
-}
-
-// `--stop-after` is how users write what Abseil calls stop_after. Abseil ends the process where it
-// does not understand a flag; what it would not is found here.
-std::vector<std::string> WithFlagNames(int argc, char** argv) {
-  std::vector<std::string> arguments(argv, argv + argc);
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    std::string& a = arguments[i];
-    if (a.size() < 2 || a[0] != '-') continue;
-    size_t equals = a.find('=');
-    std::string name = a.substr(2, equals == std::string::npos ? equals : equals - 2);
-    std::string flag = name;
-    std::replace(flag.begin(), flag.end(), '-', '_');
-    if (a[1] != '-' || (flag != "stop_after" && flag != "html"))
-      throw UsageError{"there is no option '" + a.substr(0, equals) + "'"};
-    bool value_follows = equals == std::string::npos;
-    if (value_follows && i + 1 == arguments.size())
-      throw UsageError{"--" + name + " needs a value"};
-    a = "--" + flag + (value_follows ? "" : a.substr(equals));
-    if (value_follows) ++i;
-  }
-  return arguments;
-}
-
-CommandLine Parse(int argc, char** argv) {
-  std::vector<std::string> arguments = WithFlagNames(argc, argv);
-  std::vector<char*> pointers;
-  pointers.reserve(arguments.size());
-  for (std::string& a : arguments) pointers.push_back(a.data());
-  std::vector<char*> words =
-      absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
-  words.erase(words.begin());
-  if (words.empty()) throw UsageError{"missing command"};
-  CommandLine call;
-  call.command = words[0];
-  bool known = call.command == "propagate" || call.command == "explain" ||
-               call.command == "check" || call.command == "partition" || call.command == "ops";
-  if (!known) throw UsageError{"there is no command '" + call.command + "'"};
-  size_t wanted = call.command == "explain" ? 3 : 2;
-  const bool of_ops = call.command == "ops";
-  if (words.size() < 2 && !of_ops) throw UsageError{call.command + " needs a file"};
-  if (words.size() < wanted && !of_ops) throw UsageError{"explain needs a value, such as %3"};
-  if (words.size() > wanted)
-    throw UsageError{"unexpected argument '" + std::string(words[wanted]) + "'"};
-  if (words.size() > 1) (of_ops ? call.op : call.file) = words[1];
-  if (wanted == 3) call.value = words[2];
-  call.html = absl::GetFlag(FLAGS_html);
-  if (!call.html.empty() && call.command != "propagate")
-    throw UsageError{"--html works with propagate only"};
-  std::string stage = absl::GetFlag(FLAGS_stop_after);
-  call.stop_after = StageOf(stage);
-  bool propagates = call.command == "propagate" || call.command == "explain";
-  if (!propagates && call.stop_after != propagation::Stage::kUserPriority)
-    throw UsageError{"--stop-after works with propagate and explain only"};
-  return call;
-}
 
 // Writes the output of `print`. Throws with the reason in errno if that fails, for example on a
 // full disk or if `out` could not be opened.
@@ -133,55 +37,120 @@ void Write(std::ostream& out, const std::string& name,
   throw std::runtime_error("tessera: cannot write " + name + ": " + why);
 }
 
-void WritePage(const CommandLine& call, const Program& program) {
-  std::string page = HtmlPage(program, call.file, call.stop_after);
-  errno = 0;
-  std::ofstream file(call.html);
-  Write(file, call.html, [&](std::ostream& out) { out << page; });
-}
-
-void Partition(const Program& program, std::ostream& out) {
-  Lowered lowered = lower(program, kHere);
-  out << lowered.device_program() << "\n"
-      << lowered.comm() << "at most " << lowered.peak_bytes() << " B on each device\n";
-}
-
-void Run(const CommandLine& call, std::ostream& out) {
-  if (call.command == "ops") {
-    out << (call.op.empty() ? OpsText() : OpText(call.op));
-    return;
+// The sub-commands with their arguments.
+class Command {
+ public:
+  Command() {
+    app_.name("tessera");
+    app_.footer(
+        "FILE holds program text; - is standard input.\n"
+        "The exit code is 1 if the program is refused, 2 if the command is not understood.");
+    app_.set_version_flag("--version", "tessera " TESSERA_VERSION, "Print the version");
+    app_.set_help_flag("-h,--help", "Print this help");
+    app_.get_formatter()->label("REQUIRED", "(required)");
+    CLI::App* propagate = Add("propagate", "Print the program with the sharding of every value",
+                              [this](std::ostream& out) { Propagate(out); });
+    AddFile(propagate);
+    AddStopAfter(propagate);
+    propagate->add_option("--html", html_, "Also write one self-contained HTML page")
+        ->type_name("OUT");
+    CLI::App* explain = Add("explain", "Print why a value is sharded as it is",
+                            [this](std::ostream& out) { Explain(out); });
+    AddFile(explain);
+    explain->add_option("VALUE", value_, "The value, such as %3")->required()->type_name("");
+    AddStopAfter(explain);
+    AddFile(Add("check", "Print ok, or the error and its place",
+                [this](std::ostream& out) { Load(), out << "ok\n"; }));
+    AddFile(Add("partition", "Print the program of one device, its communication, memory and FLOPs",
+                [this](std::ostream& out) { Partition(out); }));
+    Add("ops", "Print the reference of every op, or of one",
+        [this](std::ostream& out) { out << (op_.empty() ? OpsText() : OpText(op_)); })
+        ->add_option("NAME", op_, "The op")
+        ->type_name("");
+    app_.allow_extras();  // they are named in Parse
   }
-  Program program = Program::Load(call.file == "-" ? "/dev/stdin" : call.file, kHere);
-  if (call.command == "check") {
-    out << "ok\n";
-  } else if (call.command == "explain") {
-    out << explain(program, call.value, call.stop_after, kHere);
-  } else if (call.command == "partition") {
-    Partition(program, out);
-  } else {
-    if (!call.html.empty()) WritePage(call, program);
-    out << program.propagated(call.stop_after, kHere);
-  }
-}
 
-void Answer(int argc, char** argv, std::ostream& out) {
-  auto asks_for = [&](std::string_view option) {
-    return std::find(argv + 1, argv + argc, option) != argv + argc;
-  };
-  if (asks_for("--help") || asks_for("-h"))
-    out << kUsage;
-  else if (asks_for("--version"))
-    out << "tessera " TESSERA_VERSION "\n";
-  else
-    Run(Parse(argc, argv), out);
-}
+  void Run(int argc, char** argv, std::ostream& out) {
+    try {
+      Parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      out << app_.help("", app_.get_subcommands().empty() ? CLI::AppFormatMode::All
+                                                          : CLI::AppFormatMode::Normal);
+      return;
+    } catch (const CLI::CallForVersion& version) {
+      out << version.what() << "\n";
+      return;
+    }
+    run_(out);
+  }
+
+ private:
+  CLI::App* Add(const std::string& name, const std::string& description,
+                std::function<void(std::ostream&)> run) {
+    CLI::App* command = app_.add_subcommand(name, description);
+    command->callback([this, run = std::move(run)] { run_ = run; });
+    return command;
+  }
+  void AddFile(CLI::App* command) {
+    command->add_option("FILE", file_, "The program text, or -")->required()->type_name("");
+  }
+  void AddStopAfter(CLI::App* command) {
+    const auto is_strategy = [](const std::string& name) -> std::string {
+      if (std::ranges::find(kStageNames, name) != kStageNames.end()) return "";
+      return "there is no strategy '" + name + "': basic, aggressive, op-priority or user-priority";
+    };
+    command
+        ->add_option("--stop-after", stop_after_, "The last strategy, which includes those before")
+        ->check(CLI::Validator(is_strategy, "{basic,aggressive,op-priority,user-priority}"))
+        ->type_name("STRATEGY")
+        ->capture_default_str();
+  }
+
+  void Parse(int argc, char** argv) {
+    app_.parse(argc, argv);
+    const std::vector<std::string> extras = app_.remaining();
+    if (run_ && extras.empty()) return;
+    if (extras.empty()) throw CLI::RequiredError("a command");
+    throw CLI::ValidationError((run_ ? "unexpected argument '" : "there is no command '") +
+                               extras.front() + "'");
+  }
+
+  propagation::Stage stop_after() const {
+    const auto name = std::ranges::find(kStageNames, stop_after_);
+    return static_cast<propagation::Stage>(name - kStageNames.begin());
+  }
+  Program Load() const { return Program::Load(file_ == "-" ? "/dev/stdin" : file_, kHere); }
+
+  void Propagate(std::ostream& out) const {
+    const Program program = Load();
+    if (!html_.empty()) WritePage(program);
+    out << program.propagated(stop_after(), kHere);
+  }
+  void WritePage(const Program& program) const {
+    const std::string page = HtmlPage(program, file_, stop_after());
+    errno = 0;
+    std::ofstream file(html_);
+    Write(file, html_, [&](std::ostream& out) { out << page; });
+  }
+  void Explain(std::ostream& out) const { out << explain(Load(), value_, stop_after(), kHere); }
+  void Partition(std::ostream& out) const {
+    const Lowered lowered = lower(Load(), kHere);
+    out << lowered.device_program() << "\n"
+        << lowered.comm() << "at most " << lowered.peak_bytes() << " B on each device\n";
+  }
+
+  CLI::App app_{"Inspects programs of sharded arrays."};
+  std::string file_, value_, op_, html_;
+  std::string stop_after_ = kStageNames.back();
+  std::function<void(std::ostream&)> run_;  // the chosen sub-command
+};
 
 int Main(int argc, char** argv) {
   try {
-    Write(std::cout, "the output", [&](std::ostream& out) { Answer(argc, argv, out); });
+    Write(std::cout, "the output", [&](std::ostream& out) { Command().Run(argc, argv, out); });
     return 0;
-  } catch (const UsageError& e) {
-    std::cerr << "tessera: " << e.reason << "; see tessera --help\n";
+  } catch (const CLI::ParseError& e) {
+    std::cerr << "tessera: " << e.what() << "; see tessera --help\n";
     return 2;
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
