@@ -8,7 +8,7 @@ namespace tessera::bench {
 namespace {
 
 void EmitMatmul(Recorder& recorder, int64_t n, const char* mesh, const char* variant,
-                const std::function<Array()>& product) {
+                absl::FunctionRef<Array()> product) {
   const double size = static_cast<double>(n);
   recorder.Emit(
       "W1.matmul", kOurs,

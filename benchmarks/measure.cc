@@ -54,7 +54,7 @@ double Round(double v, int digits) {
   return std::round(v * scale) / scale;
 }
 
-std::vector<double> Take(int samples, int inner, const std::function<void()>& f) {
+std::vector<double> Take(int samples, int inner, absl::FunctionRef<void()> f) {
   std::vector<double> out;
   for (int s = 0; s < samples; ++s) {
     const double start = Now();
@@ -64,7 +64,7 @@ std::vector<double> Take(int samples, int inner, const std::function<void()>& f)
   return out;
 }
 
-int CallsToFill(double seconds, const std::function<void()>& f) {
+int CallsToFill(double seconds, absl::FunctionRef<void()> f) {
   const double start = Now();
   f();
   return std::max(1, static_cast<int>(seconds / std::max(Now() - start, 1e-8)));
@@ -120,7 +120,7 @@ void Recorder::AddPeer(const std::string& line) {
   if (peer == "limit" || peer == "threads" || peer == kOurs) figures_.pop_back();
 }
 
-std::vector<double> Sample(bool quick, const std::function<void()>& f, Mode mode) {
+std::vector<double> Sample(bool quick, absl::FunctionRef<void()> f, Mode mode) {
   const int most = quick ? 5 : 60;
   const double seconds = quick ? 0.2 : 1.2;
   for (int i = 0; i < 3; ++i) f();
@@ -132,7 +132,7 @@ std::vector<double> Sample(bool quick, const std::function<void()>& f, Mode mode
   return Take(static_cast<int>(std::clamp(fit, 5.0, static_cast<double>(most))), inner, f);
 }
 
-std::vector<double> Repeat(int repeats, const std::function<void()>& f) {
+std::vector<double> Repeat(int repeats, absl::FunctionRef<void()> f) {
   f();
   return Take(repeats, CallsToFill(2e-4, f), f);
 }

@@ -1,7 +1,8 @@
 // Timing, and one JSON line per figure: {workload, peer, version, params, unit, median, p10, p90,
 // n, extra}. Two figures belong to the same task if workload and params are equal.
 #pragma once
-#include <functional>
+#include <absl/functional/function_ref.h>
+
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -50,9 +51,9 @@ enum class Mode : uint8_t { kLatency, kPipelined };
 
 // Returns samples of f in us per call, after three warm-up calls. A sample is one call, or as many
 // as fill 0.2 ms (pipelined: at least 100); up to 60 samples or 1.2 s.
-std::vector<double> Sample(bool quick, const std::function<void()>& f, Mode mode = Mode::kLatency);
+std::vector<double> Sample(bool quick, absl::FunctionRef<void()> f, Mode mode = Mode::kLatency);
 
 // Returns `repeats` samples, for limits and references.
-std::vector<double> Repeat(int repeats, const std::function<void()>& f);
+std::vector<double> Repeat(int repeats, absl::FunctionRef<void()> f);
 
 }  // namespace tessera::bench

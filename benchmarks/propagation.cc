@@ -62,7 +62,7 @@ void Propagation(Recorder& recorder) {
       const bool layers = program == std::string("layers");
       auto fill = [&] { return layers ? Filler().Layers(ops) : Filler().Chain(ops); };
       const tp::Graph graph = fill();
-      auto emit = [&](const char* what, const std::function<void()>& f) {
+      auto emit = [&](const char* what, absl::FunctionRef<void()> f) {
         recorder.Emit("W7.propagation", kOurs, {{"program", program}, {"ops", ops}, {"what", what}},
                       "us", Repeat(recorder.quick() ? 3 : 9, f), {{"ops", ops}});
       };

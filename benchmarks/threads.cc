@@ -52,7 +52,7 @@ void MeasureSize(Recorder& recorder, Team& team, size_t bytes) {
   std::vector<Floats> in, out;
   for (size_t k = 0; k < kSimulatedDevices; ++k)
     in.emplace_back(n, k * 592), out.emplace_back(n, k * 1104);
-  auto run = [&](const char* op, const std::function<void(size_t)>& device, bool shared) {
+  auto run = [&](const char* op, absl::FunctionRef<void(size_t)> device, bool shared) {
     auto work = [&](int t) {
       const auto thread = static_cast<size_t>(t);
       if (shared) return device(thread);

@@ -28,8 +28,8 @@ constexpr Loc kHere = Loc::Unknown();
 
 // Writes the output of `print`. Throws with the reason in errno if that fails, for example on a
 // full disk or if `out` could not be opened.
-void Write(std::ostream& out, const std::string& name,
-           const std::function<void(std::ostream&)>& print) {
+template <class F>
+void Write(std::ostream& out, const std::string& name, F print) {
   print(out);
   if (out.flush()) return;
   std::string why = std::generic_category().message(errno);

@@ -1,6 +1,7 @@
 // Prints the steps, exchanges and boxes of a plan, nested in their loops and switches.
 #include "plan/plan_text.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -54,8 +55,8 @@ class Printer {
     const plan::PlanValue& value = base::At(plan_.values, v);
     out_ +=
         fmt::format("v{}: {} of {} B, layout {}", v, Name(value.kind), value.bytes, value.layout);
-    const auto input = std::find_if(plan_.inputs.begin(), plan_.inputs.end(),
-                                    [&](const PlanInput& in) { return in.value == v; });
+    const auto input =
+        absl::c_find_if(plan_.inputs, [&](const PlanInput& in) { return in.value == v; });
     if (input != plan_.inputs.end() && input->donated) out_ += ", donated";
     out_ += "\n";
   }

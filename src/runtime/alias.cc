@@ -1,6 +1,8 @@
 // Finds exchanges that only rename buffers.
 #include "runtime/alias.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -27,8 +29,7 @@ int64_t DenseElements(const plan::Box& box) {
 int64_t RangeBegin(std::vector<plan::Exchange::Piece> pieces, int64_t elements, int64_t in_elements,
                    int64_t out_elements) {
   if (elements * static_cast<int64_t>(pieces.size()) != out_elements) return -1;
-  std::sort(pieces.begin(), pieces.end(),
-            [](const auto& a, const auto& b) { return a.out_offset < b.out_offset; });
+  absl::c_sort(pieces, [](const auto& a, const auto& b) { return a.out_offset < b.out_offset; });
   const int64_t begin = pieces[0].source * in_elements + pieces[0].in_offset;
   for (size_t k = 0; k < pieces.size(); ++k) {
     const int64_t at = static_cast<int64_t>(k) * elements;
@@ -43,7 +44,7 @@ constexpr int64_t kZeros = -1;
 
 bool Injective(std::vector<int64_t> begins, int64_t bytes) {
   std::erase(begins, kZeros);
-  std::sort(begins.begin(), begins.end());
+  absl::c_sort(begins);
   for (size_t i = 1; i < begins.size(); ++i) {
     if (begins[i] - begins[i - 1] < bytes) return false;
   }

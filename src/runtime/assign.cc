@@ -1,6 +1,8 @@
 // Chooses the workers of each node, and the places where workers must wait for each other.
 #include "runtime/assign.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
 #include "base/ids.h"
@@ -36,7 +38,7 @@ class Assigner {
     for (const ReadyLoop& loop : executable.loops) {
       for (const Swap& swap : loop.swaps) {
         const StorageId joined = group_[swap.storages[1]];
-        std::replace(group_.begin(), group_.end(), joined, group_[swap.storages[0]]);
+        absl::c_replace(group_, joined, group_[swap.storages[0]]);
       }
     }
     places_.resize(storages);
@@ -154,7 +156,7 @@ class Assigner {
     if (node.control) return NodeAssignment::kAll;
     if (node.host) return NodeAssignment::kFirst;
     const auto in_order = [](const ReadyStep& step) { return step.in_order; };
-    if (std::any_of(node.steps.begin(), node.steps.end(), in_order)) return NodeAssignment::kFirst;
+    if (absl::c_any_of(node.steps, in_order)) return NodeAssignment::kFirst;
     const bool large = assignment_.forced || node.seconds >= kParallelSeconds;
     if (node.exchanges) {
       return large && node.exchanges->units() > 1 ? NodeAssignment::kShares
@@ -171,7 +173,7 @@ class Assigner {
     }
     if (!large || node.instances == 1) return NodeAssignment::kFirst;
     const auto runs_plan = [](const ReadyStep& step) { return step.runs_plan; };
-    const bool differ = std::any_of(node.steps.begin(), node.steps.end(), runs_plan);
+    const bool differ = absl::c_any_of(node.steps, runs_plan);
     return differ && node.instances > assignment_.workers ? NodeAssignment::kClaims
                                                           : NodeAssignment::kOwners;
   }

@@ -1,6 +1,8 @@
 // Assigns memory to every value: shared, in place, in the run's block or in a worker's frame.
 #include "runtime/memory_plan.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -198,7 +200,7 @@ class MemoryPlanner {
     if (carry && out == carry->next)
       newest.push_back(out);
     else
-      std::replace(newest.begin(), newest.end(), in, out);
+      absl::c_replace(newest, in, out);
     AddToStorage(out);
   }
 
@@ -263,8 +265,7 @@ class MemoryPlanner {
   static bool IsSlice(const LoopFlow* loop, int32_t v) {
     if (!loop) return false;
     const auto& writes = loop->loop->writes;
-    return std::any_of(writes.begin(), writes.end(),
-                       [v](const plan::LoopSlice& slice) { return slice.slice == v; });
+    return absl::c_any_of(writes, [v](const plan::LoopSlice& slice) { return slice.slice == v; });
   }
 
   void AddWindows(const std::vector<plan::LoopSlice>& slices) {
@@ -285,8 +286,7 @@ class MemoryPlanner {
     for (size_t l = 0; l < flow_.loops.size(); ++l) {
       for (const CarryFlow& carry : flow_.loops[l].carries) {
         const SwapPlan swap{static_cast<int32_t>(l), carry.value, carry.next};
-        const bool turns =
-            std::find(reordered_.begin(), reordered_.end(), carry.next) != reordered_.end();
+        const bool turns = absl::c_linear_search(reordered_, carry.next);
         if (turns) result_.turns.push_back(swap);
         if (result_.places[carry.value].storage == result_.places[carry.next].storage) continue;
         result_.swaps.push_back(swap);
@@ -358,7 +358,7 @@ class MemoryPlanner {
     const FlowNode& node = flow_.nodes[storage.made_node];
     if (!node.steps.empty()) {
       for (int32_t v : node.steps[storage.made_step]->in) {
-        if (std::find(inputs.begin(), inputs.end(), v) != inputs.end() && IsDeadFor(storage, v)) {
+        if (absl::c_linear_search(inputs, v) && IsDeadFor(storage, v)) {
           return v;
         }
       }

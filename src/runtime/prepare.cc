@@ -1,6 +1,8 @@
 // Turns a plan into the tables that a run walks.
 #include "runtime/prepare.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -347,7 +349,7 @@ class Preparer {
       executable_->outputs.push_back({view, !seen[view]});
       seen[view] = true;
     }
-    std::reverse(executable_->outputs.begin(), executable_->outputs.end());
+    absl::c_reverse(executable_->outputs);
   }
 
   std::shared_ptr<Executable> executable_;

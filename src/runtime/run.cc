@@ -1,6 +1,7 @@
 // Runs an executable: binds buffers, chooses the workers, and returns the outputs.
 #include "runtime/run.h"
 
+#include <absl/algorithm/container.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -84,7 +85,7 @@ bool IsUnshared(const Buffers& buffers) {
     return false;
   }
   const std::vector<int32_t>* slots = buffers.slots.get();
-  if (slots && std::find(slots->begin(), slots->end(), kZeroSlot) != slots->end()) return false;
+  if (slots && absl::c_linear_search(*slots, kZeroSlot)) return false;
   StorageRef(buffers.storage).reset();
   return true;
 }

@@ -1,6 +1,8 @@
 // Plans and fills the blocks of short rows, and runs the programs on them.
 #include "kernels/fused/fused_across.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -157,7 +159,7 @@ class AcrossRunner {
 RowBlock MakeBlock(const TensorView& view, int64_t n) {
   RowBlock block;
   block.step = view.outer.empty() ? 0 : view.outer.back();
-  block.is_fixed = std::all_of(view.outer.begin(), view.outer.end(), [](auto s) { return s == 0; });
+  block.is_fixed = absl::c_all_of(view.outer, [](auto s) { return s == 0; });
   if (view.kind == TensorView::kGather)
     Walk(view.gather, 0, base::Size(n),
          [&](size_t, int64_t at) { block.columns.push_back(at * view.itemsize); });

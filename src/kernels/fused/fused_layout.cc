@@ -1,6 +1,8 @@
 // Divides the iteration space of a fused group into rows.
 #include "kernels/fused/fused_layout.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,7 +24,7 @@ void Collapse(Strides& dims, std::vector<Strides*> tensors) {
   size_t kept = 0;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 1) continue;
-    const bool merges = kept > 0 && std::all_of(tensors.begin(), tensors.end(), [&](Strides* s) {
+    const bool merges = kept > 0 && absl::c_all_of(tensors, [&](Strides* s) {
                           return (*s)[kept - 1] == (*s)[d] * dims[d];
                         });
     if (!merges) ++kept;
@@ -142,8 +144,7 @@ RowRead ReadOf(const Source& source, size_t tensor, size_t outer_rank, int64_t n
   RowRead read{.tensor = tensor, .parts = {}};
   for (const auto& part : source.parts) {
     RowPart row{.begin = part.begin, .end = part.end, .outer = part.strides};
-    row.fills =
-        std::all_of(part.strides.begin(), part.strides.end(), [](auto s) { return s == 0; });
+    row.fills = absl::c_all_of(part.strides, [](auto s) { return s == 0; });
     for (Strides* s : {&row.begin, &row.end, &row.outer}) s->resize(outer_rank);
     for (int64_t& stride : row.outer) stride *= source.itemsize;
     const bool one_dim = part.begin.size() == outer_rank + 1;
@@ -219,7 +220,7 @@ constexpr int64_t kLeastAcross = 32;
 bool RunsAcross(const plan::FusedDesc& desc, const Strides& dims, size_t outer, int64_t most) {
   const auto row = dims.begin() + static_cast<int64_t>(outer);
   const int64_t n = base::Elements(Strides(row, dims.end()));
-  const bool counts = std::any_of(desc.nodes.begin(), desc.nodes.end(), [](const auto& node) {
+  const bool counts = absl::c_any_of(desc.nodes, [](const auto& node) {
     return node.kind == plan::FusedNode::kScalar && node.op == plan::ScalarOp::kRandomBits32;
   });
   return n >= 1 && n <= most && !counts &&
@@ -248,8 +249,7 @@ size_t OuterRank(const plan::FusedDesc& desc, const Strides& dims,
 RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
   std::vector<Source> sources = Sources(desc);
   Strides dims = desc.dims;
-  const bool parts =
-      std::any_of(sources.begin(), sources.end(), [](const Source& s) { return !s.parts.empty(); });
+  const bool parts = absl::c_any_of(sources, [](const Source& s) { return !s.parts.empty(); });
   if (parts) {
     const int64_t outer = has_rows ? std::ssize(dims) - desc.reduced : -1;
     RowLayout layout = LayoutOfParts(std::move(sources), dims, outer);

@@ -1,6 +1,8 @@
 // Orders the steps of one fused program so that few values leave the accumulator.
 #include "kernels/fused/fused_write.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -204,11 +206,9 @@ int StepWriter::PlaceOperands(const LaneNode& n) {
   int count = 0;
   for (; count < 3 && n.args[count] >= 0; ++count) {
     const int arg = n.args[count];
-    if (!IsInMemory(arg) && std::find(pending.begin(), pending.end(), arg) == pending.end())
-      pending.push_back(arg);
+    if (!IsInMemory(arg) && !absl::c_linear_search(pending, arg)) pending.push_back(arg);
   }
-  std::stable_sort(pending.begin(), pending.end(),
-                   [&](int a, int b) { return SlotsNeeded(a) > SlotsNeeded(b); });
+  absl::c_stable_sort(pending, [&](int a, int b) { return SlotsNeeded(a) > SlotsNeeded(b); });
   for (size_t k = 0; k < pending.size(); ++k) {
     Evaluate(pending[k]);
     if (k + 1 < pending.size()) Spill(pending[k]);

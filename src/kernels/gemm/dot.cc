@@ -1,6 +1,8 @@
 // dot_general: operands become matrices, by strides where that is possible and else by packing.
 #include "kernels/gemm/dot.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -115,9 +117,7 @@ void SetStrides(Matrix& m, GemmType type) {
   if (m.packs) m.row = std::max<int64_t>(m.cols.count, 1), m.col = 1;
 }
 
-bool Contains(const std::vector<int64_t>& v, int64_t x) {
-  return std::find(v.begin(), v.end(), x) != v.end();
-}
+bool Contains(const std::vector<int64_t>& v, int64_t x) { return absl::c_linear_search(v, x); }
 
 StridedDims Select(const Shape& shape, const std::vector<int64_t>& dims) {
   const std::vector<int64_t> strides = base::DenseStrides(shape);
@@ -139,8 +139,8 @@ StridedDims Free(const Shape& shape, const std::vector<int64_t>& contract,
 void OrderContraction(DotDesc& desc) {
   std::vector<size_t> order(desc.lhs_contract.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
-  std::sort(order.begin(), order.end(),
-            [&](size_t x, size_t y) { return desc.lhs_contract[x] < desc.lhs_contract[y]; });
+  absl::c_sort(order,
+               [&](size_t x, size_t y) { return desc.lhs_contract[x] < desc.lhs_contract[y]; });
   const auto permuted = [&](const std::vector<int64_t>& v) {
     std::vector<int64_t> out;
     for (size_t k : order) out.push_back(v[k]);

@@ -2,6 +2,8 @@
 // at run time.
 #include "kernels/index/dynamic_slice.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -76,8 +78,7 @@ Held HeldOf(const DynamicWindow& window, const std::byte* const* starts, int32_t
 // Restricts the part to rows of the window; returns whether anything is left.
 bool Limit(Held& held, Range rows) {
   held.dims[0] = {std::max(held.dims[0].begin, rows.begin), std::min(held.dims[0].end, rows.end)};
-  return std::all_of(held.dims.begin(), held.dims.end(),
-                     [](Range dim) { return dim.begin < dim.end; });
+  return absl::c_all_of(held.dims, [](Range dim) { return dim.begin < dim.end; });
 }
 
 // Copies the part of the window in `box`, from dim d on.

@@ -1,6 +1,8 @@
 // Gather: copies slices of the operand in the order of the result.
 #include "kernels/index/gather.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -176,7 +178,7 @@ std::vector<GatherLoop> LoopsOf(const LookupDesc& desc) {
   for (const LookupDesc::Dim& dim : desc.dims)
     if (dim.query < 0 && dim.window != 1)
       loops.push_back({dim.window, 0, dim.stride, dim.slice_stride});
-  std::stable_sort(loops.begin(), loops.end(), [](const GatherLoop& a, const GatherLoop& b) {
+  absl::c_stable_sort(loops, [](const GatherLoop& a, const GatherLoop& b) {
     return a.result_stride > b.result_stride;
   });
   return loops;

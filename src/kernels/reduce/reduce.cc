@@ -1,7 +1,7 @@
 // Converts a reduction over any dims to one of a few forms, and makes the kernel of that form.
 #include "kernels/reduce/reduce.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
 #include "kernels/fused/fused.h"
 #include "kernels/reduce/reduce_columns.h"
@@ -16,7 +16,7 @@ ReduceShape Simplify(const Shape& shape, const std::vector<int64_t>& dims) {
   ReduceShape out;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 1) continue;
-    const bool reduced = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) != dims.end();
+    const bool reduced = absl::c_linear_search(dims, static_cast<int64_t>(d));
     if (!out.sizes.empty() && out.reduced.back() == reduced) {
       out.sizes.back() *= shape[d];
     } else {
