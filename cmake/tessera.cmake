@@ -13,6 +13,8 @@ add_compile_options(-Wall -Wextra)
 if(PROJECT_IS_TOP_LEVEL)
   add_compile_options(-Werror)
 endif()
+# clang checks which lock guards what (base/mutex.h).
+add_compile_options($<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 # Containers check their indices in Debug builds.
 add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(TESSERA_SANITIZE STREQUAL "address")

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <set>
 
 #include "base/fork.h"
+#include "base/mutex.h"
 
 namespace tessera {
 
@@ -62,11 +62,11 @@ std::string Where(Loc loc) {
 Loc LineOf(std::string_view file, int line) {
   struct Names {
     Names() { HoldOverFork(mutex); }
-    std::mutex mutex;
-    std::set<std::string, std::less<>> set;
+    Mutex mutex;
+    std::set<std::string, std::less<>> set ABSL_GUARDED_BY(mutex);
   };
   static auto& names = *new Names;
-  std::lock_guard lock(names.mutex);
+  const MutexLock lock(names.mutex);
   auto name = names.set.find(file);
   if (name == names.set.end()) name = names.set.emplace(file).first;
   return Loc::Current(name->c_str(), line);

@@ -10,10 +10,11 @@ namespace {
 
 struct Registry {
   Registry() { pthread_atfork(Acquire, Release, Release); }
-  static void Acquire();
-  static void Release();
-  std::mutex mutex;
-  std::vector<ForkLock> locks;
+  // A fork locks in one of these functions and unlocks in the other.
+  static void Acquire() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void Release() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  Mutex mutex;
+  std::vector<ForkLock> locks ABSL_GUARDED_BY(mutex);
 };
 Registry& TheRegistry() {
   static Registry& registry = *new Registry;
@@ -37,12 +38,12 @@ void Registry::Release() {
 
 void AddForkLock(ForkLock lock) {
   Registry& registry = TheRegistry();
-  std::lock_guard guard(registry.mutex);
+  const MutexLock lock_registry(registry.mutex);
   registry.locks.push_back(lock);
 }
 
-std::mutex& NewForkMutex() {
-  auto& mutex = *new std::mutex;
+Mutex& NewForkMutex() {
+  auto& mutex = *new Mutex;
   HoldOverFork(mutex);
   return mutex;
 }

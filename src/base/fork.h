@@ -1,6 +1,7 @@
 // Locks that stay consistent across a fork of the process.
 #pragma once
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace tessera::base {
 
@@ -16,11 +17,11 @@ void AddForkLock(ForkLock lock);
 // take them in the order in which they were registered here.
 template <class Lock>
 void HoldOverFork(Lock& lock) {
-  AddForkLock({&lock, [](void* l) { static_cast<Lock*>(l)->lock(); },
-               [](void* l) { static_cast<Lock*>(l)->unlock(); }});
+  AddForkLock({&lock, [](void* l) ABSL_NO_THREAD_SAFETY_ANALYSIS { static_cast<Lock*>(l)->lock(); },
+               [](void* l) ABSL_NO_THREAD_SAFETY_ANALYSIS { static_cast<Lock*>(l)->unlock(); }});
 }
 
 // Returns a new mutex that forks wait for.
-std::mutex& NewForkMutex();
+Mutex& NewForkMutex();
 
 }  // namespace tessera::base

@@ -85,8 +85,8 @@ Arena::Block Arena::Take(int64_t bytes) {
   if (bytes > kLargest) Refuse(bytes, "no machine has that much");
   Block block{nullptr, ClassOf(bytes)};
   const int64_t size = BytesOf(block.size_class);
-  std::vector<std::byte*>& list = free_[block.size_class];
   lock_.lock();
+  std::vector<std::byte*>& list = free_[block.size_class];
   if (!list.empty()) {
     block.data = list.back();
     list.pop_back();
@@ -115,7 +115,7 @@ void Arena::Give(Block block) noexcept {
 }
 
 std::byte* Arena::Create(int size_class) {
-  std::lock_guard<std::mutex> grow(grow_);
+  const base::MutexLock grow(grow_);
   const int64_t bytes = BytesOf(size_class);
   if (live() + bytes > limit_) Refuse(bytes, "it is more than the machine has");
   std::byte* data = nullptr;
@@ -128,7 +128,7 @@ std::byte* Arena::Create(int size_class) {
   }
   if (!data) Refuse(bytes, "the system has none left");
   TESSERA_POISON(data, bytes);
-  std::lock_guard<SpinLock> lock(lock_);
+  const base::MutexLock lock(lock_);
   std::vector<std::byte*>& list = free_[size_class];
   const auto blocks = base::Size(++blocks_[size_class]);
   if (list.capacity() < blocks) list.reserve(blocks * 2);
@@ -166,7 +166,7 @@ std::byte* Arena::Map(int64_t length, bool huge) {
   if (head) munmap(begin, head);
   munmap(begin + head + length, kHugePage - head);
   if (huge) madvise(begin + head, length, MADV_HUGEPAGE);
-  std::lock_guard<SpinLock> lock(lock_);
+  const base::MutexLock lock(lock_);
   reserved_ += length;
   return begin + head;
 }
@@ -208,12 +208,12 @@ void Arena::Refuse(int64_t bytes, const char* why) {
 }
 
 int64_t Arena::live() {
-  std::lock_guard<SpinLock> lock(lock_);
+  const base::MutexLock lock(lock_);
   return live_;
 }
 
 int64_t Arena::reserved() {
-  std::lock_guard<SpinLock> lock(lock_);
+  const base::MutexLock lock(lock_);
   return reserved_;
 }
 

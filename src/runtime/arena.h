@@ -7,8 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace tessera::runtime {
 
@@ -27,10 +28,10 @@ constexpr int64_t Colour(int64_t bytes) {
 }
 
 // A lock held for a few instructions. Waiters yield their core if the holder was preempted.
-class SpinLock {
+class ABSL_LOCKABLE SpinLock {
  public:
-  void lock();
-  void unlock() { held_.store(false, std::memory_order_release); }
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION();
+  void unlock() ABSL_UNLOCK_FUNCTION() { held_.store(false, std::memory_order_release); }
 
  private:
   std::atomic<bool> held_{false};
@@ -71,20 +72,23 @@ class Arena {
   static int64_t AloneLength(int size_class);
 
   std::byte* Create(int size_class);
-  std::byte* Carve(int64_t bytes);
+  std::byte* Carve(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(grow_);
   std::byte* Map(int64_t length, bool huge);
   int64_t Trim() noexcept;
   [[noreturn]] void Refuse(int64_t bytes, const char* why);
 
-  SpinLock lock_;  // guards the five members below
-  std::array<std::vector<std::byte*>, kClasses> free_;
-  std::array<int64_t, kClasses> blocks_{};  // blocks created so far: the capacity that free_ needs
-  int64_t live_ = 0, free_alone_ = 0, reserved_ = 0;
+  SpinLock lock_;
+  std::array<std::vector<std::byte*>, kClasses> free_ ABSL_GUARDED_BY(lock_);
+  // Blocks created so far: the capacity that free_ needs.
+  std::array<int64_t, kClasses> blocks_ ABSL_GUARDED_BY(lock_) = {};
+  int64_t live_ ABSL_GUARDED_BY(lock_) = 0;
+  int64_t free_alone_ ABSL_GUARDED_BY(lock_) = 0;
+  int64_t reserved_ ABSL_GUARDED_BY(lock_) = 0;
 
-  std::mutex grow_;  // guards the three members below; taken before lock_
-  Chunk small_, huge_;
-  int64_t colour_ = 0;
-  int64_t limit_ = 0;  // bytes of memory of the machine, or of our control group
+  base::Mutex grow_ ABSL_ACQUIRED_BEFORE(lock_);
+  Chunk small_ ABSL_GUARDED_BY(grow_), huge_ ABSL_GUARDED_BY(grow_);
+  int64_t colour_ ABSL_GUARDED_BY(grow_) = 0;
+  const int64_t limit_;  // bytes of memory of the machine, or of our control group
 };
 
 // A block of the arena, or foreign memory that is kept alive.

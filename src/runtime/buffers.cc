@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/mutex.h"
 #include "runtime/arena.h"
 
 namespace tessera::runtime {
@@ -36,7 +36,7 @@ const std::byte* Zeros() { return zeros.load(std::memory_order_acquire); }
 void ReserveZeros(int64_t bytes) {
   static auto& mutex = base::NewForkMutex();
   static int64_t reserved = 0;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const base::MutexLock lock(mutex);
   if (bytes <= reserved) return;
   const int64_t length = RoundUp(std::max(bytes, 2 * reserved), kHugePage);
   void* mapped =

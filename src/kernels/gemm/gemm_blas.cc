@@ -87,7 +87,7 @@ const Blas& Library() {
 }
 
 // Returns a lock to hold while calling the library; it is only locked if the library needs it.
-std::unique_lock<std::mutex> Turn() {
+std::unique_lock<base::Mutex> Turn() {
   static auto& mutex = base::NewForkMutex();
   std::unique_lock lock(mutex, std::defer_lock);
   if (Library().takes_turns) lock.lock();

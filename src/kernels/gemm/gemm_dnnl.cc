@@ -8,12 +8,12 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <unordered_map>
 
 #include "base/fork.h"
+#include "base/mutex.h"
 
 namespace tessera::kernels {
 
@@ -168,10 +168,10 @@ DnnlGemm::~DnnlGemm() = default;
 namespace {
 
 // Returns the lock of a product's primitives: one of a few locks, which live forever.
-std::mutex& LockOf(const DnnlGemm* gemm) {
+base::Mutex& LockOf(const DnnlGemm* gemm) {
   static auto& locks = []() -> auto& {
-    auto* forever = new std::array<std::mutex, 16>;
-    for (std::mutex& lock : *forever) base::HoldOverFork(lock);
+    auto* forever = new std::array<base::Mutex, 16>;
+    for (base::Mutex& lock : *forever) base::HoldOverFork(lock);
     return *forever;
   }
   ();
@@ -181,7 +181,7 @@ std::mutex& LockOf(const DnnlGemm* gemm) {
 }  // namespace
 
 std::shared_ptr<const DnnlPrimitive> DnnlGemm::Find(int64_t m, int64_t n) const {
-  const std::lock_guard lock(LockOf(this));
+  const base::MutexLock lock(LockOf(this));
   for (const auto& p : primitives_)
     if (p->m == m && p->n == n) return p;
   primitives_.push_back(Make(desc_, m, n));
