@@ -86,8 +86,9 @@ DefaultDtypes::DefaultDtypes(DType integer, DType floating, Loc loc)
          .op = "DefaultDtypes",
          .label = "DefaultDtypes.C1",
          .where = base::Where(loc),
-         .reason = std::string("the defaults are an integer and a floating dtype, not ") +
-                   integer.name() + " and " + floating.name(),
+         .reason =
+             std::string("the default dtypes must be an integer and a floating-point dtype, not ") +
+             integer.name() + " and " + floating.name(),
          .operands = {},
          .notes = {"write DefaultDtypes scope(i64, f64)"},
          .fixes = {}});

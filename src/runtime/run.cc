@@ -220,7 +220,7 @@ void CheckInputs(const Executable& executable, const std::vector<Buffers>& input
   ErrorDetail detail;
   detail.op = "run";
   detail.label = "run.inputs";
-  detail.reason = "the inputs are not those of the plan";
+  detail.reason = "the inputs do not match the inputs of the plan";
   base::ThrowInternal(std::move(detail));
 }
 

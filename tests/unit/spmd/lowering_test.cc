@@ -458,7 +458,7 @@ func @main(%0: f32[8@x,16]) -> f32[8@x,16] {
                             {true})),
             R"(
 v0: as given
-v1: takes the buffers of v0, donated
+v1: takes the buffers of donated v0
 block 0 B, frame of each worker 0 B, at most 0 B of a device
 )");
 }
