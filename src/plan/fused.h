@@ -46,13 +46,13 @@ struct FusedDesc {
   struct Tensor {
     DType dtype;
     std::vector<int64_t> strides;  // elements per step of each dim of `dims`; 0: broadcast
-    int32_t node = -1;             // of an output: the node that it stores
-    int32_t operand = -1;  // of an input: index of the kernel's operand; -1: the input's own index
-    // Of an input that is a single element of its operand: the index of that element; else -1.
+    int32_t node = -1;             // outputs: the node that is stored
+    int32_t operand = -1;  // inputs: index of the kernel's operand; -1: the input's own index
+    // Inputs: the index of the only element of the operand that is read; -1: all are read.
     int64_t element = -1;
-    // Of an input that is assembled from several operands: boxes that do not overlap and together
-    // cover the space. Along the reduced dims each box spans the whole dims and is dense and not
-    // a fill.
+    // Inputs assembled from several operands: boxes that do not overlap and together cover the
+    // space. Along the reduced dims each box is complete and dense, and does not repeat
+    // an element.
     std::vector<Part> parts = {};
   };
   // An output is [dims] with no two elements at one address, or one value per row, dense over the

@@ -35,7 +35,7 @@ struct Accumulators<std::index_sequence<K...>> {
     return Threads<std::index_sequence<K...>>::Go(pc + 1, c, i, v...);
   }
 };
-// The same for one vector, of which only some lanes are valid. It may write the padding after
+// The same for one vector with only some valid lanes. It may write the padding after
 // the accumulators.
 template <class T, class F>
 void AccumulateLanes(const Instr* pc, Context* c, size_t i, RawVec v) {

@@ -36,8 +36,8 @@ int64_t Start(DType index, const std::byte* in, int64_t last) {
   });
 }
 
-// A window with two sets of dense strides in bytes: those of the held part of the array, and those
-// of the window alone.
+// A window with two sets of dense strides in bytes: for the held part of the array, and for the
+// window alone.
 struct DynamicWindow {
   WindowDesc desc;
   Shape strides, own_strides;

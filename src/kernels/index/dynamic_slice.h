@@ -4,9 +4,9 @@
 
 namespace tessera::kernels {
 
-// A window of an array, of which a device holds the part [shape]. The starts are known at run time,
-// and are clamped so that the window is inside the whole array. (The op has already wrapped
-// negative ones.)
+// A window of an array. A device holds the part [shape] of the array. The starts are known at run
+// time, and are clamped so that the window is inside the whole array. (The op has already wrapped
+// negative starts.)
 struct WindowDesc {
   int32_t itemsize;
   DType index;         // dtype of the scalar starts, one per dim

@@ -49,7 +49,7 @@ ScalarOp OpOf(Reduction reduction) {
 // Builds a fused group over one dim.
 class Group {
  public:
-  // `ahead`: bytes from the data of this call to that of the next.
+  // `ahead`: bytes from the data of this call to the data of the next.
   explicit Group(int64_t n, int64_t ahead = 0) { desc_.dims = {n}, desc_.ahead = ahead; }
   int Input(DType dtype) {
     FusedNode node{};

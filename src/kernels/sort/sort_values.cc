@@ -86,7 +86,7 @@ void SortFloats(S* bits, int64_t n, bool descending, S* room) {
   std::reverse_copy(aside.room + n - aside.nans, aside.room + n, nans);
 }
 
-// Sorts n bytes by counting. `flip` maps their order to that of unsigned numbers.
+// Sorts n bytes by counting. `flip` makes their order the order of unsigned numbers.
 void SortBytes(uint8_t* values, int64_t n, bool descending, uint8_t flip) {
   int64_t counts[256] = {};
   for (int64_t i = 0; i < n; ++i) ++counts[values[i] ^ flip];
