@@ -29,7 +29,8 @@ bool Declares(const std::string& header, const std::string& name) {
   const std::string first = name.substr(0, colons);
   const std::string pattern =
       colons != std::string::npos && std::isupper(first[0])
-          ? "(^|\\n)\\s*(class|struct) (\\[\\[\\w+\\]\\] )?" + first + "\\b(?!::)[^;]*\\{"
+          ? "(^|\\n)\\s*(class|struct) (\\[\\[\\w+\\]\\] |ABSL_\\w+ )?" + first +
+                "\\b(?!::)[^;]*\\{"
           : "(^|[^:.>\\w])" +
                 std::regex_replace(name.substr(name.rfind(':') + 1),
                                    std::regex(R"([+*|^<>()=/\[\]])"), R"(\$&)") +
@@ -65,6 +66,7 @@ TEST(Headers, FunctionsAreFound) {
 TEST(Headers, DeclarationsAreFound) {
   EXPECT_TRUE(Declares("int Seen(int x);", "Seen"));
   EXPECT_TRUE(Declares("class Class final {\n", "Class::Run"));
+  EXPECT_TRUE(Declares("class ABSL_LOCKABLE Class {\n", "Class::Run"));
   EXPECT_TRUE(Declares("std::ostream& operator<<(std::ostream&, int);", "operator<<"));
   EXPECT_FALSE(Declares("int UnSeen(int x);", "Seen"));
   EXPECT_FALSE(Declares("class Class;", "Class::Run"));

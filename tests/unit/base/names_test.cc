@@ -18,7 +18,7 @@ namespace {
 // and using-declarations.
 std::optional<std::string> TypeDefinedBy(const std::string& line) {
   static const std::regex definition(
-      R"(^(?:struct|class|union|enum|enum class|concept|using) ([A-Z]\w*)(?: final)?(?: : .*| *)[{=].*)");
+      R"(^(?:struct|class|union|enum|enum class|concept|using) (?:ABSL_\w+ )?([A-Z]\w*)(?: final)?(?: : .*| *)[{=].*)");
   std::smatch match;
   if (!std::regex_match(line, match, definition)) return std::nullopt;
   return match[1];
@@ -57,6 +57,7 @@ const std::set<std::string> kOneMeaning = {
 TEST(Names, TypesAreFound) {
   EXPECT_EQ(TypeDefinedBy("struct Box {"), "Box");
   EXPECT_EQ(TypeDefinedBy("class Check final : public ir::HostFunction {"), "Check");
+  EXPECT_EQ(TypeDefinedBy("class ABSL_LOCKABLE Mutex : public std::mutex {"), "Mutex");
   EXPECT_EQ(TypeDefinedBy("enum class Lane : uint8_t { kF32 };"), "Lane");
   EXPECT_EQ(TypeDefinedBy("struct AsView {};  // the same buffer"), "AsView");
   EXPECT_EQ(TypeDefinedBy("using Shape = std::vector<int64_t>;"), "Shape");
