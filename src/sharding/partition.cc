@@ -20,7 +20,7 @@ bool SumsExactlyOver(const PartitionCase& c, size_t i, const FactorAxes& axes,
                      const AxisList& set) {
   AxisList summed;
   for (size_t f = 0; f < axes.size(); ++f)
-    if (SharesAxes(axes[f], set) && HasFactor(c.map.operands[i], static_cast<int32_t>(f)))
+    if (SharesAxes(axes[f], set) && HasFactor(c.map.operands[i], f))
       summed.insert(summed.end(), axes[f].begin(), axes[f].end());
   SortAndMerge(summed);
   return summed == set;
@@ -50,8 +50,7 @@ bool MayStayUnreduced(const PartitionCase& c, const Carried& carried, const Fact
   return absl::c_all_of(carried.group->operands, [&](int32_t i) {
     bool sharded = false;
     for (size_t f = 0; f < axes.size(); ++f)
-      sharded = sharded ||
-                (SharesAxes(axes[f], set) && HasFactor(c.map.operands[i], static_cast<int32_t>(f)));
+      sharded = sharded || (SharesAxes(axes[f], set) && HasFactor(c.map.operands[i], f));
     return !sharded || SumsExactlyOver(c, i, axes, set);
   });
 }
