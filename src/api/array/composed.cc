@@ -135,7 +135,7 @@ Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
     if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
     Array top = Largest(a, d, call);
-    Array zero = ScalarOf(0, TypeOf(a)->dtype(), false, call);
+    Array zero = StrongScalar(0, TypeOf(a)->dtype(), call);
     Array shift = where(isfinite(top, loc), top, zero, {}, loc);
     Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
                          {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);

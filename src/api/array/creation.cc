@@ -41,8 +41,7 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
                                                     : base::DefaultInt();
     bool truncates =
         !options.dtype.is_default() && t.is_integer() && value.scalar()->kind() == Scalar::kFloat;
-    v = truncates ? Convert(ToArray(value, call), t, call)
-                  : ScalarOf(*value.scalar(), t, false, call);
+    v = truncates ? Convert(ToArray(value, call), t, call) : StrongScalar(*value.scalar(), t, call);
   } else {
     v = ToArray(value, call);
     if (!options.dtype.is_default()) v = Convert(v, options.dtype, call);
@@ -53,10 +52,11 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
 // The layout of x, unless the options say another.
 Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
   Array a = Use(x, call);
-  DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
-  bool weak = options.dtype.is_default() && TypeOf(a)->weak();
-  Array v = value.scalar() ? ScalarOf(*value.scalar(), t, weak, call)
-                           : Convert(ToArray(value, call), t, call);
+  const bool as_x = options.dtype.is_default();
+  DType t = as_x ? TypeOf(a)->dtype() : options.dtype;
+  Array v = !value.scalar() ? Convert(ToArray(value, call), t, call)
+            : as_x          ? ScalarLike(*value.scalar(), TypeOf(a), call)
+                            : StrongScalar(*value.scalar(), t, call);
   if (options.out_sharding)
     return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
   sharding::TensorSharding s = TypeOf(a)->sharding();
@@ -154,8 +154,8 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
   return AsOne(call, {start, stop, step, options}, [&](const Operands&) {
     Array index = iota(Shape(static_cast<int64_t>(count)), 0,
                        {.dtype = work, .out_sharding = DimsOf(options.out_sharding)}, loc);
-    if (step.as_double() != 1) index = mul(index, ScalarOf(step, work, false, call), {}, loc);
-    if (start.as_double() != 0) index = add(index, ScalarOf(start, work, false, call), {}, loc);
+    if (step.as_double() != 1) index = mul(index, StrongScalar(step, work, call), {}, loc);
+    if (start.as_double() != 0) index = add(index, StrongScalar(start, work, call), {}, loc);
     return Placed(Convert(index, t, call), options.out_sharding, loc);
   });
 }
@@ -171,8 +171,7 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
   return AsOne(call, {n, options}, [&](const Operands&) {
     CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
     Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
-    if (options.diagonal != 0)
-      rows = add(rows, ScalarOf(options.diagonal, i32, false, call), {}, loc);
+    if (options.diagonal != 0) rows = add(rows, StrongScalar(options.diagonal, i32, call), {}, loc);
     return Placed(Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
   });
 }
@@ -193,13 +192,13 @@ Array Linspace(const Operand& lo, const Operand& hi, int64_t n, const LinspaceOp
       reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc),
               Shape(line), {}, loc);
   int64_t steps = std::max<int64_t>(options.endpoint ? n - 1 : n, 1);
-  Array last = ScalarOf(static_cast<double>(steps), work, false, call);
+  Array last = StrongScalar(static_cast<double>(steps), work, call);
   Array part = divide(Convert(index, work, call), last, {}, loc);
-  Array one = ScalarOf(1, work, false, call);
+  Array one = StrongScalar(1, work, call);
   Array points =
       add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
   if (n > 1 && options.endpoint)
-    points = where(eq(index, ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points, {}, loc);
+    points = where(eq(index, StrongScalar(n - 1, i32, call), {}, loc), ends[1], points, {}, loc);
   if (!t.is_floating()) points = floor(points, loc);
   return Convert(points, t, call);
 }

@@ -16,7 +16,7 @@ namespace {
 std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
   DType t = PromotedDType({a, b}, call);
   auto convert = [&](const Operand& x) {
-    return x.scalar() ? ScalarOf(*x.scalar(), t, false, call) : Convert(ToArray(x, call), t, call);
+    return x.scalar() ? StrongScalar(*x.scalar(), t, call) : Convert(ToArray(x, call), t, call);
   };
   return {convert(a), convert(b)};
 }

@@ -217,8 +217,8 @@ Array Close(const Operand& a, const Operand& b, const CloseOptions& options, Cal
   const Loc loc = call.loc;
   std::vector<Array> xs = PromoteFloat({a, b}, call);
   DType t = TypeOf(xs[0])->dtype();
-  Array rtol = ScalarOf(options.rtol, t, false, call);
-  Array atol = ScalarOf(options.atol, t, false, call);
+  Array rtol = StrongScalar(options.rtol, t, call);
+  Array atol = StrongScalar(options.atol, t, call);
   Array apart = abs(Apply(ScalarOp::kSub, xs, {}, call), loc);
   Array bound = add(atol, mul(rtol, abs(xs[1], loc), {}, loc), {}, loc);
   Array near = bitwise_and(le(apart, bound, {}, loc), isfinite(xs[1], loc), {}, loc);
@@ -244,7 +244,7 @@ Array array_equal(Operand a, Operand b, EqualOptions options, Loc loc) {
   Call call{"array_equal", loc};
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
     Array x = ToArray(lhs, call), y = ToArray(rhs, call);
-    if (TypeOf(x)->shape() != TypeOf(y)->shape()) return ScalarOf(false, bool_, false, call);
+    if (TypeOf(x)->shape() != TypeOf(y)->shape()) return StrongScalar(false, bool_, call);
     Array equal = eq(x, y, {}, loc);
     if (options.equal_nan)
       equal = bitwise_or(equal, bitwise_and(isnan(x, loc), isnan(y, loc), {}, loc), {}, loc);
@@ -298,12 +298,12 @@ namespace {
 Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
-  Array zero = ScalarOf(0, TypeOf(xs[0])->dtype(), false, call);
+  Array zero = StrongScalar(0, TypeOf(xs[0])->dtype(), call);
   // NumPy's integer remainder by zero is 0, where rem gives the dividend.
   Array divisor = xs[1];
   if (!IsFloat(xs[0]))
-    divisor = where(eq(xs[1], zero, {}, loc), ScalarOf(1, TypeOf(xs[0])->dtype(), false, call),
-                    xs[1], {}, loc);
+    divisor = where(eq(xs[1], zero, {}, loc), StrongScalar(1, TypeOf(xs[0])->dtype(), call), xs[1],
+                    {}, loc);
   Array r = Apply(ScalarOp::kRem, {xs[0], divisor}, options, call);
   if (TypeOf(r)->dtype().is_unsigned()) return r;
   Array fix = bitwise_and(ne(lt(r, zero, {}, loc), lt(divisor, zero, {}, loc), {}, loc),
@@ -316,7 +316,7 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
   DType t = TypeOf(xs[0])->dtype();
   if (t.is_unsigned()) return Apply(ScalarOp::kDiv, xs, options, call);
-  Array zero = ScalarOf(0, t, false, call), one = ScalarOf(1, t, false, call);
+  Array zero = StrongScalar(0, t, call), one = StrongScalar(1, t, call);
   if (!t.is_floating()) {
     Array q = Apply(ScalarOp::kDiv, xs, options, call);
     Array differ =
@@ -340,8 +340,8 @@ Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call 
   std::vector<Array> xs = PromoteFloat({a, b}, call);
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
   Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
-  Array zero = ScalarOf(0, TypeOf(x)->dtype(), false, call);
-  Array one = ScalarOf(1, TypeOf(x)->dtype(), false, call);
+  Array zero = StrongScalar(0, TypeOf(x)->dtype(), call);
+  Array one = StrongScalar(1, TypeOf(x)->dtype(), call);
   Array ratio = Apply(ScalarOp::kDiv,
                       {smaller, where(eq(larger, zero, {}, loc), one, larger, {}, loc)}, {}, call);
   Array length = Apply(
@@ -350,7 +350,7 @@ Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call 
        sqrt(Apply(ScalarOp::kAdd, {one, Apply(ScalarOp::kMul, {ratio, ratio}, {}, call)}, {}, call),
             loc)},
       {}, call);
-  Array inf = ScalarOf(std::numeric_limits<double>::infinity(), TypeOf(x)->dtype(), false, call);
+  Array inf = StrongScalar(std::numeric_limits<double>::infinity(), TypeOf(x)->dtype(), call);
   Array infinite = bitwise_or(eq(x, inf, {}, loc), eq(y, inf, {}, loc), {}, loc);
   return where(infinite, inf, length, {}, loc);
 }
@@ -404,7 +404,7 @@ Array UnaryAsOne(UnaryOf f, const Operand& x, Call call) {
 // The logarithm to the base that has this natural one.
 Array LogTo(double ln, const Operand& x, Call call) {
   Array a = FloatUnary(ScalarOp::kLog, x, call);
-  return divide(a, ScalarOf(ln, TypeOf(a)->dtype(), true, call), {}, call.loc);
+  return divide(a, WeakScalar(ln, TypeOf(a)->dtype(), call), {}, call.loc);
 }
 }  // namespace
 
@@ -432,7 +432,7 @@ Array square(Operand x, Loc loc) {
 Array reciprocal(Operand x, Loc loc) {
   const auto f = [](const Operand& operand, Call call) {
     Array a = ToFloat(operand, call);
-    return divide(ScalarOf(1, TypeOf(a)->dtype(), true, call), a, {}, call.loc);
+    return divide(WeakScalar(1, TypeOf(a)->dtype(), call), a, {}, call.loc);
   };
   return UnaryAsOne(f, x, {"reciprocal", loc});
 }
@@ -459,7 +459,7 @@ Array IntegerPower(const Operand& x, int64_t n, Call call) {
   const auto rule = [&](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
     const auto& [v] = primals;
     const auto& [dv] = tangents;
-    const Array factor = ScalarOf(static_cast<double>(n), TypeOf(v)->dtype(), false, call);
+    const Array factor = StrongScalar(static_cast<double>(n), TypeOf(v)->dtype(), call);
     Array slope = mul(reciprocal(Power(v, 1 - n, loc), loc), factor, {}, loc);
     return std::pair(f(v), mul(dv, slope, {}, loc));
   };
@@ -491,7 +491,7 @@ Array isinf(Operand x, Loc loc) {
     Array a = ToArray(operand, call);
     if (!IsFloat(a)) return zeros_like(a, {.dtype = bool_}, call.loc);
     const double infinity = std::numeric_limits<double>::infinity();
-    return eq(abs(a, call.loc), ScalarOf(infinity, TypeOf(a)->dtype(), true, call), {}, call.loc);
+    return eq(abs(a, call.loc), WeakScalar(infinity, TypeOf(a)->dtype(), call), {}, call.loc);
   };
   return UnaryAsOne(f, x, {"isinf", loc});
 }
@@ -545,7 +545,7 @@ Array select_n(Operand which, std::vector<Array> cases, OutOptions options, Loc 
     for (size_t k = 1; k + 1 < xs.size(); ++k) {
       const Array next =
           t.is_bool() ? selector
-                      : ge(selector, ScalarOf(static_cast<int64_t>(k), t, false, call), {}, loc);
+                      : ge(selector, StrongScalar(static_cast<int64_t>(k), t, call), {}, loc);
       result = Apply(ScalarOp::kSelect, {next, result, xs[k + 1].array()}, options, call);
     }
     return result;
@@ -558,7 +558,7 @@ Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
   Array a = ToArray(x, call);
   DType t = TypeOf(a)->dtype();
   auto bound = [&](const Operand& b) {
-    return b.scalar() ? ScalarOf(*b.scalar(), t, false, call) : ToArray(b, call);
+    return b.scalar() ? StrongScalar(*b.scalar(), t, call) : ToArray(b, call);
   };
   return Run(ops::Elementwise(ScalarOp::kClamp), nullptr, {bound(lo), a, bound(hi)}, call);
 }

@@ -43,10 +43,10 @@ Array FromEnd(const Array& indices, int64_t size, Call call) {
   if (!t.is_signed()) return indices;
   DType wide = t.size() < 4 ? i32 : t;  // the size must fit
   Array i = Convert(indices, wide, call);
-  Array zero = ScalarOf(0, wide, false, call);
+  Array zero = StrongScalar(0, wide, call);
   const Array negative = Elementwise(ScalarOp::kLt, {i, zero}, call);
-  return Where(negative, Elementwise(ScalarOp::kAdd, {i, ScalarOf(size, wide, false, call)}, call),
-               i, call);
+  return Where(negative, Elementwise(ScalarOp::kAdd, {i, StrongScalar(size, wide, call)}, call), i,
+               call);
 }
 
 uint64_t FillBits(const std::optional<Scalar>& value, DType dtype, Call call) {

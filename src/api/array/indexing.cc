@@ -227,14 +227,14 @@ Array Vectors(const std::vector<Component>& components, const base::Shape& queri
   shape.push_back(1);
   if (components.empty()) {
     shape.back() = 0;
-    return Filled(ScalarOf(0, i32, false, call), shape, {}, call);
+    return Filled(StrongScalar(0, i32, call), shape, {}, call);
   }
   DType dtype = IndexDType(components);
   std::vector<Array> columns;
   for (const Component& c : components) {
     Array a = c.array;
     if (TypeOf(a)->dtype() == u64 && dtype != u64)  // beyond i64 is outside, too
-      a = minimum(a, ScalarOf(std::numeric_limits<int64_t>::max(), u64, false, call), {}, call.loc);
+      a = minimum(a, StrongScalar(std::numeric_limits<int64_t>::max(), u64, call), {}, call.loc);
     a = Convert(a, dtype, call);
     base::Shape own(queries.size(), 1);
     std::copy_backward(ShapeOf(a).begin(), ShapeOf(a).end(),
@@ -256,9 +256,7 @@ Array Vectors(const std::vector<Component>& components, const base::Shape& queri
 
 // The dtype of constant places along a dim of this size.
 DType PlaceType(int64_t size) { return size <= std::numeric_limits<int32_t>::max() ? i32 : i64; }
-Array Place(int64_t at, int64_t size, Call call) {
-  return ScalarOf(at, PlaceType(size), false, call);
-}
+Array Place(int64_t at, int64_t size, Call call) { return StrongScalar(at, PlaceType(size), call); }
 
 // ---- get ----
 
@@ -444,7 +442,7 @@ Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Cal
           call, 13,
           fmt::format("x and the values have different dtypes, {} and {}", dtype.name(), t.name()),
           {"StrictTypes is in scope: convert one of them with astype"});
-  Array v = values.scalar() ? ScalarOf(*values.scalar(), dtype, false, call)
+  Array v = values.scalar() ? StrongScalar(*values.scalar(), dtype, call)
                             : Convert(ToArray(values, call), dtype, call);
   const base::Shape& own = ShapeOf(v);
   bool fits = own.size() <= shape.size();

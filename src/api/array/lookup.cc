@@ -59,7 +59,7 @@ Array RunScatter(const ir::OpDef& op, const char* name, const Operand& x, const 
                  const Operand& updates, ScatterDims& dims, ScatterOptions& options, Loc loc) {
   Call call{name, loc};
   Array a = ToArray(x, call), i = ToArray(indices, call);
-  Array u = updates.scalar() ? ScalarOf(*updates.scalar(), TypeOf(a)->dtype(), false, call)
+  Array u = updates.scalar() ? StrongScalar(*updates.scalar(), TypeOf(a)->dtype(), call)
                              : ToArray(updates, call);
   ops::ScatterParams p;
   p.windows = std::move(dims.window);

@@ -44,11 +44,11 @@ Array Band(int64_t rows, int64_t columns, int64_t k, const TensorSharding& layou
   };
   Array row = index(0, {rows, 1}), column = index(1, {1, columns});
   // Beyond these all elements lie on one side, whatever k is.
-  Array offset = ScalarOf(std::clamp(k, -rows, columns), t, false, call);
+  Array offset = StrongScalar(std::clamp(k, -rows, columns), t, call);
   return compare(add(row, offset, {}, call.loc), column, {}, call.loc);
 }
 
-Array ZeroLike(const Array& x, Call call) { return ScalarOf(0, TypeOf(x)->dtype(), false, call); }
+Array ZeroLike(const Array& x, Call call) { return StrongScalar(0, TypeOf(x)->dtype(), call); }
 
 // Returns x where its elements at dims d1 and d2 compare so with the k-th diagonal, else 0.
 Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare, Call call) {

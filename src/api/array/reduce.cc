@@ -125,7 +125,7 @@ Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
     double n = Count(a, d);
     Array total = Reduce(a, {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-    return Convert(div(total, ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
+    return Convert(div(total, StrongScalar(n, WideDType(t), call), {}, loc), t, call);
   });
 }
 
@@ -143,7 +143,7 @@ Array Variance(const Operand& x, const Dims& dims, const VarOptions& options, Ca
   if (n <= 0) n = std::numeric_limits<double>::quiet_NaN();  // nothing is left to divide by
   Array total = Reduce(mul(away, away, {}, loc),
                        {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  return Convert(div(total, ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
+  return Convert(div(total, StrongScalar(n, WideDType(t), call), {}, loc), t, call);
 }
 }  // namespace
 Array var(Operand x, Dims dims, VarOptions options, Loc loc) {

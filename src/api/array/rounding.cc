@@ -34,7 +34,7 @@ Array RoundInteger(const Array& x, int digits, Call call) {
   Loc loc = call.loc;
   double power = std::pow(10, digits);
   if (power >= std::pow(2, t.size() * 8 - (t.is_signed() ? 1 : 0))) return zeros_like(x, {}, loc);
-  Array ten = ScalarOf(static_cast<uint64_t>(power), t, false, call);
+  Array ten = StrongScalar(static_cast<uint64_t>(power), t, call);
   Array below = floor_divide(x, ten, {}, loc), rest = remainder(x, ten, {}, loc);
   Array to_next = sub(ten, rest, {}, loc);
   Array odd = ne(remainder(below, Operand(2, loc), {}, loc), Operand(0, loc), {}, loc);
@@ -50,7 +50,7 @@ Array RoundFloat(const ir::OpDef& op, const Array& x, int decimals, Call call) {
   double power = std::pow(10, std::abs(decimals));
   if (decimals > 0 && power > LargestFinite(t)) return Same(x);  // no number has as many digits
   if (power > LargestFinite(work)) return mul(x, Operand(0, loc), {}, loc);
-  Array wide = Convert(x, work, call), ten = ScalarOf(power, work, false, call);
+  Array wide = Convert(x, work, call), ten = StrongScalar(power, work, call);
   Array moved = decimals > 0 ? mul(wide, ten, {}, loc) : div(wide, ten, {}, loc);
   Array whole = Run(op, nullptr, {moved}, call);
   Array back = decimals > 0 ? div(whole, ten, {}, loc) : mul(whole, ten, {}, loc);
@@ -92,7 +92,7 @@ Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {
     Array a = ToArray(operand, call);
     DType t = DTypeOf(a);
     if (!t.is_floating()) return Same(a);
-    auto number = [&](double v) { return ScalarOf(v, t, true, call); };
+    auto number = [&](double v) { return WeakScalar(v, t, call); };
     double inf = std::numeric_limits<double>::infinity(), largest = LargestFinite(t);
     // One after the other: an infinity that stands for NaN is replaced in its turn, as in JAX.
     a = where(isnan(a, loc), number(options.nan), a, {}, loc);

@@ -236,7 +236,7 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
   for (size_t i = 0; i < starts.size(); ++i) {
     Array s = Convert(starts[i], index, call);
     if (index.is_signed() && i < shape.size() && TypeOf(s)->rank() == 0) {
-      Array size = ScalarOf(shape[i], index, false, call), zero = ScalarOf(0, index, false, call);
+      Array size = StrongScalar(shape[i], index, call), zero = StrongScalar(0, index, call);
       s = Run(ops::Elementwise(ops::ScalarOp::kSelect), nullptr,
               {Run(ops::Elementwise(ops::ScalarOp::kLt), nullptr, {s, zero}, call), s,
                Run(ops::Elementwise(ops::ScalarOp::kAdd), nullptr, {s, size}, call)},
@@ -260,15 +260,15 @@ Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc) 
 
 Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts, Loc loc) {
   Call call{"dynamic_update_slice", loc};
-  return AsOne(
-      call, {{"operand", x}, {"update", update}, {"starts", starts}}, [&](const Operands& xs) {
-        Array a = Use(xs[0], call);
-        Array u = xs[1].scalar() ? ScalarOf(*xs[1].scalar(), TypeOf(a)->dtype(), false, call)
-                                 : Use(xs[1], call);
-        std::vector<Array> operands{a, u};
-        AddStarts(operands, ArraysFrom(xs, 2), call);
-        return Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
-      });
+  return AsOne(call, {{"operand", x}, {"update", update}, {"starts", starts}},
+               [&](const Operands& xs) {
+                 Array a = Use(xs[0], call);
+                 Array u = xs[1].scalar() ? StrongScalar(*xs[1].scalar(), TypeOf(a)->dtype(), call)
+                                          : Use(xs[1], call);
+                 std::vector<Array> operands{a, u};
+                 AddStarts(operands, ArraysFrom(xs, 2), call);
+                 return Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
+               });
 }
 
 namespace {
@@ -277,7 +277,7 @@ Array Padded(const Operand& x, const std::vector<Padding>& padding, const Operan
              Call call) {
   Array a = Use(x, call);
   DType t = TypeOf(a)->dtype();
-  Array v = value.scalar() ? ScalarOf(*value.scalar(), t, false, call) : Use(value, call);
+  Array v = value.scalar() ? StrongScalar(*value.scalar(), t, call) : Use(value, call);
   ops::PadParams p;
   for (const Padding& d : padding) {
     p.low.push_back(d.low);

@@ -19,8 +19,8 @@ Array Polygamma(int64_t n, const Array& x, Call call) {
   if (n < 0) factor = std::numeric_limits<double>::quiet_NaN();
   for (int64_t k = 2; k <= n && std::isfinite(factor); ++k) factor *= static_cast<double>(k);
   if (t == f32) factor = static_cast<float>(factor);
-  const Array order = ScalarOf(static_cast<double>(n) + 1, t, false, call);
-  return mul(ScalarOf(factor, t, false, call), zeta(order, x, {}, loc), {}, loc);
+  const Array order = StrongScalar(static_cast<double>(n) + 1, t, call);
+  return mul(StrongScalar(factor, t, call), zeta(order, x, {}, loc), {}, loc);
 }
 Array Polygamma(const Array& n, const Array& x, Call call) {
   const Loc loc = call.loc;

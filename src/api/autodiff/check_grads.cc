@@ -167,8 +167,7 @@ class Trial {
   std::vector<Numbers> Differences(const F& f, size_t i, const Array& direction) const {
     const auto at = [&](double step) {
       Arrays moved = s_.at;
-      moved[i] =
-          moved[i] + direction * ScalarOf(Scalar(step), TypeOf(direction)->dtype(), true, call_);
+      moved[i] = moved[i] + direction * WeakScalar(Scalar(step), TypeOf(direction)->dtype(), call_);
       return f(moved);
     };
     const Arrays above = at(step_), below = at(-step_);

@@ -154,9 +154,8 @@ FunctionResult Cond(const Operand& predicate, TreeRef arguments,
                     const std::vector<Body>& branches) {
   const Call call{"cond", predicate.loc()};
   Array value = CheckedIndex(call, predicate, "predicate");
-  const ir::Type& type = *TypeOf(value);
-  if (!type.dtype().is_bool()) {
-    const Array zero = ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
+  if (!TypeOf(value)->dtype().is_bool()) {
+    const Array zero = ScalarLike(0, TypeOf(value), call);
     value = Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
   }
   return Branch(ops::kCond, call, value, arguments, branches, OfCond);

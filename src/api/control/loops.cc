@@ -471,9 +471,8 @@ Leaves WithNumber(const Array& number, const Leaves& carry) {
 
 OnLeaves Counting(const OnLeaves& body, Call call) {
   return [&body, call](const Arrays& leaves) {
-    const Type& type = *TypeOf(leaves[0]);
     Arrays next = body(leaves);
-    Array one = ScalarOf(Scalar(1), type.dtype(), type.weak(), call);
+    Array one = ScalarLike(1, TypeOf(leaves[0]), call);
     next.insert(next.begin(),
                 Run(ops::Elementwise(ops::ScalarOp::kAdd), nullptr, {leaves[0], one}, call));
     return next;

@@ -118,23 +118,40 @@ uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
   return bits;
 }
 
-Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
-  uint64_t bits = ScalarBits(value, dtype, call);
-  const sharding::MeshDef* mesh = trace::CurrentMesh();
-  const ir::Type* type = ir::Type::Get({}, dtype, mesh, weak);
+namespace {
+
+// Returns a scalar array of these bits.
+Array ScalarOf(uint64_t bits, const ir::Type* type, Call call) {
   if (trace::Trace* trace = trace::CurrentTrace()) {
     trace->builder().set_loc(call.loc);
     auto v = trace->builder().EmitTyped(
-        ops::kConstant, ir::MakeParams(ops::ConstantParams{{dtype, bits}}), {}, {type})[0];
+        ops::kConstant, ir::MakeParams(ops::ConstantParams{{type->dtype(), bits}}), {}, {type})[0];
     return Array(
         std::make_shared<trace::TracedArray>(type, call.loc, trace->shared_from_this(), v));
   }
   compile::Install();
-  if (mesh && mesh->is_abstract())
+  if (type->mesh() && type->mesh()->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
   auto array = compile::NewWhole(type, call.loc);
-  std::memcpy(array->buffers.base, &bits, base::Size(dtype.size()));
+  std::memcpy(array->buffers.base, &bits, base::Size(type->dtype().size()));
   return Array(std::move(array));
+}
+
+}  // namespace
+
+Array StrongScalar(const Scalar& value, DType dtype, Call call) {
+  const uint64_t bits = ScalarBits(value, dtype, call);
+  return ScalarOf(bits, ir::Type::Get({}, dtype, trace::CurrentMesh(), false), call);
+}
+
+Array WeakScalar(const Scalar& value, DType dtype, Call call) {
+  const uint64_t bits = ScalarBits(value, dtype, call);
+  return ScalarOf(bits, ir::Type::Get({}, dtype, trace::CurrentMesh(), true), call);
+}
+
+Array ScalarLike(const Scalar& value, const ir::Type* type, Call call) {
+  return type->weak() ? WeakScalar(value, type->dtype(), call)
+                      : StrongScalar(value, type->dtype(), call);
 }
 
 std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc) {
@@ -157,7 +174,7 @@ Array ToArray(const Operand& x, Call call) {
     trace::Use(x.array(), call.name, x.loc());
     return x.array();
   }
-  return ScalarOf(*x.scalar(), DefaultOf(x.scalar()->kind()), true, {call.name, x.loc()});
+  return WeakScalar(*x.scalar(), DefaultOf(x.scalar()->kind()), {call.name, x.loc()});
 }
 
 // ---- promotion ----
@@ -245,7 +262,9 @@ std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call c
   std::vector<Array> arrays;
   for (const Operand& x : xs) {
     if (x.scalar()) {
-      arrays.push_back(ScalarOf(*x.scalar(), dtype, all_weak, {call.name, x.loc()}));
+      const Call at{call.name, x.loc()};
+      arrays.push_back(all_weak ? WeakScalar(*x.scalar(), dtype, at)
+                                : StrongScalar(*x.scalar(), dtype, at));
       continue;
     }
     Array a = x.array();

@@ -25,8 +25,11 @@ struct Call {
 Array Same(const Array& x);
 // Returns the operand as an array: a number becomes a weak scalar of its default dtype.
 Array ToArray(const Operand& x, Call call);
-// Returns a scalar array of the number, of this dtype. Throws DTypeError if it does not fit.
-Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call);
+// Return a scalar array of the number, with a strong or a weak type, or with the dtype and the
+// weakness of `type`. Throw DTypeError if the number does not fit.
+Array StrongScalar(const Scalar& value, DType dtype, Call call);
+Array WeakScalar(const Scalar& value, DType dtype, Call call);
+Array ScalarLike(const Scalar& value, const ir::Type* type, Call call);
 
 // Returns the arrays as operands written on this line.
 std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc);

@@ -329,7 +329,7 @@ Array pbroadcast(Operand operand, AxisSet names, int source, Loc loc) {
 Array axis_index(AxisSet names, Loc loc) {
   const Call call{"axis_index", loc};
   const sharding::AxisList axes = ManualAxes(names, call);
-  if (axes.empty()) return ScalarOf(0, i32, false, call);
+  if (axes.empty()) return StrongScalar(0, i32, call);
   sharding::TensorSharding s = sharding::Replicated(trace::CurrentMesh(), 0);
   s.varying = axes;
   sharding::SortAndMerge(s.varying);

@@ -98,7 +98,7 @@ Array ByWeight(const Array& key, const Array& p, const Chosen& c, Call call) {
   const DType t = TypeOf(p)->dtype();
   const Array sums = cumsum(p, 0, {}, loc);
   const Array u = Uniform(key, {{c.draws}, t}, 0, 1, call);
-  const Array one = ScalarOf(1, t, false, call);
+  const Array one = StrongScalar(1, t, call);
   const Array last = slice(sums, {c.n - 1}, {c.n}, {}, loc);
   const Array r = mul(last, sub(one, u, {}, loc), {}, loc);
   const Array below = lt(sums, Reshape(r, {c.draws, 1}, call), {}, loc);

@@ -42,7 +42,7 @@ Array SplitKey(const Array& key, const DrawnAs& as, Call call) {
 std::vector<Array> SplitApart(const Array& key, int64_t n, Call call) {
   std::vector<Array> keys;
   for (int64_t i = 0; i < n; ++i)
-    keys.push_back(FoldIn(key, ScalarOf(static_cast<uint64_t>(i), u64, false, call), call));
+    keys.push_back(FoldIn(key, StrongScalar(static_cast<uint64_t>(i), u64, call), call));
   return keys;
 }
 
@@ -54,7 +54,7 @@ Array RandomBits(const Array& key, const DrawnAs& as, int width, Call call) {
   const Array word = Random(ScalarOp::kRandomBits32, key, index, call);
   if (width == 32) return word;
   const uint64_t mask = (1u << width) - 1;
-  return Elementwise(ScalarOp::kAnd, {word, ScalarOf(mask, u32, false, call)}, call);
+  return Elementwise(ScalarOp::kAnd, {word, StrongScalar(mask, u32, call)}, call);
 }
 
 // ---- floats -------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ namespace {
 class Formula {
  public:
   Formula(DType t, Call call) : t_(t), call_(call) {}
-  Array Number(double v) const { return ScalarOf(v, t_, false, call_); }
+  Array Number(double v) const { return StrongScalar(v, t_, call_); }
   Array Neg(const Array& x) const { return Apply(ScalarOp::kNeg, {x}); }
   Array Log(const Array& x) const { return Apply(ScalarOp::kLog, {x}); }
   Array Log1p(const Array& x) const { return Apply(ScalarOp::kLog1p, {x}); }
@@ -103,8 +103,7 @@ Array UnitUniform(const Array& key, const DrawnAs& as, Call call) {
   const DType t = as.dtype;
   const Formula of(t, call);
   const int m = MantissaBits(t), width = t == bf16 ? 8 : t.size() * 8;
-  const Array shift =
-      ScalarOf(static_cast<uint64_t>(width - m), width == 64 ? u64 : u32, false, call);
+  const Array shift = StrongScalar(static_cast<uint64_t>(width - m), width == 64 ? u64 : u32, call);
   const Array digits =
       of.Apply(ScalarOp::kShiftRightLogical, {RandomBits(key, as, width, call), shift});
   return of.Mul(Convert(digits, t, call), of.Number(std::ldexp(1.0, -m)));

@@ -86,7 +86,7 @@ struct Term {
   Array x;
   Loc loc;
   Term Of(double v) const {
-    return {ScalarOf(v, TypeOf(x)->dtype(), false, {"random::gamma", loc}), loc};
+    return {StrongScalar(v, TypeOf(x)->dtype(), {"random::gamma", loc}), loc};
   }
   friend Term operator+(const Term& a, const Term& b) { return {add(a.x, b.x, {}, a.loc), a.loc}; }
   friend Term operator-(const Term& a, const Term& b) { return {sub(a.x, b.x, {}, a.loc), a.loc}; }
@@ -192,7 +192,7 @@ Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logari
     Array number = Convert(x, computed, call);
     if (logarithm) {  // whose number may be too small for the dtype
       const double tiny = computed == f64 ? 0x1p-1022 : 0x1p-126;
-      number = maximum(exp(number, loc), ScalarOf(tiny, computed, false, call), {}, loc);
+      number = maximum(exp(number, loc), StrongScalar(tiny, computed, call), {}, loc);
     }
     Array slope = GammaDerivative(Convert(a, computed, call), number, loc);
     if (logarithm) slope = div(slope, number, {}, loc);
@@ -276,7 +276,7 @@ Array BallOf(const Array& key, const DrawnAs& as, double p, Call call) {
   DrawnAs coin = as;
   coin.dtype = base::DefaultFloat();
   const Array heads =
-      lt(Uniform(of_one[1], coin, 0, 1, call), ScalarOf(0.5, coin.dtype, false, call), {}, loc);
+      lt(Uniform(of_one[1], coin, 0, 1, call), StrongScalar(0.5, coin.dtype, call), {}, loc);
   const Array g = mul(where(heads, number(1), number(-1), {}, loc), size, {}, loc);
   DrawnAs of_vector = as;
   of_vector.shape.pop_back();

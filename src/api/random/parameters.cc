@@ -132,7 +132,7 @@ Array DrawnFloats(const Operand& key, const std::vector<Operand>& parameters,
 
 // A parameter in a dtype; a number is one exactly.
 Array Parameter(const Operand& x, DType t, Call call) {
-  return x.scalar() ? ScalarOf(*x.scalar(), t, false, call) : Convert(x.array(), t, call);
+  return x.scalar() ? StrongScalar(*x.scalar(), t, call) : Convert(x.array(), t, call);
 }
 
 Array Spread(const Operand& x, const DrawnAs& as, Call call) {

@@ -40,7 +40,7 @@ Array Spread(const Operand& x, const DrawnAs& as, Call call);
 class NumbersOf {
  public:
   NumbersOf(DType t, Call call) : t_(t), call_(call) {}
-  Array operator()(double v) const { return ScalarOf(v, t_, false, call_); }
+  Array operator()(double v) const { return StrongScalar(v, t_, call_); }
 
  private:
   DType t_;

@@ -23,14 +23,14 @@ Array PoissonByProducts(const Array& key, const DrawnAs& as, const Array& rate, 
   const auto next = [&](State s) {
     const auto& [k, count, product] = s;
     const std::vector<Array> keys = SplitApart(k, 2, call);
-    const Array one = ScalarOf(1, TypeOf(count)->dtype(), false, call);
+    const Array one = StrongScalar(1, TypeOf(count)->dtype(), call);
     const Array u = Uniform(keys[1], as, 0, 1, call);
     return State(keys[0], where(above(s), add(count, one, {}, loc), count, {}, loc),
                  add(product, log(u, loc), {}, loc));
   };
   const Array zero = zeros_like(rate, {}, loc);
   return sub(std::get<1>(while_loop(more, next, State(key, zero, zero), loc)),
-             ScalarOf(1, f32, false, call), {}, loc);
+             StrongScalar(1, f32, call), {}, loc);
 }
 
 // Transformed rejection (Hörmann, "The transformed rejection method for generating Poisson random
@@ -83,7 +83,7 @@ Array PoissonOf(const Array& key, DrawnAs as, const Operand& rate, Call call) {
   const Array rejection =
       PoissonByRejection(key, as, where(small, number(1e5), lam, {}, loc), call);
   const Array count = Convert(where(small, products, rejection, {}, loc), t, call);
-  return where(eq(lam, number(0), {}, loc), ScalarOf(0, t, false, call), count, {}, loc);
+  return where(eq(lam, number(0), {}, loc), StrongScalar(0, t, call), count, {}, loc);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ Array key(Operand seed, Loc loc) {
   CheckOneInteger(seed, kSeed, call);
   if (seed.scalar()) {
     const auto bits = static_cast<uint64_t>(seed.scalar()->as_int());
-    return Bitcast(ScalarOf(bits, u64, false, call), key_dtype, call);
+    return Bitcast(StrongScalar(bits, u64, call), key_dtype, call);
   }
   const Array s = ToArray(seed, call);
   const auto wrap = [&](const std::vector<Operand>& all) {
@@ -98,7 +98,7 @@ Array fold_in(Operand key, Operand data, Loc loc) {
   CheckOneInteger(data, kFolded, call);
   if (data.scalar()) {
     const auto low = static_cast<uint32_t>(data.scalar()->as_int());
-    return FoldIn(k, ScalarOf(uint64_t{low}, u64, false, call), call);
+    return FoldIn(k, StrongScalar(uint64_t{low}, u64, call), call);
   }
   const Array d = ToArray(data, call);
   const auto fold = [&](const std::vector<Operand>& all) {

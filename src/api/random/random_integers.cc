@@ -28,8 +28,8 @@ __int128 NumberOf(const Scalar& v) {
   return v.as_int();
 }
 Array IntegerOf(__int128 v, DType t, Call call) {
-  if (t == u64) return ScalarOf(static_cast<uint64_t>(v), t, false, call);
-  return ScalarOf(static_cast<int64_t>(v), t, false, call);
+  if (t == u64) return StrongScalar(static_cast<uint64_t>(v), t, call);
+  return StrongScalar(static_cast<int64_t>(v), t, call);
 }
 
 // A bound in the dtype that is worked in, limited to `range`; and whether it was above.
@@ -67,9 +67,9 @@ Array SpanOf(const Limited& lo, const Limited& hi, DType word, bool over, Call c
     if (over && hi.is_above && *hi.number > *lo.number) ++span;
     const uint64_t wrapped =
         static_cast<uint64_t>(span) & static_cast<uint64_t>(LimitsOf(word).most);
-    return ScalarOf(wrapped, word, false, call);
+    return StrongScalar(wrapped, word, call);
   }
-  const Array one = ScalarOf(uint64_t{1}, word, false, call);
+  const Array one = StrongScalar(uint64_t{1}, word, call);
   const Array empty = Elementwise(ScalarOp::kLe, {hi.value, lo.value}, call);
   const Array width = Convert(Elementwise(ScalarOp::kSub, {hi.value, lo.value}, call), word, call);
   const Array span = Where(empty, one, width, call);
@@ -100,7 +100,7 @@ Array RandomIntegers(const Array& key, const DrawnAs& as, const Operand& minval,
   const auto modulo = [&](const Array& x) { return Elementwise(ScalarOp::kRem, {x, span}, call); };
   const int width = work.size() * 8;
   const std::vector<Array> keys = SplitApart(key, 2, call);
-  const Array half = ScalarOf(uint64_t{1} << (width / 2), word, false, call);
+  const Array half = StrongScalar(uint64_t{1} << (width / 2), word, call);
   Array factor = modulo(half);
   factor = modulo(times(factor, factor));
   const Array high = modulo(RandomBits(keys[0], as, width, call));

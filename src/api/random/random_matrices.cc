@@ -52,10 +52,10 @@ class Matrices {
     const Loc loc = loc_;
     const int64_t n = ShapeOf(given).back();
     const DType t = TypeOf(given)->dtype();
-    const Array half = ScalarOf(0.5, t, false, call_);
+    const Array half = StrongScalar(0.5, t, call_);
     const Array a = mul(add(given, swapaxes(given, -1, -2, loc), {}, loc), half, {}, loc);
-    const Array nan = ScalarOf(std::numeric_limits<double>::quiet_NaN(), t, false, call_);
-    const Array zero = ScalarOf(0, t, false, call_);
+    const Array nan = StrongScalar(std::numeric_limits<double>::quiet_NaN(), t, call_);
+    const Array zero = StrongScalar(0, t, call_);
     const auto next = [&](Array j, Array l) {
       const Array is = Is(j, n);
       const Array rest = sub(ColumnOf(a, is), Product(l, RowOf(l, is)), {}, loc);

@@ -25,7 +25,7 @@ Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
                       const Operand& upper, Call call) {
   const Loc loc = call.loc;
   const DType t = as.dtype;
-  const auto number = [&](double v) { return ScalarOf(v, t, false, call); };
+  const auto number = [&](double v) { return StrongScalar(v, t, call); };
   const Array root = number(std::numbers::sqrt2), lo = Parameter(lower, t, call),
               hi = Parameter(upper, t, call);
   const Array a = erf(div(lo, root, {}, loc), loc), b = erf(div(hi, root, {}, loc), loc);
@@ -42,9 +42,9 @@ Array WeibullOf(const Array& key, const DrawnAs& as, const Operand& scale,
                 const Operand& concentration, Call call) {
   const Loc loc = call.loc;
   const Array u = Uniform(key, as, 0, 1, call);
-  const Array one = ScalarOf(1, as.dtype, false, call);
+  const Array one = StrongScalar(1, as.dtype, call);
   const Array power = concentration.scalar()
-                          ? ScalarOf(1 / concentration.scalar()->as_double(), as.dtype, false, call)
+                          ? StrongScalar(1 / concentration.scalar()->as_double(), as.dtype, call)
                           : div(one, Parameter(concentration, as.dtype, call), {}, loc);
   const Array standard = pow(neg(log1p(neg(u, loc), loc), loc), power, {}, loc);
   return mul(standard, Parameter(scale, as.dtype, call), {}, loc);
@@ -61,7 +61,7 @@ DType ProbabilityType(const Operand& p, Call call) {
 // By the inverse of the distribution function; a uniform number of 0 counts as 1.
 Array GeometricOf(const Array& key, const DrawnAs& as, const Operand& p, Call call) {
   const Loc loc = call.loc;
-  const Array one = ScalarOf(1, as.dtype, false, call), zero = ScalarOf(0, as.dtype, false, call);
+  const Array one = StrongScalar(1, as.dtype, call), zero = StrongScalar(0, as.dtype, call);
   const Array drawn = Uniform(key, as, 0, 1, call);
   const Array u = where(eq(drawn, zero, {}, loc), one, drawn, {}, loc);
   const Array success = stop_gradient(Parameter(p, as.dtype, call), loc);  // counts have none
@@ -139,8 +139,7 @@ Array rademacher(Operand key, Shape shape, CreateOptions options, Loc loc) {
   return DrawnLaidOut(WithKey(key, {}, call), t.name(), as, call,
                       [&](const std::vector<Operand>& all, const DrawnAs& inside) {
                         return where(BernoulliOf(all[0].array(), inside, 0.5, call),
-                                     ScalarOf(1, t, false, call), ScalarOf(-1, t, false, call), {},
-                                     loc);
+                                     StrongScalar(1, t, call), StrongScalar(-1, t, call), {}, loc);
                       });
 }
 
