@@ -1,4 +1,4 @@
-// Mapping a program along one more dim of its inputs.
+// vmap of a program: one more dim of its inputs.
 #pragma once
 #include "ir/program.h"
 
@@ -7,12 +7,12 @@ namespace tessera::transforms {
 struct Batch {
   // The program of all lanes: mapped inputs and outputs have the dim in front.
   ir::Program program;
-  std::vector<bool> mapped;  // per output: whether it has
+  std::vector<bool> mapped;  // per output: whether it has the dim
 };
 
 // Returns the program with the dim in front of inputs that are true in `inputs`, and of outputs
-// that depend on them or are true in `wanted`. Captures have none. Throws ShardingError where a
-// mapped value lies over the axes of the dim.
+// that depend on them or are true in `wanted`. Captures have no such dim. Throws ShardingError if a
+// mapped value is sharded over the axes of the dim already.
 Batch MakeBatch(const ir::Program& program, const std::vector<bool>& inputs,
                 const std::vector<bool>& wanted, const ir::MappedDim& dim);
 

@@ -1,16 +1,20 @@
-// Forward mode. Each instruction is copied, and followed by what its op says of tangents.
+// Forward mode. Each instruction is copied; the instructions of its tangent, by its op's rule,
+// follow.
 #include "transforms/jvp.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include "base/at.h"
 #include "base/error.h"
+#include "base/ids.h"
 #include "ir/builder.h"
 #include "ir/fixes.h"
 #include "ir/infer.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
+#include "transforms/memo.h"
 #include "transforms/regions.h"
 #include "transforms/types.h"
 
@@ -19,7 +23,7 @@ namespace {
 
 using base::At;
 using ir::ValueId;
-using Tangents = std::vector<ValueId>;
+using Tangents = std::vector<ValueId>;  // kNoValue: zero, because no active input reaches it
 
 [[noreturn]] void FailNotDifferentiable(const ir::OpDef& op, Loc loc, const std::string& why) {
   base::ThrowTrace({.kind = {},
@@ -34,12 +38,13 @@ using Tangents = std::vector<ValueId>;
 
 class Forward {
  public:
-  Forward(const ir::Program& from, const std::vector<bool>& active, JvpMemo& memo)
+  using Memo = RegionMemo<Jvp>;
+  Forward(const ir::Program& from, const std::vector<bool>& active, Memo& memo)
       : from_(from),
         memo_(memo),
         builder_(to_, Loc::Unknown()),
-        primal_(from.values.size(), kZero),
-        tangent_(from.values.size(), kZero) {
+        primal_(from.values.size(), kNoValue),
+        tangent_(from.values.size(), kNoValue) {
     to_.mesh = from.mesh;
     to_.Reserve(4 * from.instructions.size());
     for (ValueId v : from.inputs) to_.inputs.push_back(Parameter(v));
@@ -51,15 +56,15 @@ class Forward {
 
   Jvp Run(const std::vector<bool>& wanted) {
     for (const ir::Instruction& i : from_.instructions) Visit(i);
-    for (const auto& [name, v] : from_.names) to_.names.emplace_back(name, At(primal_, v));
+    for (const auto& [name, v] : from_.names) to_.names.emplace_back(name, primal_[v]);
     Jvp out;
-    for (ValueId v : from_.outputs) to_.outputs.push_back(At(primal_, v));
+    for (ValueId v : from_.outputs) to_.outputs.push_back(primal_[v]);
     for (size_t i = 0; i < from_.outputs.size(); ++i) {
-      ValueId tangent = At(tangent_, from_.outputs[i]);
+      ValueId tangent = tangent_[from_.outputs[i]];
       const ir::Type* type = from_.type(from_.outputs[i]);
-      if (tangent < 0 && wanted[i]) tangent = ops::Zeros(builder_, type);
-      out.active.push_back(tangent >= 0);
-      if (tangent >= 0) to_.outputs.push_back(tangent);
+      if (tangent == kNoValue && wanted[i]) tangent = ops::Zeros(builder_, type);
+      out.active.push_back(tangent != kNoValue);
+      if (tangent != kNoValue) to_.outputs.push_back(tangent);
     }
     if (!replaced_.empty()) {
       std::vector<bool> kept(to_.instructions.size(), true);
@@ -73,11 +78,11 @@ class Forward {
  private:
   ValueId Parameter(ValueId v) {
     const ir::Value& value = At(from_.values, v);
-    return At(primal_, v) = to_.AddValue(value.type, value.loc, value.place);
+    return primal_[v] = to_.AddValue(value.type, value.loc, value.place);
   }
   ValueId AddTangent(ValueId v) {
     const ir::Value& value = At(from_.values, v);
-    return At(tangent_, v) = to_.AddValue(value.type->WithWeak(false), value.loc, value.place);
+    return tangent_[v] = to_.AddValue(value.type->WithWeak(false), value.loc, value.place);
   }
 
   void Visit(const ir::Instruction& i) {
@@ -85,17 +90,17 @@ class Forward {
     std::vector<ValueId> operands, tangents;
     bool any = false;
     for (ValueId v : i.operands) {
-      operands.push_back(At(primal_, v));
-      tangents.push_back(At(tangent_, v));
-      any = any || tangents.back() >= 0;
+      operands.push_back(primal_[v]);
+      tangents.push_back(tangent_[v]);
+      any = any || tangents.back() != kNoValue;
     }
     const TypesOf types(from_, i);
     const auto* diff = &*i.op->diff;
     if (any && std::holds_alternative<ir::ByRegions>(*diff))
       return VisitRegions(i, operands, tangents);
     auto results = builder_.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
-    for (size_t r = 0; r < results.size(); ++r) At(primal_, i.results[r]) = results[r];
-    if (!any || std::none_of(types.results.begin(), types.results.end(), ops::HasTangent)) return;
+    for (size_t r = 0; r < results.size(); ++r) primal_[i.results[r]] = results[r];
+    if (!any || absl::c_none_of(types.results, ops::HasTangent)) return;
     const ir::DiffCall call{builder_, *i.op,          i.params,      operands,
                             results,  types.operands, types.results, i.regions};
     Tangents out;
@@ -106,8 +111,8 @@ class Forward {
     else
       out = {Summed(call, std::get<ir::Derivative>(*diff), tangents)};
     for (size_t r = 0; r < out.size(); ++r)
-      if (out[r] >= 0)
-        At(tangent_, i.results[r]) = ops::Conform(builder_, out[r], types.results[r]);
+      if (out[r] != kNoValue)
+        tangent_[i.results[r]] = ops::Conform(builder_, out[r], types.results[r]);
   }
 
   Tangents ByJvp(const ir::Structural& rule, const ir::DiffCall& call, const Tangents& tangents,
@@ -116,23 +121,23 @@ class Forward {
     const size_t at = to_.instructions.size() - 1;
     Tangents out = rule.jvp(call, tangents, results);
     // A rule that gives the values too runs in place of the function.
-    const bool is_replaced = std::none_of(results.begin(), results.end(), [&](ValueId v) {
-      return std::find(call.results.begin(), call.results.end(), v) != call.results.end();
-    });
+    const bool is_replaced =
+        absl::c_none_of(results, [&](ValueId v) { return absl::c_linear_search(call.results, v); });
     if (is_replaced && ir::EffectOf(i) != ir::Effect::kNone) replaced_.push_back(at);
-    for (size_t r = 0; r < results.size(); ++r) At(primal_, i.results[r]) = results[r];
+    for (size_t r = 0; r < results.size(); ++r) primal_[i.results[r]] = results[r];
     return out;
   }
 
-  // The sum over operands; those in which the op is jointly linear make one term.
+  // Returns the sum over the operands of their terms. Operands in which the op is jointly linear
+  // have one term together.
   ValueId Summed(const ir::DiffCall& call, const ir::Derivative& derivative,
                  const Tangents& tangents) {
-    ValueId sum = kZero;
+    ValueId sum = kNoValue;
     std::vector<bool> done(tangents.size());
     for (const sharding::LinearGroup& group : GroupsOf(call)) {
       std::vector<size_t> members;
       for (int32_t k : group.operands)
-        if (At(tangents, k) >= 0) members.push_back(base::Size(k));
+        if (At(tangents, k) != kNoValue) members.push_back(base::Size(k));
       for (size_t k : members) done[k] = true;
       if (members.empty()) continue;
       const bool alone = members.size() == 1 && members[0] < 3 && derivative.of[members[0]];
@@ -141,7 +146,7 @@ class Forward {
       sum = ops::Sum(builder_, sum, ops::Conform(builder_, term, call.result_types[0]));
     }
     for (size_t k = 0; k < tangents.size(); ++k) {
-      if (done[k] || tangents[k] < 0 || k >= derivative.of.size()) continue;
+      if (done[k] || tangents[k] == kNoValue || k >= derivative.of.size()) continue;
       if (derivative.none[k])
         FailNotDifferentiable(call.op, builder_.loc(),
                               fmt::format(" with respect to {}: {}", ir::OperandName(call.op, k),
@@ -153,70 +158,107 @@ class Forward {
     return sum;
   }
 
-  // Moves have no dimension map: their tangents are of their own making.
+  // Returns no groups for moves, which have no dimension map: they have formulas for their
+  // tangents.
   static std::vector<sharding::LinearGroup> GroupsOf(const ir::DiffCall& call) {
     return ir::LinearGroupsOf(call.op, call.params, call.operand_types, call.result_types);
   }
 
-  // The op of the group's tangents, where they are, and of the other operands as they are.
+  // Returns the op applied to the tangents of the group, with zeros for those that are not there,
+  // and to the primal values of the other operands.
   ValueId Linear(const ir::DiffCall& call, const sharding::LinearGroup& group,
                  const Tangents& tangents) {
     std::vector<ValueId> operands(call.operands.begin(), call.operands.end());
     for (int32_t k : group.operands) {
       const auto i = base::Size(k);
-      operands[i] = tangents[i] >= 0 ? tangents[i] : ops::Zeros(builder_, call.operand_types[i]);
+      operands[i] = TangentOf(tangents[i], call.operand_types[i]);
     }
     const ir::Type* type = call.result_types[0]->WithWeak(false);
     return builder_.EmitTyped(call.op, call.params, operands, {&type, 1})[0];
   }
 
+  ValueId TangentOf(ValueId tangent, const ir::Type* type) {
+    return tangent != kNoValue ? tangent : ops::Zeros(builder_, type);
+  }
+
+  const Jvp& RegionJvp(const ir::Program& region, const std::vector<bool>& active,
+                       const std::vector<bool>& wanted) {
+    return memo_.Get(region, active, wanted, [&] {
+      Jvp jvp = Forward(region, active, memo_).Run(wanted);
+      ir::Simplify(jvp.program);
+      return jvp;
+    });
+  }
+
+  // Returns the regions with tangents of active inputs and outputs after all primal ones. The
+  // condition of a loop gets the tangents of the carries, and reads none.
+  std::vector<ir::Program> RegionsWithTangents(const ir::Instruction& i, const RegionLayout& layout,
+                                               const RegionFlags& active) {
+    std::vector<ir::Program> regions;
+    for (size_t r = 0; r < i.regions.size(); ++r) {
+      const ir::Program& region = *i.regions[r];
+      if (absl::c_linear_search(layout.bodies, r)) {
+        regions.push_back(RegionJvp(region, active.ins, active.outs).program);
+        continue;
+      }
+      ir::Program& condition = regions.emplace_back(region);
+      for (size_t k = 0; k < active.ins.size(); ++k)
+        if (active.ins[k])
+          condition.inputs.push_back(
+              condition.AddValue(region.type(region.inputs[k])->WithWeak(false), i.loc));
+    }
+    return regions;
+  }
+
+  // In each group the tangents follow the primal values.
   void VisitRegions(const ir::Instruction& i, const std::vector<ValueId>& operands,
                     const Tangents& tangents) {
-    RegionsJvp jvp = JvpOfRegions(i, tangents, from_, memo_);
-    std::vector<ValueId> all;
-    for (auto [k, is_tangent] : jvp.operands) {
-      if (!is_tangent)
-        all.push_back(operands[k]);
-      else if (tangents[k] >= 0)
-        all.push_back(tangents[k]);
-      else
-        all.push_back(ops::Zeros(builder_, from_.type(i.operands[k])));
+    const RegionLayout layout(i);
+    std::vector<bool> ins;
+    for (size_t k = layout.first; k < tangents.size(); ++k)
+      ins.push_back(tangents[k] != kNoValue && ops::HasTangent(from_.type(i.operands[k])));
+    const RegionFlags active = SpreadFlags(
+        i, std::move(ins),
+        [&](const ir::Program& body, const std::vector<bool>& in, const std::vector<bool>& wanted) {
+          return RegionJvp(body, in, wanted).active;
+        });
+    RegionEdit edit(i, RegionsWithTangents(i, layout, active));
+    const size_t inputs = active.ins.size(), outputs = active.outs.size();
+    for (size_t k = 0; k < layout.first; ++k) edit.AddIndex(operands[k]);
+    for (size_t k = 0; k < inputs; ++k)
+      edit.AddInput(layout.InputGroup(k), operands[layout.first + k], k);
+    for (size_t k = 0, input = inputs; k < inputs; ++k) {
+      const size_t operand = layout.first + k;
+      if (!active.ins[k]) continue;
+      const ValueId tangent = TangentOf(tangents[operand], from_.type(i.operands[operand]));
+      edit.AddInput(layout.InputGroup(k), tangent, input++);
     }
-    std::vector<const ir::Type*> types;
-    for (auto [r, is_tangent] : jvp.results) {
-      const ir::Type* type = from_.type(i.results[r]);
-      types.push_back(is_tangent ? type->WithWeak(false) : type);
-    }
-    auto results = builder_.EmitTyped(*i.op, jvp.params, all, types, std::move(jvp.regions));
-    for (size_t n = 0; n < results.size(); ++n) {
-      auto [r, is_tangent] = jvp.results[n];
-      At(is_tangent ? tangent_ : primal_, i.results[r]) = results[n];
+    for (size_t r = 0; r < outputs; ++r)
+      edit.AddOutput(layout.OutputGroup(r), from_.type(i.results[r]), r);
+    for (size_t r = 0, output = outputs; r < outputs; ++r)
+      if (active.outs[r])
+        edit.AddOutput(layout.OutputGroup(r), from_.type(i.results[r])->WithWeak(false), output++);
+    const std::vector<ValueId> results = std::move(edit).Emit(builder_);
+    for (size_t r = 0, tangent = outputs; r < outputs; ++r) {
+      primal_[i.results[r]] = results[r];
+      if (active.outs[r]) tangent_[i.results[r]] = results[tangent++];
     }
   }
 
   const ir::Program& from_;
-  JvpMemo& memo_;
+  Memo& memo_;
   ir::Program to_;
   ir::Builder builder_;
-  std::vector<ValueId> primal_, tangent_;  // by value of `from_`
-  std::vector<size_t> replaced_;           // instructions of `to_` in whose place others act
+  base::IdVector<ValueId, ValueId> primal_, tangent_;  // values of `to_`, by value of `from_`
+  std::vector<size_t> replaced_;  // instructions of `to_` that a rule's own instructions replace
 };
 
 }  // namespace
 
 Jvp MakeJvp(const ir::Program& program, const std::vector<bool>& active,
             const std::vector<bool>& wanted) {
-  JvpMemo memo;
+  Forward::Memo memo;
   return Forward(program, active, memo).Run(wanted);
-}
-
-const Jvp& RegionJvp(const ir::Program& region, const std::vector<bool>& active,
-                     const std::vector<bool>& wanted, JvpMemo& memo) {
-  return memo.Get(region, active, wanted, [&] {
-    Jvp jvp = Forward(region, active, memo).Run(wanted);
-    ir::Simplify(jvp.program);
-    return jvp;
-  });
 }
 
 }  // namespace tessera::transforms

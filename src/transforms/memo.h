@@ -1,5 +1,5 @@
-// What a transform made of regions: loops are asked again and again what depends on what, so
-// without it nested ones would be transformed exponentially often.
+// Results of a transform by region. The transform of a loop asks for the same region again and
+// again until its flags are stable, so without a memo nested loops would take exponential time.
 #pragma once
 #include <map>
 #include <tuple>
@@ -9,12 +9,12 @@
 
 namespace tessera::transforms {
 
-// Of one transform of one program, whose regions live as long.
+// The memo of one transform of one program. The program owns the regions, so it must stay alive.
 template <class Made>
 class RegionMemo {
  public:
-  // Returns what was made of this region for these inputs and outputs, and one more input of this
-  // type if that is not null, by make() the first time.
+  // Returns the result for this region with these flags of its inputs and outputs, and with one
+  // more input of type `more` unless that is null. Calls make() if there is none yet.
   template <class F>
   const Made& Get(const ir::Program& region, const std::vector<bool>& inputs,
                   const std::vector<bool>& outputs, F make, const ir::Type* more = nullptr) {
@@ -26,7 +26,7 @@ class RegionMemo {
 
  private:
   using Key = std::tuple<const ir::Program*, std::vector<bool>, std::vector<bool>, const ir::Type*>;
-  std::map<Key, Made> made_;  // what is made meanwhile moves nothing
+  std::map<Key, Made> made_;  // references stay valid while make() adds to it
 };
 
 }  // namespace tessera::transforms

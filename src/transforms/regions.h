@@ -1,44 +1,98 @@
-// Instructions with regions, as transforms see them: groups of operands that go with groups of
-// region inputs, and of region outputs that go with groups of results.
+// Instructions with regions, as transforms see and rebuild them: values enter and leave regions in
+// three groups.
+//
+//   while   constants, carries              -> carries
+//   scan    constants, carries, slices      -> carries, slices
+//   switch  index, slices                   -> slices
+//   call    slices                          -> slices
 #pragma once
+#include <absl/functional/function_ref.h>
+
+#include <array>
+#include <vector>
+
+#include "ir/op.h"
 #include "ir/program.h"
-#include "transforms/jvp.h"
 
 namespace tessera::transforms {
 
-// How an instruction's operands enter its regions. A transform adds values behind their group:
-// constants, [carries,] [xs] become constants, more constants, carries, more carries, xs, more xs.
+enum class RegionGroup {
+  kConstants,  // the same in every iteration
+  kCarries,    // handed from one iteration to the next
+  kSlices,     // one for each iteration: xs and ys of a scan. A switch or a call has one iteration
+};
+
+// The groups of an instruction. Input k of a region is operand `first` + k; output r of a body is
+// result r.
 struct RegionLayout {
   explicit RegionLayout(const ir::Instruction& instruction);
 
-  // Region input i is operand `first` + i (1 behind the index of a branch).
-  size_t first = 0;
-  std::vector<size_t> ins,
-      outs;                    // sizes of the groups of inputs; of outputs, which are the results
-  size_t carries = 0;          // of the loop: group 1 of the inputs, group 0 of the outputs
-  std::vector<size_t> bodies;  // regions whose outputs are the results; the others: a condition
-  // Where carry c is among the inputs; outputs begin with the carries.
-  size_t CarryInput(size_t c) const { return ins[0] + c; }
+  RegionGroup InputGroup(size_t k) const {
+    if (k < constants) return RegionGroup::kConstants;
+    return k < constants + carries ? RegionGroup::kCarries : RegionGroup::kSlices;
+  }
+  RegionGroup OutputGroup(size_t r) const {
+    return r < carries ? RegionGroup::kCarries : RegionGroup::kSlices;
+  }
+  // Returns the input of carry c, which is output c.
+  size_t CarryInput(size_t c) const { return constants + c; }
+  // Whether operands and results of the group have the iterations as their first dim.
+  bool IsStacked(RegionGroup group) const {
+    return kind == ir::AsRegions::kScan && group == RegionGroup::kSlices;
+  }
+
+  ir::AsRegions::Kind kind;
+  size_t first = 0;  // 1 for a switch: operand 0 is its index
+  size_t constants = 0, carries = 0;
+  std::vector<size_t> bodies;  // all regions except the condition of a while loop
 };
 
-// A value, or its companion: its tangent.
-struct Slot {
-  size_t index;
-  bool companion;
+// A property of the inputs and outputs of the bodies.
+struct RegionFlags {
+  std::vector<bool> ins, outs;
 };
-// Returns the values 0, 1, ... in groups of these sizes, and behind each group the companions of
-// those of its values that have one.
-std::vector<Slot> WithCompanions(const std::vector<size_t>& groups,
-                                 const std::vector<bool>& companions);
+// Returns which outputs of a body have the property where inputs have it. An output that is true in
+// `wanted` has it in any case.
+using OutputFlags = absl::FunctionRef<std::vector<bool>(
+    const ir::Program& body, const std::vector<bool>& ins, const std::vector<bool>& wanted)>;
+// Spreads a property from the inputs `ins` until nothing changes: an output has it if it has it in
+// one body, and a carry has it at the start and at the end of an iteration, or at neither.
+RegionFlags SpreadFlags(const ir::Instruction& instruction, std::vector<bool> ins,
+                        OutputFlags outputs_of);
 
-// The instruction with tangents: see WithCompanions.
-struct RegionsJvp {
-  std::vector<ir::RegionPtr> regions;
-  ir::ParamsPtr params;
-  std::vector<Slot> operands, results;  // companion: the tangent
+// Rebuilds an instruction with edited regions. A transform names the inputs and outputs that it
+// wants, by their numbers in the edited regions; each joins the end of its group. Others are left
+// out.
+class RegionEdit {
+ public:
+  // `regions` take the place of those of `from`. `from` gives the op and its other parameters.
+  RegionEdit(const ir::Instruction& from, std::vector<ir::Program> regions);
+
+  // Adds the index of a switch.
+  void AddIndex(ir::ValueId operand) { index_.push_back(operand); }
+  // Adds an operand, which input `input` of every region receives.
+  void AddInput(RegionGroup group, ir::ValueId operand, size_t input);
+  // Adds a result of this type, which output `output` of the bodies gives.
+  void AddOutput(RegionGroup group, const ir::Type* type, size_t output);
+  // Emits the instruction. Returns its results in the order of the calls of AddOutput.
+  std::vector<ir::ValueId> Emit(ir::Builder& builder) &&;
+
+ private:
+  struct Input {
+    ir::ValueId operand;
+    size_t number;
+  };
+  struct Output {
+    const ir::Type* type;
+    size_t number, call;
+  };
+  std::vector<ir::RegionPtr> EditedRegions(const RegionLayout& layout) &&;
+
+  const ir::Instruction& from_;
+  std::vector<ir::Program> regions_;
+  std::vector<ir::ValueId> index_;
+  std::array<std::vector<Input>, 3> inputs_;
+  std::array<std::vector<Output>, 3> outputs_;
 };
-RegionsJvp JvpOfRegions(const ir::Instruction& instruction,
-                        const std::vector<ir::ValueId>& tangents, const ir::Program& program,
-                        JvpMemo& memo);
 
 }  // namespace tessera::transforms

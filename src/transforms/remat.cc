@@ -1,9 +1,11 @@
-// What a checkpoint keeps between the parts of its function, and what is computed twice.
+// Rematerialisation: the values that a checkpoint keeps, and the program that computes the others
+// again.
 #include "transforms/remat.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
 #include "base/at.h"
+#include "base/ids.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
 #include "ir/inline.h"
@@ -11,131 +13,118 @@
 #include "ir/uses.h"
 #include "ops/calls.h"
 #include "ops/tangents.h"
+#include "transforms/regions.h"
 
 namespace tessera::transforms {
 namespace {
 
 using ir::ValueId;
 
-size_t Index(ValueId v) { return base::Size(v); }
-
-// A program that is computed, and the same as it is computed again: values that are kept are made
-// by the one and inputs of the other. Of loops and branches both become results and operands, so
-// that what is kept of their regions goes the same way.
-class Twice {
- public:
-  Twice(const ir::Program& program, const ops::CheckpointParams& policy)
-      : first(program), again(program), kept(ops::KeptBy(policy, program)) {
-    for (ValueId v : program.inputs) kept[Index(v)] = false;
-    for (size_t i = 0; i < program.instructions.size(); ++i) {
-      const auto* region = std::get_if<ir::AsRegions>(&*program.instructions[i].op->lowering);
-      if (!region) continue;
-      if (region->kind == ir::AsRegions::kScan) Scan(i, policy);
-      if (region->kind == ir::AsRegions::kSwitch) Switch(i, policy);
-    }
-  }
-  ir::Program first, again;
-  std::vector<bool> kept;  // per value of both
-
- private:
+// A program and its copy that is computed again. `first` computes the kept values, `again` reads
+// them. Both have the same value ids.
+struct KeptParts {
   std::vector<ValueId> Kept() const {
     std::vector<ValueId> values;
-    for (size_t v = 0; v < kept.size(); ++v)
-      if (kept[v]) values.push_back(static_cast<ValueId>(v));
+    for (ValueId v : kept.ids())
+      if (kept[v]) values.push_back(v);
     return values;
   }
-
-  // Adds a result of the instruction that is an operand of it when it is computed again.
-  void AddResult(size_t i, const ir::Type* type) {
-    ir::Instruction &made = first.instructions[i], &read = again.instructions[i];
-    const ValueId v = first.AddValue(type, made.loc);
-    again.AddValue(type, made.loc);
-    made.results.push_back(v);
-    read.operands.push_back(v);
-    kept.push_back(true);
-  }
-  void SetRegion(size_t i, size_t r, Twice inner) {
-    for (ValueId v : inner.Kept()) {
-      inner.first.outputs.push_back(v);
-      inner.again.inputs.push_back(v);
-    }
-    ir::RemoveEffects(inner.again);
-    ir::RemoveDead(inner.again);
-    KeepGiven(inner.again);
-    first.instructions[i].regions[r] = ir::Shared(std::move(inner.first));
-    again.instructions[i].regions[r] = ir::Shared(std::move(inner.again));
-  }
-
-  // An instruction of several results may still make one that is given.
-  static void KeepGiven(ir::Program& program) {
-    for (ir::Instruction& i : program.instructions)
-      for (ValueId& v : i.results)
-        if (std::count(program.inputs.begin(), program.inputs.end(), v))
-          v = program.AddValue(program.type(v), i.loc);
-  }
-
-  void Scan(size_t i, const ops::CheckpointParams& policy) {
-    Twice body(*first.instructions[i].regions[0], policy);
-    const int64_t length = ir::As<ir::ScanParams>(first.instructions[i].params.get()).length;
-    for (ValueId v : body.Kept()) AddResult(i, ir::Stacked(body.first.type(v), length));
-    SetRegion(i, 0, std::move(body));
-  }
-
-  // What one branch keeps the others give zeros for, and read nowhere.
-  void Switch(size_t i, const ops::CheckpointParams& policy) {
-    const std::vector<ir::RegionPtr> regions = first.instructions[i].regions;
-    std::vector<Twice> branches;
-    branches.reserve(regions.size());
-    for (const ir::RegionPtr& r : regions) branches.emplace_back(*r, policy);
-    for (size_t b = 0; b < branches.size(); ++b) {
-      const std::vector<ValueId> values = branches[b].Kept();
-      for (ValueId v : values) {
-        const ir::Type* type = branches[b].first.type(v);
-        AddResult(i, type);
-        for (size_t o = 0; o < branches.size(); ++o)
-          if (o != b) branches[o].AddUnread(type, first.instructions[i].loc);
-        branches[b].Pass(v);
-      }
-    }
-    for (size_t b = 0; b < branches.size(); ++b) {
-      branches[b].kept.assign(branches[b].kept.size(), false);
-      SetRegion(i, b, std::move(branches[b]));
-    }
-  }
-  void Pass(ValueId v) {
-    first.outputs.push_back(v);
-    again.inputs.push_back(v);
-  }
-  void AddUnread(const ir::Type* type, Loc loc) {
-    ir::Builder builder(first, loc);
-    first.outputs.push_back(ops::Zeros(builder, type));
-    while (again.values.size() < first.values.size()) again.AddValue(type, loc);
-    again.inputs.push_back(again.AddValue(type, loc));
-    while (first.values.size() < again.values.size()) first.AddValue(type, loc);
-    kept.resize(first.values.size());
-  }
+  ir::Program first, again;
+  base::IdVector<ValueId, bool> kept;
 };
 
-// Returns the program that computes the residuals from what is kept. Its inputs are that, as far as
-// it is read.
-ir::Program Recomputation(const Split& split, ir::Program again, const std::vector<bool>& kept) {
+KeptParts FindKept(const ir::Program& program, const ops::CheckpointParams& policy);
+
+// Adds a kept value: a result of the first instruction, and an operand of the second one.
+void AddKeptResult(KeptParts& parts, size_t i, const ir::Type* type) {
+  ir::Instruction &first = parts.first.instructions[i], &again = parts.again.instructions[i];
+  const ValueId v = parts.first.AddValue(type, first.loc);
+  parts.again.AddValue(type, first.loc);
+  first.results.push_back(v);
+  again.operands.push_back(v);
+  parts.kept.Add(true);
+}
+
+// Adds a dummy output of zeros, and an input that nothing reads.
+void AddUnread(KeptParts& body, const ir::Type* type, Loc loc) {
+  ir::Builder builder(body.first, loc);
+  body.first.outputs.push_back(ops::Zeros(builder, type));
+  while (body.again.values.size() < body.first.values.size()) body.again.AddValue(type, loc);
+  body.again.inputs.push_back(body.again.AddValue(type, loc));
+  body.first.AddValue(type, loc);
+  body.kept.resize(body.first.values.size());
+}
+
+// Gives results of the program that are also its inputs a new id: an instruction of several results
+// may still compute one that is given.
+void RenameGiven(ir::Program& program) {
+  for (ir::Instruction& i : program.instructions)
+    for (ValueId& v : i.results)
+      if (absl::c_linear_search(program.inputs, v)) v = program.AddValue(program.type(v), i.loc);
+}
+
+// Makes the kept values of an instruction's bodies results of the instruction, and operands of its
+// copy. A value that one branch keeps is a dummy zero result of the others.
+void KeepOfRegions(KeptParts& parts, size_t i, const ops::CheckpointParams& policy) {
+  const ir::Instruction from = parts.first.instructions[i];
+  const RegionLayout layout(from);
+  std::vector<KeptParts> bodies;
+  for (size_t b : layout.bodies) bodies.push_back(FindKept(*from.regions[b], policy));
+  for (KeptParts& body : bodies)
+    for (ValueId v : body.Kept()) {
+      const ir::Type* type = body.first.type(v);
+      const bool stacked = layout.IsStacked(RegionGroup::kSlices);
+      AddKeptResult(
+          parts, i,
+          stacked ? ir::Stacked(type, ir::As<ir::ScanParams>(from.params.get()).length) : type);
+      body.first.outputs.push_back(v);
+      body.again.inputs.push_back(v);
+      for (KeptParts& other : bodies)
+        if (&other != &body) AddUnread(other, type, from.loc);
+    }
+  for (size_t b = 0; b < bodies.size(); ++b) {
+    ir::RemoveEffects(bodies[b].again);
+    ir::RemoveDead(bodies[b].again);
+    RenameGiven(bodies[b].again);
+    parts.first.instructions[i].regions[b] = ir::Shared(std::move(bodies[b].first));
+    parts.again.instructions[i].regions[b] = ir::Shared(std::move(bodies[b].again));
+  }
+}
+
+// Returns the program and its copy, with the values that the policy keeps in it and in its loops
+// and branches. A while_loop keeps nothing.
+KeptParts FindKept(const ir::Program& program, const ops::CheckpointParams& policy) {
+  KeptParts parts{program, program, base::IdVector<ValueId, bool>(ops::KeptBy(policy, program))};
+  for (ValueId v : program.inputs) parts.kept[v] = false;
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const auto* region = std::get_if<ir::AsRegions>(&*program.instructions[i].op->lowering);
+    if (region && (region->kind == ir::AsRegions::kScan || region->kind == ir::AsRegions::kSwitch))
+      KeepOfRegions(parts, i, policy);
+  }
+  return parts;
+}
+
+// Returns the program that computes the residuals of a split from the kept values that it reads,
+// which are its inputs.
+ir::Program Recomputation(const Split& split, const KeptParts& parts) {
+  ir::Program again = parts.again;
   again.outputs.assign(split.known.outputs.end() - static_cast<long>(split.residuals),
                        split.known.outputs.end());
-  for (size_t v = 0; v < kept.size(); ++v)
-    if (kept[v]) again.inputs.push_back(static_cast<ValueId>(v));
+  const std::vector<ValueId> kept = parts.Kept();
+  again.inputs.insert(again.inputs.end(), kept.begin(), kept.end());
   ir::RemoveEffects(again);
   ir::RemoveDead(again);
-  const std::vector<bool> used = ir::UsedValues(again);
-  std::erase_if(again.inputs, [&](ValueId v) { return !base::At(used, v); });
+  const base::IdVector<ValueId, bool> used(ir::UsedValues(again));
+  std::erase_if(again.inputs, [&](ValueId v) { return !used[v]; });
   return again;
 }
 
 }  // namespace
 
 Split Rematerialized(Split split, const ir::Params* params) {
-  Twice twice(split.known, ir::As<ops::CheckpointParams>(params));
-  split.known = std::move(twice.first);
-  const ir::Program again = Recomputation(split, std::move(twice.again), twice.kept);
+  KeptParts parts = FindKept(split.known, ir::As<ops::CheckpointParams>(params));
+  const ir::Program again = Recomputation(split, parts);
+  split.known = std::move(parts.first);
   ir::Program& known = split.known;
   known.outputs.resize(known.outputs.size() - split.residuals);
   known.outputs.insert(known.outputs.end(), again.inputs.begin(), again.inputs.end());

@@ -1,11 +1,12 @@
-// Memory for time: the second part of a program computes again what it reads of the first.
+// Rematerialisation trades time for memory: the second part of a split computes again the values
+// that it reads of the first part.
 #pragma once
 #include "transforms/split.h"
 
 namespace tessera::transforms {
 
-// Of the region of a checkpoint with these parameters: returns parts whose only residuals are known
-// inputs, and values that the policy keeps.
+// Rewrites the split of a checkpoint's region. `params`: those of the checkpoint. The residuals of
+// the result are known inputs, and values that the checkpoint's policy keeps.
 Split Rematerialized(Split split, const ir::Params* params);
 
 }  // namespace tessera::transforms

@@ -1,7 +1,7 @@
-// Which lanes count in the derivatives of a branch.
+// Keeps lanes that do not take a branch out of its derivatives.
 #include "transforms/taken.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
 #include "base/at.h"
 #include "ir/infer.h"
@@ -16,25 +16,23 @@ namespace {
 using ir::ValueId;
 using ops::X;
 
-bool HaveTangents(ir::Types types) {
-  return std::any_of(types.begin(), types.end(), ops::HasTangent);
-}
+bool HaveTangents(ir::Types types) { return absl::c_any_of(types, ops::HasTangent); }
 
-// Without one no cotangent comes back through the instruction.
+// Whether a cotangent can pass the instruction.
 bool HasDerivative(const Taken::BranchCall& i) {
   return !std::holds_alternative<ir::NotDifferentiable>(*i.from.op->diff);
 }
 
-bool Moves(const ir::OpDef& op) {
+bool IsMove(const ir::OpDef& op) {
   return std::holds_alternative<ir::AsMove>(*op.lowering) ||
          std::holds_alternative<ir::AsManualMove>(*op.lowering) ||
          std::holds_alternative<ir::AsPermute>(*op.lowering);
 }
 
-// Per operand: the group of those that it is jointly linear with; -1 if in none, or not floating.
+// The operands in which an instruction is linear.
 struct LinearIn {
   explicit LinearIn(const Taken::BranchCall& i) : group_of(i.from.operands.size(), -1) {
-    if (Moves(*i.from.op)) group_of.assign(group_of.size(), 0);
+    if (IsMove(*i.from.op)) group_of.assign(group_of.size(), 0);
     const auto& groups =
         ir::LinearGroupsOf(*i.from.op, i.from.params, i.operand_types, i.result_types);
     for (size_t g = 0; g < groups.size(); ++g)
@@ -45,13 +43,15 @@ struct LinearIn {
       jointly &= group_of[k] == 0;
     }
   }
+  // Per operand: the group of operands in which the instruction is jointly linear, -1 if none.
   std::vector<int> group_of;
-  bool in_each = true, jointly = true;  // in each floating operand; in all of them together
+  bool in_each = true;  // linear in each floating operand alone
+  bool jointly = true;  // linear in all floating operands together
 };
 
 }  // namespace
 
-ValueId Names(ir::Builder& builder, ValueId index, size_t k, size_t last) {
+ValueId LanesOfBranch(ir::Builder& builder, ValueId index, size_t k, size_t last) {
   const X x(builder, index);
   if (x.type()->dtype().is_bool())
     return k == 0 ? index : ops::Apply(plan::ScalarOp::kNot, {x}).id();
@@ -65,28 +65,27 @@ ValueId Taken::And(ValueId some) const {
   return IsAll() ? some : ops::And(X(builder_, lanes_), X(builder_, some)).id();
 }
 
-// A function of what lanes share adds a zero times its derivative where no lane takes the branch.
-void Taken::Shared(BranchCall& i) const {
+// If no lane takes the branch, the instruction adds zero times its derivative, which may be NaN.
+void Taken::CountShared(BranchCall& i) const {
   if (!HasDerivative(i) || !HaveTangents(i.result_types) || LinearIn(i).jointly) return;
   for (size_t k = 0; k < i.operands.size(); ++k)
     if (i.active[k])
       i.operands[k] = ops::CountedWhere(builder_, ops::AnyLane(builder_, lanes_), i.operands[k]);
 }
 
-void Taken::Mixed(BranchCall& i) const {
+void Taken::CountMixed(BranchCall& i) const {
   if (!HasDerivative(i) || !HaveTangents(i.result_types)) return;
   std::vector<size_t> shared;
   for (size_t k = 0; k < i.operands.size(); ++k)
     if (i.active[k] && !i.mapped[k]) shared.push_back(k);
   if (shared.empty()) return;
   const LinearIn linear(i);
-  // Repeated operands are free where they fuse.
+  // A repeated operand of an elementwise op costs nothing: the two fuse.
   if (std::holds_alternative<ir::AsElementwise>(*i.from.op->lowering) || !linear.in_each)
     return GiveToLanes(i);
   for (size_t k = 0; k < i.operands.size(); ++k) {
-    const bool multiplies = std::any_of(shared.begin(), shared.end(), [&](size_t s) {
-      return linear.group_of[s] != linear.group_of[k];
-    });
+    const bool multiplies =
+        absl::c_any_of(shared, [&](size_t s) { return linear.group_of[s] != linear.group_of[k]; });
     if (!i.mapped[k] || !multiplies || !ops::HasTangent(i.operand_types[k])) continue;
     const ValueId v = i.operands[k];
     i.operands[k] = ops::ByLane(builder_, lanes_, v, ops::Zeros(builder_, builder_.type(v)));

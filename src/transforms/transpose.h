@@ -4,15 +4,17 @@
 
 namespace tessera::transforms {
 
-// Throws the error that an instruction on the way is not linear.
+// Throws an error for an instruction that depends on linear inputs and is not linear in them.
 using FailNotLinear = void (*)(const ir::Instruction& instruction);
-// C23 of custom_jvp: derivatives that ops give are linear; what is not is of a rule of the user's.
+// Throws C23 of custom_jvp. Derivatives of ops are linear, so the instruction is of a user's rule.
 [[noreturn]] void FailRule(const ir::Instruction& instruction);
 
-// Of a program that is linear in its inputs from `residuals` on, with the first ones given: returns
-// the program from the residuals and the cotangents of the outputs to the cotangents of the other
-// inputs. A cotangent has the CotangentType of its value. Some of it may repeat, or be dead. Throws
-// TraceError for a while_loop on the way, and for what is not linear.
+// Transposes a program that is linear in its inputs after the first `residuals`.
+//   from: (residuals, linear inputs) -> outputs
+//   to:   (residuals, cotangents of outputs) -> cotangents of linear inputs
+// A cotangent has the CotangentType of its value. The result may hold repeated and dead
+// instructions. Throws TraceError for a while_loop that depends on linear inputs, and for
+// instructions that are not linear.
 ir::Program MakeTranspose(const ir::Program& program, size_t residuals,
                           FailNotLinear fail = FailRule);
 

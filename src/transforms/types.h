@@ -1,8 +1,11 @@
-// The types of an instruction's operands and results.
+// The types of an instruction's operands and results, and values that are not there.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::transforms {
+
+// No value: of a tangent or a cotangent, a zero that no instruction computes.
+inline constexpr ir::ValueId kNoValue{-1};
 
 struct TypesOf {
   TypesOf(const ir::Program& program, const ir::Instruction& i) {

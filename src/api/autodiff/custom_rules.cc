@@ -10,6 +10,7 @@
 #include "api/core/operands.h"
 #include "api/core/regions.h"
 #include "base/at.h"
+#include "base/ids.h"
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/uses.h"
@@ -109,16 +110,15 @@ Arrays ApplyRule(const ir::OpDef& op, const CallArguments& arguments,
 // C4: a tangent that does not depend on the tangents, the last inputs, is zero.
 void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCallee& f, Call call) {
   const ir::Program& p = rule.program;
-  std::vector<bool> depends(p.values.size());
-  for (size_t i = p.inputs.size() - tangents; i < p.inputs.size(); ++i)
-    base::At(depends, p.inputs[i]) = true;
-  depends = ir::MadeOf(p, std::move(depends));
-  const std::vector<bool> zeros = transforms::ZerosOf(p);
+  base::IdVector<ir::ValueId, bool> seeds(p.values.size());
+  for (size_t i = p.inputs.size() - tangents; i < p.inputs.size(); ++i) seeds[p.inputs[i]] = true;
+  const base::IdVector<ir::ValueId, bool> depends(ir::MadeOf(p, seeds.items()));
+  const base::IdVector<ir::ValueId, bool> zeros = transforms::ZerosOf(p);
   size_t next = f.types.size();
   for (size_t i = 0; i < f.types.size(); ++i) {
     if (!ops::HasTangent(f.types[i])) continue;
     const ir::ValueId v = p.outputs[next++];
-    if (base::At(depends, v) || base::At(zeros, v)) continue;
+    if (depends[v] || zeros[v]) continue;
     FailTrace(call, 4,
               fmt::format("the rule's tangent of {} is nonzero but does not depend on the given "
                           "tangents",
