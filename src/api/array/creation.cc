@@ -17,17 +17,15 @@ using namespace api;
 
 namespace {
 
-Array Use(const Operand& x, Call call) { return ToArray(x, call); }
-
 // A spec without what it says of unreduced and reduced axes.
-std::optional<PartitionSpec> DimsOf(const std::optional<PartitionSpec>& spec) {
+std::optional<PartitionSpec> DimsOfSpec(const std::optional<PartitionSpec>& spec) {
   if (!spec) return spec;
   return PartitionSpec(spec->dims());
 }
 
-// What was made as DimsOf(spec), laid out as the spec says.
+// What was made as DimsOfSpec(spec), laid out as the spec says.
 Array Placed(const Array& x, const std::optional<PartitionSpec>& spec, Loc loc) {
-  return spec == DimsOf(spec) ? x : reshard(x, *spec, loc);
+  return spec == DimsOfSpec(spec) ? x : reshard(x, *spec, loc);
 }
 
 Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
@@ -50,8 +48,8 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
 }
 
 // The layout of x, unless the options say another.
-Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
-  Array a = Use(x, call);
+Array FilledLike(const Operand& x, Operand value, CreateOptions options, Call call) {
+  Array a = ToArray(x, call);
   const bool as_x = options.dtype.is_default();
   DType t = as_x ? TypeOf(a)->dtype() : options.dtype;
   Array v = !value.scalar() ? Convert(ToArray(value, call), t, call)
@@ -80,7 +78,7 @@ Array CreateNumber(const Shape& shape, int value, CreateOptions options, Call ca
 
 Array LikeNumber(const Operand& x, int value, CreateOptions options, Call call) {
   return AsOne(call, {x, options}, [&](const Operand& like) {
-    return Like(like, Operand(value, call.loc), options, call);
+    return FilledLike(like, Operand(value, call.loc), options, call);
   });
 }
 
@@ -105,8 +103,9 @@ Array ones_like(Operand x, CreateOptions options, Loc loc) {
 }
 Array full_like(Operand x, Operand value, CreateOptions options, Loc loc) {
   const Call call{"full_like", loc};
-  return AsOne(call, {{"operand", x}, {"value", value}, options},
-               [&](const Operand& like, const Operand& v) { return Like(like, v, options, call); });
+  return AsOne(
+      call, {{"operand", x}, {"value", value}, options},
+      [&](const Operand& like, const Operand& v) { return FilledLike(like, v, options, call); });
 }
 
 Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
@@ -117,7 +116,7 @@ Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
                            options.dtype.is_default() ? base::DefaultInt() : options.dtype};
   const ir::ParamsPtr params = ir::MakeParams(ops::IotaParams{{NormalDim(dim, rank, call)}});
   return AsOne(call, {shape, dim, options}, [&](const Operands&) {
-    std::optional<PartitionSpec> dims = DimsOf(options.out_sharding);
+    std::optional<PartitionSpec> dims = DimsOfSpec(options.out_sharding);
     Array index =
         Run(ops::kIota, params, {}, call, {.wanted = &wanted, .out_sharding = dims, .rank = rank});
     return Placed(index, options.out_sharding, loc);
@@ -153,7 +152,7 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
                                           : t;
   return AsOne(call, {start, stop, step, options}, [&](const Operands&) {
     Array index = iota(Shape(static_cast<int64_t>(count)), 0,
-                       {.dtype = work, .out_sharding = DimsOf(options.out_sharding)}, loc);
+                       {.dtype = work, .out_sharding = DimsOfSpec(options.out_sharding)}, loc);
     if (step.as_double() != 1) index = mul(index, StrongScalar(step, work, call), {}, loc);
     if (start.as_double() != 0) index = add(index, StrongScalar(start, work, call), {}, loc);
     return Placed(Convert(index, t, call), options.out_sharding, loc);
@@ -169,7 +168,7 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
                           n < 0 ? n : m));
   DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
   return AsOne(call, {n, options}, [&](const Operands&) {
-    CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
+    CreateOptions counting{.dtype = i32, .out_sharding = DimsOfSpec(options.out_sharding)};
     Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
     if (options.diagonal != 0) rows = add(rows, StrongScalar(options.diagonal, i32, call), {}, loc);
     return Placed(Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);

@@ -26,7 +26,7 @@ struct Piece {
   int64_t size() const { return (limit - start + stride - 1) / stride; }
 };
 
-int64_t Bound(const Slice::End& b, int64_t size, int64_t missing, int64_t low, int64_t high) {
+int64_t SliceBound(const Slice::End& b, int64_t size, int64_t missing, int64_t low, int64_t high) {
   if (!b.value) return missing;
   int64_t v = *b.value < 0 ? *b.value + size : *b.value;
   return std::clamp(v, low, high);
@@ -35,12 +35,13 @@ int64_t Bound(const Slice::End& b, int64_t size, int64_t missing, int64_t low, i
 Piece SlicePiece(const Slice& s, int64_t size, Call call) {
   if (s.step == 0) FailShape(call, 18, "the step of a slice is 0");
   if (s.step > 0) {
-    int64_t begin = Bound(s.begin, size, 0, 0, size), end = Bound(s.end, size, size, 0, size);
+    int64_t begin = SliceBound(s.begin, size, 0, 0, size),
+            end = SliceBound(s.end, size, size, 0, size);
     return {begin, std::max(begin, end), s.step};
   }
   // Backwards from begin to above end: the same elements forwards, then reversed.
-  int64_t begin = Bound(s.begin, size, size - 1, -1, size - 1),
-          end = Bound(s.end, size, -1, -1, size - 1);
+  int64_t begin = SliceBound(s.begin, size, size - 1, -1, size - 1),
+          end = SliceBound(s.end, size, -1, -1, size - 1);
   if (begin <= end) return {0, 0, 1};
   int64_t count = (begin - end - s.step - 1) / -s.step;
   int64_t first = begin + (count - 1) * s.step;

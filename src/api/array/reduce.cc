@@ -131,7 +131,7 @@ Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 
 // Two passes: the mean, then the mean square distance from it.
 namespace {
-Array Variance(const Operand& x, const Dims& dims, const VarOptions& options, Call call) {
+Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, Call call) {
   const Loc loc = call.loc;
   Array a = ToFloat(x, call);
   DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
@@ -149,12 +149,12 @@ Array Variance(const Operand& x, const Dims& dims, const VarOptions& options, Ca
 Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
   const Call call{"var", loc};
   return AsOne(call, {x, dims, options},
-               [&](const Operand& a) { return Variance(a, dims, options, call); });
+               [&](const Operand& a) { return VarianceOf(a, dims, options, call); });
 }
 Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
   const Call call{"stddev", loc};
   return AsOne(call, {x, dims, options},
-               [&](const Operand& a) { return sqrt(Variance(a, dims, options, call), loc); });
+               [&](const Operand& a) { return sqrt(VarianceOf(a, dims, options, call), loc); });
 }
 
 Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {

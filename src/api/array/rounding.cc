@@ -15,7 +15,7 @@ namespace {
 DType DTypeOf(const Array& x) { return TypeOf(x)->dtype(); }
 
 // Rounding leaves ints and bools as they are.
-Array Whole(const ir::OpDef& op, const Operand& x, Call call) {
+Array ToWhole(const ir::OpDef& op, const Operand& x, Call call) {
   Array a = ToArray(x, call);
   if (!DTypeOf(a).is_floating() && !base::StrictTypesActive()) return Same(a);
   return Run(op, nullptr, {a}, call);
@@ -60,17 +60,17 @@ Array RoundFloat(const ir::OpDef& op, const Array& x, int decimals, Call call) {
 }  // namespace
 
 Array ceil(Operand x, Loc loc) {
-  return Whole(ops::Elementwise(ops::ScalarOp::kCeil), x, {"ceil", loc});
+  return ToWhole(ops::Elementwise(ops::ScalarOp::kCeil), x, {"ceil", loc});
 }
 Array floor(Operand x, Loc loc) {
-  return Whole(ops::Elementwise(ops::ScalarOp::kFloor), x, {"floor", loc});
+  return ToWhole(ops::Elementwise(ops::ScalarOp::kFloor), x, {"floor", loc});
 }
 
 Array round(Operand x, RoundOptions options, Loc loc) {
   Call call{"round", loc};
   const ir::OpDef& op = options.away_from_zero ? ops::Elementwise(ops::ScalarOp::kRoundAway)
                                                : ops::Elementwise(ops::ScalarOp::kRoundEven);
-  if (options.decimals == 0) return Whole(op, x, call);
+  if (options.decimals == 0) return ToWhole(op, x, call);
   return AsOne(call, {x, options}, [&](const Operand& operand) {
     Array a = ToArray(operand, call);
     if (DTypeOf(a).is_floating()) return RoundFloat(op, a, options.decimals, call);

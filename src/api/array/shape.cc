@@ -15,17 +15,13 @@ namespace tessera {
 
 using namespace api;
 
-namespace {
-
-Array Use(const Operand& x, Call call) { return ToArray(x, call); }
-
-}  // namespace
+namespace {}  // namespace
 
 // ---- reshape and order ----
 
 Array reshape(Operand x, Shape shape, OutOptions options, Loc loc) {
   Call call{"reshape", loc};
-  Array a = Use(x, call);
+  Array a = ToArray(x, call);
   ir::ShapeAndDType wanted{shape.dims(), DType{}};
   int64_t known = 1, open = -1;
   for (size_t d = 0; d < wanted.shape.size(); ++d) {
@@ -53,7 +49,7 @@ Array reshape(Operand x, Shape shape, OutOptions options, Loc loc) {
 
 Array transpose(Operand x, Dims dims, Loc loc) {
   Call call{"transpose", loc};
-  Array a = Use(x, call);
+  Array a = ToArray(x, call);
   int64_t rank = TypeOf(a)->rank();
   std::vector<int64_t> perm = NormalDims(dims, rank, call);
   if (dims.all()) std::reverse(perm.begin(), perm.end());
@@ -62,7 +58,7 @@ Array transpose(Operand x, Dims dims, Loc loc) {
 
 Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options, Loc loc) {
   Call call{"broadcast_in_dim", loc};
-  Array a = Use(x, call);
+  Array a = ToArray(x, call);
   ir::ShapeAndDType wanted{shape.dims(), DType{}};
   auto rank = static_cast<int>(wanted.shape.size());
   auto out = ResolveSpec(options.out_sharding, rank, MeshOf({a}), call);
@@ -78,7 +74,7 @@ Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options, Lo
 
 Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
   Call call{"broadcast_to", loc};
-  Array a = Use(x, call);
+  Array a = ToArray(x, call);
   auto rank = static_cast<int64_t>(shape.dims().size());
   int64_t skip = rank - TypeOf(a)->rank();
   if (skip < 0)
@@ -88,7 +84,7 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
   std::vector<int64_t> dims(base::Size(TypeOf(a)->rank()));
   std::iota(dims.begin(), dims.end(), skip);
   return AsOne(call, {x, shape, options}, [&](const Operand& operand) {
-    const Array a = Use(operand, call);
+    const Array a = ToArray(operand, call);
     auto out = ResolveSpec(options.out_sharding, static_cast<int>(rank), MeshOf({a}), call);
     // Repeating moves nothing, so what is sharded, or unreduced, must stay so.
     const sharding::TensorSharding& own = TypeOf(a)->sharding();
@@ -106,7 +102,7 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
 
 Array expand_dims(Operand x, Dims dims, Loc loc) {
   Call call{"expand_dims", loc};
-  Array a = Use(x, call);
+  Array a = ToArray(x, call);
   int64_t rank = TypeOf(a)->rank() + static_cast<int64_t>(dims.dims().size());
   std::vector<int64_t> at = NormalDims(dims, rank, call);
   base::Shape shape;
@@ -118,7 +114,7 @@ Array expand_dims(Operand x, Dims dims, Loc loc) {
 
 Array squeeze(Operand x, Dims dims, Loc loc) {
   Call call{"squeeze", loc};
-  Array a = Use(x, call);
+  Array a = ToArray(x, call);
   std::vector<int64_t> at = NormalDims(dims, TypeOf(a)->rank(), call);
   base::Shape shape;
   for (int64_t d = 0; d < TypeOf(a)->rank(); ++d) {
@@ -174,7 +170,7 @@ std::vector<Array> detail::SplitEvenly(const Operand& x, int64_t parts, int dim,
 std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
   Call call{"split", loc};
   const std::vector<int64_t>& sizes = pieces.dims();
-  Array a = Use(x, call);
+  Array a = ToArray(x, call);
   auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
   const base::Shape shape = ShapeOf(a);
   if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != shape[d] ||
@@ -192,7 +188,7 @@ std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
       parts.push_back(
           Run(ops::kSlice,
               ir::MakeParams(ops::SliceParams{starts, limits, base::Shape(shape.size(), 1)}),
-              {Use(operand, call)}, call));
+              {ToArray(operand, call)}, call));
     }
     return parts;
   });
@@ -207,7 +203,7 @@ Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
   // Strides of 1 need not be written.
   if (by == std::vector<int64_t>(starts.size(), 1)) strides.clear();
   const auto cut = [&](const Operand& operand) {
-    return Run(ops::kSlice, params, {Use(operand, call)}, call);
+    return Run(ops::kSlice, params, {ToArray(operand, call)}, call);
   };
   return strides.empty() ? AsOne(call, {x, starts, limits}, cut)
                          : AsOne(call, {x, starts, limits, strides}, cut);
@@ -251,7 +247,7 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
 Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc) {
   Call call{"dynamic_slice", loc};
   return AsOne(call, {{"operand", x}, {"starts", starts}, sizes}, [&](const Operands& xs) {
-    std::vector<Array> operands{Use(xs[0], call)};
+    std::vector<Array> operands{ToArray(xs[0], call)};
     AddStarts(operands, ArraysFrom(xs, 1), call);
     ir::ShapeAndDType wanted{sizes.dims(), DType{}};
     return Run(ops::kDynamicSlice, nullptr, operands, call, {.wanted = &wanted});
@@ -262,9 +258,9 @@ Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts,
   Call call{"dynamic_update_slice", loc};
   return AsOne(call, {{"operand", x}, {"update", update}, {"starts", starts}},
                [&](const Operands& xs) {
-                 Array a = Use(xs[0], call);
+                 Array a = ToArray(xs[0], call);
                  Array u = xs[1].scalar() ? StrongScalar(*xs[1].scalar(), TypeOf(a)->dtype(), call)
-                                          : Use(xs[1], call);
+                                          : ToArray(xs[1], call);
                  std::vector<Array> operands{a, u};
                  AddStarts(operands, ArraysFrom(xs, 2), call);
                  return Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
@@ -275,9 +271,9 @@ namespace {
 
 Array Padded(const Operand& x, const std::vector<Padding>& padding, const Operand& value,
              Call call) {
-  Array a = Use(x, call);
+  Array a = ToArray(x, call);
   DType t = TypeOf(a)->dtype();
-  Array v = value.scalar() ? StrongScalar(*value.scalar(), t, call) : Use(value, call);
+  Array v = value.scalar() ? StrongScalar(*value.scalar(), t, call) : ToArray(value, call);
   ops::PadParams p;
   for (const Padding& d : padding) {
     p.low.push_back(d.low);
@@ -323,7 +319,7 @@ Array pad(Operand x, std::vector<Padding> padding, Operand value, Loc loc) {
 Array rev(Operand x, Dims dims, Loc loc) {
   Call call{"rev", loc};
   return AsOne(call, {x, dims}, [&](const Operand& operand) {
-    Array a = Use(operand, call);
+    Array a = ToArray(operand, call);
     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
     std::sort(d.begin(), d.end());
     return Run(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
@@ -373,7 +369,7 @@ Array tile(Operand x, Shape reps, Loc loc) {
   for (int64_t r : reps.dims())
     if (r < 0) FailShape(call, 18, fmt::format("an array cannot be repeated {} times", r));
   return AsOne(call, {x, reps}, [&](const Operand& operand) {
-    return Tiled(Use(operand, call), reps.dims(), call);
+    return Tiled(ToArray(operand, call), reps.dims(), call);
   });
 }
 
@@ -410,7 +406,7 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
   Call call{"repeat", loc};
   if (n < 0) FailShape(call, 18, fmt::format("elements cannot be repeated {} times", n));
   return AsOne(call, {x, n, dim, options}, [&](const Operand& operand) {
-    Array a = Use(operand, call);
+    Array a = ToArray(operand, call);
     return Repeated(a, n, base::Size(NormalDim(dim, TypeOf(a)->rank(), call)), options, call);
   });
 }
@@ -418,7 +414,7 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
 Array roll(Operand x, int64_t shift, int dim, Loc loc) {
   Call call{"roll", loc};
   return AsOne(call, {x, shift, dim}, [&](const Operand& operand) {
-    Array a = Use(operand, call);
+    Array a = ToArray(operand, call);
     const int64_t d = NormalDim(dim, TypeOf(a)->rank(), call), size = base::At(ShapeOf(a), d);
     if (size == 0 || shift % size == 0) return Same(a);
     return Run(ops::kRoll, ir::MakeParams(ops::RollParams{{d}, (shift % size + size) % size}), {a},

@@ -20,7 +20,7 @@ std::vector<Array> Sorted(const std::vector<Array>& xs, int dim, const SortOptio
 }
 
 // The index of each element along dim d, laid out like x.
-Array Indices(const Array& x, int64_t d, Call call) {
+Array IndicesAlong(const Array& x, int64_t d, Call call) {
   ir::ShapeAndDType counting{ShapeOf(x), base::DefaultInt()};
   trace::Application index{.op = ops::kIota,
                            .params = ir::MakeParams(ops::IotaParams{{d}}),
@@ -61,7 +61,7 @@ Array argsort(Operand x, int dim, SortOptions options, Loc loc) {
     const Array a = ToArray(operand, call);
     SortOptions by_value = options;
     by_value.num_keys = 1;
-    const Array index = Indices(a, NormalDim(dim, TypeOf(a)->rank(), call), call);
+    const Array index = IndicesAlong(a, NormalDim(dim, TypeOf(a)->rank(), call), call);
     return Sorted({a, index}, dim, by_value, call)[1];
   });
 }

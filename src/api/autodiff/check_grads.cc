@@ -42,7 +42,7 @@ double Dot(const Numbers& a, const Numbers& b) {
   for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
-double Largest(const Numbers& a) {
+double LargestMagnitude(const Numbers& a) {
   double most = 0;
   for (double v : a) most = std::max(most, std::abs(v));
   return most;
@@ -68,12 +68,9 @@ Array OffMesh(const Array& x, Call call) {
                                {.shape = Shape(type->shape())}, call.loc);
 }
 
-// A function that is tried, of leaves of dtype `wide`, or as they are.
-Subject SubjectOf(const detail::FunctionCall& call, std::optional<DType> wide,
-                  bool off_mesh = false) {
-  trace::Leaves leaves = trace::TakeArrays(call.arguments, "argument");
-  for (Array& x : leaves.arrays)
-    if (off_mesh) x = OffMesh(x, {"check_spmd_grads", call.loc});
+// Returns the function of a call, at these leaves of its arguments, in the dtype `wide` if given.
+Subject SubjectOf(const detail::FunctionCall& call, const trace::Leaves& leaves,
+                  std::optional<DType> wide = {}) {
   Subject s;
   std::vector<size_t> places;
   for (size_t i = 0; i < leaves.arrays.size(); ++i) {
@@ -93,9 +90,9 @@ Subject SubjectOf(const detail::FunctionCall& call, std::optional<DType> wide,
 }
 
 // Differences and derivatives of one function at one place.
-class Trial {
+class DerivativeCheck {
  public:
-  Trial(const Subject& subject, int derivative, double step, double tol, Call call)
+  DerivativeCheck(const Subject& subject, int derivative, double step, double tol, Call call)
       : s_(subject), derivative_(derivative), step_(step), tol_(tol), call_(call) {}
 
   void Run() {
@@ -182,7 +179,7 @@ class Trial {
   }
 
   void Compare(size_t i, size_t r, const Numbers& got, const Numbers& want) const {
-    const double allowed = tol_ * std::max({1.0, Largest(want)});
+    const double allowed = tol_ * std::max({1.0, LargestMagnitude(want)});
     for (size_t k = 0; k < want.size(); ++k)
       if (!(std::abs(got[k] - want[k]) <= allowed))
         Fail(i, fmt::format("element {} of result {}, forward", k, r), got[k], want[k]);
@@ -194,7 +191,7 @@ class Trial {
     for (size_t r = 0; r < differences.size(); ++r) {
       const Numbers ct = Read(cotangents_[r], call_);
       want += Dot(ct, differences[r]);
-      scale += std::abs(Largest(ct) * Largest(differences[r])) *
+      scale += std::abs(LargestMagnitude(ct) * LargestMagnitude(differences[r])) *
                std::sqrt(static_cast<double>(ct.size()));
     }
     if (!(std::abs(Dot(g, v) - want) <= tol_ * scale))
@@ -244,7 +241,7 @@ void Check(Subject s, const CheckGradsOptions& options, Call call) {
   for (const Array& x : s.at) wide = wide && TypeOf(x)->dtype() == f64;
   const double step = wide ? 1e-5 : 1e-2, tol = options.tol.value_or(wide ? 1e-5 : 2e-2);
   for (int n = 1; n <= options.order; ++n) {
-    Trial trial(s, n, step, tol, call);
+    DerivativeCheck trial(s, n, step, tol, call);
     trial.Run();
     s.f = trial.Derivative();
   }
@@ -297,7 +294,7 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
     difference[k] = both_nan ? 0 : std::abs(got[k] - want[k]);
     if (!(difference[k] <= difference[worst])) worst = k;
   }
-  const double most = std::max(1.0, Largest(want));
+  const double most = std::max(1.0, LargestMagnitude(want));
   if (want.empty() || difference[worst] <= tol * most) return;
   std::vector<std::string> notes = {
       fmt::format("element {} is {:.6g} on {}, and {:.6g} on one "
@@ -306,7 +303,7 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
   const double factor = Dot(got, want) / Dot(want, want);
   Numbers rest(want.size());
   for (size_t k = 0; k < want.size(); ++k) rest[k] = got[k] - factor * want[k];
-  if (std::isfinite(factor) && Largest(rest) <= tol * most)
+  if (std::isfinite(factor) && LargestMagnitude(rest) <= tol * most)
     notes.insert(notes.begin(),
                  fmt::format("every element is {:.4g} times the correct value", factor));
   base::ThrowRuntime(base::Refusal(
@@ -321,15 +318,18 @@ namespace detail {
 
 void CheckGrads(const FunctionCall& f, const CheckGradsOptions& options) {
   const Call call{"check_grads", f.loc};
-  Subject wide = SubjectOf(f, f64);
+  const trace::Leaves leaves = trace::TakeArrays(f.arguments, "argument");
+  Subject wide = SubjectOf(f, leaves, f64);
   CheckFloating(wide, call);
-  Check(TakesWide(wide) ? std::move(wide) : SubjectOf(f, std::nullopt), options, call);
+  Check(TakesWide(wide) ? std::move(wide) : SubjectOf(f, leaves), options, call);
 }
 
 void CheckSpmdGrads(const FunctionCall& f, const std::vector<Mesh>& meshes,
                     const CheckSpmdGradsOptions& options) {
   const Call call{"check_spmd_grads", f.loc};
-  const Subject subject = SubjectOf(f, std::nullopt, /*off_mesh=*/true);
+  trace::Leaves leaves = trace::TakeArrays(f.arguments, "argument");
+  for (Array& x : leaves.arrays) x = OffMesh(x, call);
+  const Subject subject = SubjectOf(f, leaves);
   CheckFloating(subject, call);
   const Specs specs = SpecsOf(f, options.in_shardings, call);
   bool wide = true;

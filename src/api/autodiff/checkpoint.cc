@@ -25,7 +25,7 @@ void AddNames(const ir::Program& program, std::set<std::string>& names) {
 }
 
 // C3: nothing of a name that is to be kept would be kept.
-void CheckNames(const CheckpointOptions& options, const ir::Program& program, Call call) {
+void CheckKeptNames(const CheckpointOptions& options, const ir::Program& program, Call call) {
   std::set<std::string> names;
   AddNames(program, names);
   for (const std::string& wanted : options.names)
@@ -52,7 +52,7 @@ FunctionResult Checkpoint::Call(const FunctionCall& f) const {
   FunctionResult result{{}, regions[0].tree};
   if (DoNothing(regions)) return result;
   const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
-  CheckNames(options_, regions[0].program, call);
+  CheckKeptNames(options_, regions[0].program, call);
   ops::CheckpointParams params{options_.save, options_.names};
   result.arrays = ApplyRegions(ops::kCheckpoint, ir::MakeParams(std::move(params)), constants,
                                arguments.leaves.arrays, regions, call);

@@ -10,8 +10,8 @@
 #include "api/core/operands.h"
 #include "api/core/regions.h"
 #include "base/at.h"
-#include "base/ids.h"
 #include "base/error.h"
+#include "base/ids.h"
 #include "base/reader.h"
 #include "ir/uses.h"
 #include "ops/calls.h"
@@ -30,7 +30,7 @@ namespace {
 using TypeList = std::vector<const Type*>;
 
 // What messages call the function's result and its arguments.
-constexpr char kResult[] = "result", kArgument[] = "argument";
+constexpr char kResultName[] = "result", kArgumentName[] = "argument";
 
 void AddFloating(const TypeList& from, TypeList& to) {
   for (const Type* t : from)
@@ -45,28 +45,40 @@ void AddWithZeros(const Arrays& floating, size_t next, const TypeList& types, Ar
 }
 
 // What a rule returns must be like what the function takes or returns.
-struct Like {
+struct Expected {
   const Leaves& leaves;
   const TypeList& types;
 };
 
 // C1: the trees. `part`: of what the rule returns.
-void CheckRule(Call call, const FunctionResult& made, const detail::Path& part, const Like& like,
-               const char* name, const char* what) {
+void CheckRule(Call call, const FunctionResult& made, const detail::Path& part,
+               const Expected& like, const char* name, const char* what) {
   const Leaves came = trace::TakeArrays(made.tree.ref(), name, part);
   CheckArrays(call, 1, like.leaves.names, came.names,
               fmt::format("the rule returns, as the {},", what).c_str(),
               {"return a tree of the same arrays"});
 }
 
-// C2: types. Drops the arrays that are not floating, if `only_floating`.
-Arrays Checked(Call call, const Arrays& got, size_t begin, const Like& like, const char* what,
-               const Type* (*wanted)(const Type*), bool only_floating) {
+const Type* StrongType(const Type* type) { return type->WithWeak(false); }
+
+// An output of a rule.
+struct RuleOutput {
+  const char* name;                     // in messages
+  const Type* (*type_of)(const Type*);  // its type, from the type of the value
+  bool (*is_used)(const Type*);         // by the type of the value
+};
+constexpr RuleOutput kValueOutput{"value", StrongType, [](const Type*) { return true; }},
+    kTangentOutput{"tangent", StrongType, ops::HasTangent},
+    kCotangentOutput{"cotangent", ops::CotangentType, ops::HasTangent};
+
+// C2: types. Returns the arrays that are used.
+Arrays CheckedOutputs(const RuleOutput& output, const Arrays& got, size_t begin,
+                      const Expected& like, Call call) {
   Arrays out;
   for (size_t i = 0; i < like.types.size(); ++i) {
-    if (only_floating && !ops::HasTangent(like.types[i])) continue;
+    if (!output.is_used(like.types[i])) continue;
     const ArrayRef& array = trace::Use(got[begin + i], call.name, call.loc);
-    const Type *type = array->type(), *must = wanted(like.types[i]);
+    const Type *type = array->type(), *must = output.type_of(like.types[i]);
     out.push_back(got[begin + i]);
     if (ir::SameType(type, must)) continue;
     // A value of the other kind is computed as such: no reshard makes one of it.
@@ -76,21 +88,20 @@ Arrays Checked(Call call, const Arrays& got, size_t begin, const Like& like, con
     if (std::string edit = Edit(*type, *must, "it"); !edit.empty() && !dual)
       notes.push_back("let the rule return " + edit);
     const std::string& name = like.leaves.names[i];
-    FailTrace(call, 2, fmt::format("the rule returns the wrong type for the {} of {}", what, name),
+    FailTrace(call, 2,
+              fmt::format("the rule returns the wrong type for the {} of {}", output.name, name),
               std::move(notes),
               {Shown(name, *like.types[i], Loc::Unknown()),
-               Shown(fmt::format("the rule's {}", what), *type, array->loc())});
+               Shown(fmt::format("the rule's {}", output.name), *type, array->loc())});
   }
   return out;
 }
-
-const Type* Itself(const Type* type) { return type->WithWeak(false); }
 
 // The function of a call, traced.
 struct TracedCallee {
   TracedCallee(const detail::FunctionCall& f, const CallArguments& arguments, Call call)
       : traced(TraceRegion(arguments.types, f.body, call)),
-        leaves(trace::TakeArrays(traced.tree.ref(), kResult)),
+        leaves(trace::TakeArrays(traced.tree.ref(), kResultName)),
         types(ops::OutputTypes(traced.program)) {}
   TracedFunction traced;
   Leaves leaves;
@@ -133,17 +144,17 @@ TracedFunction TraceJvpRule(const CallArguments& arguments, const TracedCallee& 
   TypeList parameters = arguments.types;
   AddFloating(arguments.types, parameters);
   const size_t n = arguments.types.size(), results = f.types.size();
-  const Like like{f.leaves, f.types};
+  const Expected like{f.leaves, f.types};
   TracedFunction traced = TraceRegion(
       parameters,
       [&](const Arrays& given) {
         Arrays leaves(given.begin(), given.begin() + static_cast<long>(n));
         AddWithZeros(given, n, arguments.types, leaves, call);
         FunctionResult made = rule(leaves);
-        CheckRule(call, made, {0}, like, kResult, "result");
-        CheckRule(call, made, {1}, like, kResult, "tangent");
-        Arrays out = Checked(call, made.arrays, 0, like, "value", Itself, false);
-        for (Array& t : Checked(call, made.arrays, results, like, "tangent", Itself, true))
+        CheckRule(call, made, {0}, like, kResultName, "result");
+        CheckRule(call, made, {1}, like, kResultName, "tangent");
+        Arrays out = CheckedOutputs(kValueOutput, made.arrays, 0, like, call);
+        for (Array& t : CheckedOutputs(kTangentOutput, made.arrays, results, like, call))
           out.push_back(std::move(t));
         return FunctionResult{std::move(out), std::move(made.tree)};
       },
@@ -154,13 +165,13 @@ TracedFunction TraceJvpRule(const CallArguments& arguments, const TracedCallee& 
 
 TracedFunction TraceForward(const CallArguments& arguments, const TracedCallee& f,
                             const Body& forward, Call call) {
-  const Like like{f.leaves, f.types};
+  const Expected like{f.leaves, f.types};
   return TraceRegion(
       arguments.types,
       [&](const Arrays& given) {
         FunctionResult made = forward(given);
-        CheckRule(call, made, {0}, like, kResult, "result");
-        Checked(call, made.arrays, 0, like, "value", Itself, false);
+        CheckRule(call, made, {0}, like, kResultName, "result");
+        CheckedOutputs(kValueOutput, made.arrays, 0, like, call);
         return made;
       },
       call);
@@ -180,10 +191,9 @@ TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee&
         Arrays leaves(given.begin(), given.begin() + static_cast<long>(residuals));
         AddWithZeros(given, residuals, cotangents, leaves, call);
         FunctionResult result = backward(forward.tree, leaves);
-        const Like like{arguments.leaves, arguments.types};
-        CheckRule(call, result, {}, like, kArgument, "cotangents");
-        result.arrays =
-            Checked(call, result.arrays, 0, like, "cotangent", ops::CotangentType, true);
+        const Expected like{arguments.leaves, arguments.types};
+        CheckRule(call, result, {}, like, kArgumentName, "cotangents");
+        result.arrays = CheckedOutputs(kCotangentOutput, result.arrays, 0, like, call);
         return result;
       },
       call);

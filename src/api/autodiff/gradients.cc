@@ -184,7 +184,7 @@ struct GivenTangents {
 };
 // The tangents of a jvp, and the arguments that they are tangents of: the parts of a pair of
 // tuples. The only one has no number.
-trace::Leaves PartOf(detail::TreeRef both, size_t part, const char* name) {
+trace::Leaves PartOfPair(detail::TreeRef both, size_t part, const char* name) {
   const detail::Outline outline = detail::OutlineOf(both);
   const auto of_one = [](const auto& node) {
     return node.first == detail::Path{0} && node.second == 1;
@@ -261,7 +261,7 @@ void FailFunction(const ir::Instruction& i) {
 }
 
 // The function itself as a linear program, if it is one.
-LinearizedProgram Itself(const TracedCall& t) {
+LinearizedProgram AsLinearProgram(const TracedCall& t) {
   transforms::Split split = transforms::MakeSplit(t.program, t.active, FloatingOutputs(t.program));
   LinearizedProgram l{.known = std::move(split.known),
                       .linear = std::move(split.unknown),
@@ -317,7 +317,7 @@ FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<in
                           const FunctionCall& f, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<ArrayRef> inputs;
-  GivenTangents tangents{PartOf(f.arguments, 1, kTangent).names, {}};
+  GivenTangents tangents{PartOfPair(f.arguments, 1, kTangent).names, {}};
   for (size_t i = 0; i < arrays.size(); ++i)
     (part_of[i] == 0 ? inputs : tangents.arrays).push_back(arrays[i].impl());
   const std::vector<bool> all(inputs.size(), true);
@@ -371,10 +371,10 @@ Linearization LinearizedCall(const FunctionCall& f, const TreeRef* argument, con
 FunctionResult CallJvp(const FunctionCall& f, const Jit& kept) {
   const Call call{"jvp", f.loc};
   const std::vector<int> part_of = ArgumentOf(f.arguments);
-  const trace::Leaves values = PartOf(f.arguments, 0, kTangent),
-                      tangents = PartOf(f.arguments, 1, kTangent);
+  const trace::Leaves values = PartOfPair(f.arguments, 0, kTangent),
+                      tangents = PartOfPair(f.arguments, 1, kTangent);
   CheckTangents(values.names, tangents.names, "the tangent is", call);
-  CheckMeshes(values.arrays, PartOf(f.arguments, 0, kArgument).names, call);
+  CheckMeshes(values.arrays, PartOfPair(f.arguments, 0, kArgument).names, call);
   CheckMeshes(tangents.arrays, tangents.names, call);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return JvpInTrace(arrays, part_of, f, call);
@@ -392,7 +392,7 @@ LinearMapRef LinearTranspose(const FunctionCall& f) {
   const Call call{"linear_transpose", f.loc};
   trace::NestingScope nesting(call.name, call.loc);
   TracedCall t = TraceAll(f, call);
-  LinearizedProgram l = Itself(t);
+  LinearizedProgram l = AsLinearProgram(t);
   auto map = std::make_shared<LinearMap>();
   map->of = LinearProgramOf(t, l, call, nullptr, FailFunction);
   std::vector<ArrayRef> known;

@@ -44,9 +44,9 @@ std::vector<ValueId> OnBasis(ir::Builder& builder, const ir::Program& linear,
 }
 
 // One program of all rows or columns, behind one derivative.
-class Whole {
+class JacobianProgram {
  public:
-  Whole(const TracedCall& t, Call call)
+  JacobianProgram(const TracedCall& t, Call call)
       : t_(t), linear_(Linearized(t, FloatingOutputs(t.program))), call_(call) {
     program_ = linear_.known;
     residuals_.assign(program_.outputs.begin() + static_cast<long>(linear_.outputs),
@@ -128,7 +128,7 @@ detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
   TracedCall t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, {options.argument}, argument_of, call);
   CheckResults(t, call);
-  Whole whole(t, call);
+  JacobianProgram whole(t, call);
   const size_t outputs = t.program.outputs.size();
   for (size_t j = 0, active = 0; !options.reverse && j < t.inputs.size(); ++j)
     if (t.active[j]) whole.AddColumns(active++, t.inputs[j]->type());

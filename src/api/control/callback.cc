@@ -22,7 +22,7 @@ using namespace api;
 
 namespace {
 
-void CallNow(const Callback& f, const std::vector<Array>& arrays, Call call) {
+void CallCallback(const Callback& f, const std::vector<Array>& arrays, Call call) {
   base::CallUsers(call.name, "the callback", base::Where(call.loc), [&] { f(arrays); });
 }
 
@@ -33,7 +33,7 @@ bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays) {
 }
 
 // The axes along which devices have arrays of their own of some of the values.
-sharding::AxisList VaryingOf(const ir::HostArguments& arguments) {
+sharding::AxisList VaryingOfArguments(const ir::HostArguments& arguments) {
   sharding::AxisList axes;
   for (const ir::HostArgument& value : arguments.values)
     sharding::AddTo(axes, value.place->sharding().varying);
@@ -61,7 +61,7 @@ class Called final : public ir::HostFunction {
   Called(Callback f, Call call) : f_(std::move(f)), call_(call) {}
 
   void Run(const ir::HostArguments& arguments) const override {
-    const sharding::AxisList axes = VaryingOf(arguments);
+    const sharding::AxisList axes = VaryingOfArguments(arguments);
     for (int64_t i = 0; i < sharding::SizeOf(axes); ++i) {
       ir::HostArguments of_device = arguments;
       if (!axes.empty())
@@ -80,7 +80,7 @@ class Called final : public ir::HostFunction {
       if (!mesh) mesh = value.place->mesh();
     }
     trace::MeshDefScope scope(mesh);
-    CallNow(f_, arrays, call_);
+    CallCallback(f_, arrays, call_);
   }
 
   const Callback f_;
@@ -106,9 +106,9 @@ class ShardPrinter final : public ir::HostFunction {
 
 // Calls f with the values: where the program gets here, or now.
 void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
-              const std::vector<trace::ArrayRef>& refs, bool ordered, Call call) {
+              const std::vector<trace::ArrayRef>& refs, CallbackOptions options, Call call) {
   if (trace::InsideTrace(refs)) {
-    trace::Apply({.op = ops::CallbackOp(ordered),
+    trace::Apply({.op = ops::CallbackOp(options.ordered),
                   .params = ir::MakeParams(ir::HostCallParams{{f}}),
                   .operands = {refs.begin(), refs.end()},
                   .loc = call.loc,
@@ -143,15 +143,15 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const bool is_manual = mesh && mesh->has_mode(AxisMode::Manual);
   if (is_manual || trace::InsideTrace(refs))
-    CallHost(std::make_shared<const Called>(std::move(f), call), refs, options.ordered, call);
+    CallHost(std::make_shared<const Called>(std::move(f), call), refs, options, call);
   else if (!HasTypesAlone(refs))
-    CallNow(f, arrays, call);
+    CallCallback(f, arrays, call);
 }
 
 void print_shards(const Array& x, Loc loc) {
   const Call call{"print_shards", loc};
   CallHost(std::make_shared<const ShardPrinter>(), RefsOf(std::vector<Array>{x}, call),
-           /*ordered=*/true, call);
+           {.ordered = true}, call);
 }
 
 }  // namespace tessera

@@ -31,7 +31,7 @@ namespace {
 
 using OnLeaves = std::function<Arrays(const Arrays&)>;
 
-std::string AxesText(const sharding::AxisList& axes) {
+std::string QuotedAxes(const sharding::AxisList& axes) {
   std::string text;
   for (const std::string& name : ops::NamesOf(trace::CurrentMesh(), axes))
     text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", name);
@@ -118,7 +118,7 @@ void NoteJoin(const TracedLoop& loop) {
   const auto i = base::Size(first - loop.joined.begin());
   const std::string& name = loop.carry.names[i];
   const auto others = std::count_if(first + 1, loop.joined.end(), joins);
-  const std::string axes = AxesText(*first);
+  const std::string axes = QuotedAxes(*first);
   std::fputs(
       fmt::format("tessera: {}: {}: the body makes {}{} vary over {} ({}), so it varies from the "
                   "start\n"
@@ -171,8 +171,8 @@ TracedFunction TraceRepeated(const TracedLoop& loop, const std::vector<const Typ
 
 // The arrays that a loop's body returns. The carry is what it returns, or of scan the first part of
 // that, and a tree like the one that it got. `kept`, if not null, gets what it returned last.
-OnLeaves Checked(const Body& body, const Leaves& carry, Call call,
-                 detail::AnyTree* kept = nullptr) {
+OnLeaves CheckedBody(const Body& body, const Leaves& carry, Call call,
+                     detail::AnyTree* kept = nullptr) {
   return [&body, &carry, call, kept](const Arrays& arrays) {
     FunctionResult result = body(arrays);
     const detail::TreeRef tree = result.tree.ref();
@@ -284,8 +284,16 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
                       call);
 }
 
-Arrays RunScan(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body, int64_t length,
-               bool reverse) {
+// The steps of a loop. `unroll`: how many of them one iteration does.
+struct LoopSteps {
+  int64_t length = 0;
+  bool reverse = false;
+  int64_t unroll = 1;
+};
+
+// Runs one step an iteration.
+Arrays RunScan(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body,
+               const LoopSteps& steps) {
   TracedLoop loop{call, std::move(carry), {}};
   for (const Array& x : xs) loop.slices.push_back(ir::SliceOf(TypeOf(x)));
   TraceLoop(loop, body);
@@ -294,7 +302,8 @@ Arrays RunScan(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body, 
   if (DoNothing(regions)) return {};
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   ir::ScanParams params{static_cast<int64_t>(constants.size()),
-                        static_cast<int64_t>(loop.carry.arrays.size()), length, reverse};
+                        static_cast<int64_t>(loop.carry.arrays.size()), steps.length,
+                        steps.reverse};
   Arrays arguments = std::move(loop.carry.arrays);
   arguments.insert(arguments.end(), xs.begin(), xs.end());
   return ApplyRegions(ops::kScan, ir::MakeParams(params), constants, arguments, regions, call);
@@ -328,35 +337,38 @@ bool Carries(const Arrays& state, const Arrays& leaves, size_t carries) {
   return same;
 }
 
-// The body that does `unroll` steps: takes groups of slices, and gives groups of ys.
-OnLeaves Unrolled(const OnLeaves& body, size_t carries, int64_t unroll, bool reverse, Call call) {
-  return [&body, carries, unroll, reverse, call](const Arrays& leaves) {
-    const Loc loc = call.loc;
-    Arrays state(leaves.begin(), leaves.begin() + static_cast<long>(carries));
-    std::vector<Arrays> ys;
-    for (int64_t i = 0; i < unroll; ++i) {
-      int64_t k = reverse ? unroll - 1 - i : i;
-      for (size_t x = carries; x < leaves.size(); ++x) state.push_back(StepOf(leaves[x], k, loc));
-      state = body(state);
-      CheckUsable(state, call);
-      if (!Carries(state, leaves, carries)) return state;
-      ys.resize(state.size() - carries);
-      for (size_t y = 0; y < ys.size(); ++y)
-        ys[y].insert(reverse ? ys[y].begin() : ys[y].end(), state[carries + y]);
-      state.resize(carries);
-    }
-    for (const Arrays& y : ys) state.push_back(stack(y, 0, loc));
-    return state;
-  };
+// Returns the body of an iteration of `unroll` steps. It takes and gives groups of slices.
+OnLeaves Unrolled(const OnLeaves& body, size_t carries, const LoopSteps& steps, Call call) {
+  return
+      [&body, carries, unroll = steps.unroll, reverse = steps.reverse, call](const Arrays& leaves) {
+        const Loc loc = call.loc;
+        Arrays state(leaves.begin(), leaves.begin() + static_cast<long>(carries));
+        std::vector<Arrays> ys;
+        for (int64_t i = 0; i < unroll; ++i) {
+          int64_t k = reverse ? unroll - 1 - i : i;
+          for (size_t x = carries; x < leaves.size(); ++x)
+            state.push_back(StepOf(leaves[x], k, loc));
+          state = body(state);
+          CheckUsable(state, call);
+          if (!Carries(state, leaves, carries)) return state;
+          ys.resize(state.size() - carries);
+          for (size_t y = 0; y < ys.size(); ++y)
+            ys[y].insert(reverse ? ys[y].begin() : ys[y].end(), state[carries + y]);
+          state.resize(carries);
+        }
+        for (const Arrays& y : ys) state.push_back(stack(y, 0, loc));
+        return state;
+      };
 }
 
-// The steps that do not fill an iteration are a loop of their own, behind the other.
-Arrays RunUnrolled(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body, int64_t length,
-                   bool reverse, int64_t unroll) {
-  if (unroll < 1)
-    FailShape(call, kLength, fmt::format(".unroll must be 1 or more, not {}", unroll));
-  unroll = std::min(unroll, length);
-  if (unroll <= 1) return RunScan(call, std::move(carry), xs, body, length, reverse);
+// Runs a loop whose iterations do several steps. The remaining steps are a second loop.
+Arrays RunUnrolled(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body,
+                   LoopSteps steps) {
+  if (steps.unroll < 1)
+    FailShape(call, kLength, fmt::format(".unroll must be 1 or more, not {}", steps.unroll));
+  steps.unroll = std::min(steps.unroll, steps.length);
+  const auto [length, reverse, unroll] = steps;
+  if (unroll <= 1) return RunScan(call, std::move(carry), xs, body, steps);
   size_t carries = carry.arrays.size();
   int64_t rest = length % unroll, full = length - rest;
   auto part = [&](int64_t begin, int64_t n, int64_t group) {
@@ -364,9 +376,9 @@ Arrays RunUnrolled(Call call, Leaves carry, const Arrays& xs, const OnLeaves& bo
     for (const Array& x : xs) parts.push_back(Steps(x, begin, n, group, call.loc));
     return parts;
   };
-  OnLeaves unrolled = Unrolled(body, carries, unroll, reverse, call);
+  OnLeaves unrolled = Unrolled(body, carries, steps, call);
   Arrays results = RunScan(call, carry, part(reverse ? rest : 0, full, unroll), unrolled,
-                           full / unroll, reverse);
+                           {.length = full / unroll, .reverse = reverse});
   for (size_t i = carries; i < results.size(); ++i) {
     std::vector<int64_t> shape = TypeOf(results[i])->shape();
     shape.erase(shape.begin());
@@ -375,8 +387,8 @@ Arrays RunUnrolled(Call call, Leaves carry, const Arrays& xs, const OnLeaves& bo
   }
   if (rest == 0) return results;
   carry.arrays.assign(results.begin(), results.begin() + static_cast<long>(carries));
-  Arrays last =
-      RunScan(call, std::move(carry), part(reverse ? 0 : full, rest, 0), body, rest, reverse);
+  Arrays last = RunScan(call, std::move(carry), part(reverse ? 0 : full, rest, 0), body,
+                        {.length = rest, .reverse = reverse});
   for (size_t i = carries; i < results.size(); ++i)
     last[i] = concatenate(
         reverse ? std::vector{last[i], results[i]} : std::vector{results[i], last[i]}, 0, call.loc);
@@ -396,7 +408,7 @@ Arrays MapBatches(Call call, const Arrays& xs, const OnLeaves& each, int64_t len
   };
   Arrays results;
   if (full > 0 || length == 0) {
-    results = RunScan(call, {}, part(0, full, size), batch, full / size, /*reverse=*/false);
+    results = RunScan(call, {}, part(0, full, size), batch, {.length = full / size});
     for (Array& y : results) {
       std::vector<int64_t> shape = TypeOf(y)->shape();
       shape.erase(shape.begin());
@@ -491,7 +503,8 @@ Arrays Fori(Call call, const Operand& lower, const Operand& upper, const Leaves&
     ScalarBits(*upper.scalar(), TypeOf(numbered.arrays[0])->dtype(), call);  // must fit too
     if (last > first && __builtin_sub_overflow(last, first, &length))
       FailShape(call, kLength, "the loop would have more than 2^63 steps");
-    return RunUnrolled(call, std::move(numbered), {}, counting, length, /*reverse=*/false, unroll);
+    return RunUnrolled(call, std::move(numbered), {}, counting,
+                       {.length = length, .unroll = unroll});
   }
   if (unroll != 1)
     FailShape(call, kLength, "a loop can be unrolled only if its number of steps is known",
@@ -513,7 +526,7 @@ std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& b
   BringIn(leaves, call);
   return While(
       call, leaves, [&](const std::vector<Array>& xs) { return condition(xs).arrays; },
-      Checked(body, leaves, call));
+      CheckedBody(body, leaves, call));
 }
 
 std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef carry,
@@ -525,7 +538,7 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
   BringIn(leaves, call);
   // The body's carry is without the loop's number, which comes first among its arguments.
   std::vector<Array> results =
-      Fori(call, lower, upper, leaves, Checked(body, leaves, call), options.unroll);
+      Fori(call, lower, upper, leaves, CheckedBody(body, leaves, call), options.unroll);
   results.erase(results.begin());
   return results;
 }
@@ -538,9 +551,10 @@ FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptio
   BringIn(leaves, call);
   const int64_t length = StepsOf(call, steps, options);
   FunctionResult result;
-  const OnLeaves step = Checked(body, leaves, call, &result.tree);
+  const OnLeaves step = CheckedBody(body, leaves, call, &result.tree);
   result.arrays =
-      RunUnrolled(call, leaves, steps.arrays, step, length, options.reverse, options.unroll);
+      RunUnrolled(call, leaves, steps.arrays, step,
+                  {.length = length, .reverse = options.reverse, .unroll = options.unroll});
   return result;
 }
 
@@ -562,7 +576,7 @@ FunctionResult LaxMap(TreeRef xs, const Body& body, const LaxMapOptions& options
     return one.arrays;
   };
   result.arrays = options.batch_size ? MapBatches(call, steps.arrays, each, length, size)
-                                     : RunScan(call, {}, steps.arrays, each, length, false);
+                                     : RunScan(call, {}, steps.arrays, each, {.length = length});
   return result;
 }
 

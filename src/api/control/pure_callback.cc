@@ -80,8 +80,8 @@ Array Gathered(const Array& x, Call call) {
   return Moved(x, std::move(s), call);
 }
 
-std::vector<Array> CallNow(const ir::HostFunction& f, const std::vector<Array>& arguments,
-                           const std::vector<const ir::Type*>& types, Call call) {
+std::vector<Array> ComputeNow(const ir::HostFunction& f, const std::vector<Array>& arguments,
+                              const std::vector<const ir::Type*>& types, Call call) {
   ir::HostArguments all;
   std::vector<std::shared_ptr<const Concrete>> whole;  // while f runs
   for (const Array& x : arguments) {
@@ -125,7 +125,7 @@ std::vector<Array> detail::PureCallback(Body f, std::vector<Array> arguments,
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const bool is_manual = mesh && mesh->has_mode(AxisMode::Manual);
   if (!is_manual && !trace::InsideTrace(RefsOf(arguments, call)) && !IsAbstract(arguments)) {
-    results = CallNow(*function, arguments, types, call);
+    results = ComputeNow(*function, arguments, types, call);
   } else {
     ir::PureCallParams params{{function}, types, static_cast<int64_t>(options.vmap_method)};
     params.lanes_of.resize(arguments.size());

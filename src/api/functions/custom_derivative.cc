@@ -25,7 +25,6 @@ using ops::SampleOperands;
 
 using ir::HostTensor;
 using ir::ValueId;
-using TypeList = std::vector<const ir::Type*>;
 
 Call CallOf(const OpDefinition& d, Loc loc) { return {d.name.c_str(), loc}; }
 
@@ -88,7 +87,7 @@ std::vector<ValueId> JvpByVjp(const ir::DiffCall& c, absl::Span<const ValueId> t
 
 // ---- against differences ------------------------------------------------------------------------
 
-const ir::Type* TypeOf(const HostTensor& t) { return ir::Type::Get(t.shape, t.dtype); }
+const ir::Type* TensorType(const HostTensor& t) { return ir::Type::Get(t.shape, t.dtype); }
 
 // A function of one element of one operand: the results in the direction of their cotangents.
 class Along {
@@ -156,10 +155,10 @@ std::string CheckVjp(CustomDef& def, Loc loc) {
     if (dtype != f32 && dtype != f64) continue;  // steps drown in the rounding of narrower floats
     const std::vector<HostTensor> in = SampleOperands(d, dtype, loc);
     std::vector<HostTensor> cotangents;
-    TypeList operands, results;
-    for (const HostTensor& t : in) operands.push_back(TypeOf(t));
+    std::vector<const ir::Type*> operands, results;
+    for (const HostTensor& t : in) operands.push_back(TensorType(t));
     for (const HostTensor& t : RunKernel(d, in)) {
-      results.push_back(TypeOf(t));
+      results.push_back(TensorType(t));
       if (!t.dtype.is_floating()) continue;
       cotangents.push_back(t);
       for (int64_t k = 0; k < t.size(); ++k)

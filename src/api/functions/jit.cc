@@ -28,8 +28,11 @@ namespace {
 // Whether arrays enter a jitted function or leave it.
 enum class JitSide : uint8_t { kIn, kOut };
 
-// What a spec says about the Auto axes of the mesh, or about the others.
-PartitionSpec PartOf(const PartitionSpec& spec, const sharding::MeshDef* mesh, bool of_auto) {
+enum class SpecPart : uint8_t { kTyped, kHints };
+
+// Returns the part of a spec that is about Auto axes (hints), or about the others (in types).
+PartitionSpec PartOfSpec(const PartitionSpec& spec, const sharding::MeshDef* mesh, SpecPart which) {
+  const bool of_auto = which == SpecPart::kHints;
   auto wanted = [&](const std::string& name) {
     bool is_auto = base::At(mesh->axes(), mesh->Find(name)).mode == AxisMode::Auto;
     return is_auto == of_auto;
@@ -87,8 +90,9 @@ void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& as
 }
 
 // Returns an array that enters, or leaves, laid out as its spec says.
-Array LaidOut(const Array& given, const PartitionSpec& spec, const sharding::MeshDef* mesh, bool in,
-              Call call) {
+Array LaidOut(const Array& given, const PartitionSpec& spec, const sharding::MeshDef* mesh,
+              JitSide side, Call call) {
+  const bool in = side == JitSide::kIn;
   Array x = given;
   const int rank = x.rank(call.loc);
   ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
@@ -100,13 +104,13 @@ Array LaidOut(const Array& given, const PartitionSpec& spec, const sharding::Mes
   if (all.problem) FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
   CheckAtBorder(spec, all.sharding, TypeOf(x)->shape(), in ? "in_shardings" : "out_shardings",
                 call);
-  PartitionSpec typed = PartOf(spec, mesh, false);
+  PartitionSpec typed = PartOfSpec(spec, mesh, SpecPart::kTyped);
   if (in && TypeOf(x)->mesh())
     CheckLiesAs(x, *ResolveSpec(typed, rank, mesh, call), typed, call);
   else
     x = reshard(x, typed, call.loc);
   const bool hints = mesh->has_mode(AxisMode::Auto);
-  return hints ? Constrained(x, PartOf(spec, mesh, true), call) : x;
+  return hints ? Constrained(x, PartOfSpec(spec, mesh, SpecPart::kHints), call) : x;
 }
 
 // Returns the arrays of a tree laid out as jit's options say.
@@ -115,14 +119,13 @@ std::vector<Array> LayOut(const Specs& specs, const detail::Outline& tree,
   if (!specs.given()) return arrays;
   Call call{"jit", loc};
   for (const Array& x : arrays) trace::Use(x, call.name, call.loc);
-  bool in = side == JitSide::kIn;
-  const char* option = in ? "in_shardings" : "out_shardings";
+  const char* option = side == JitSide::kIn ? "in_shardings" : "out_shardings";
   const sharding::MeshDef* mesh = MeshInScope(arrays);
   CheckParts(specs, tree, {option}, call);
   std::vector<Array> out;
   for (size_t i = 0; i < arrays.size(); ++i) {
     const PartitionSpec& spec = LeafOf(specs, tree.arrays[i], {option}, call);
-    out.push_back(LaidOut(arrays[i], spec, mesh, in, call));
+    out.push_back(LaidOut(arrays[i], spec, mesh, side, call));
   }
   return out;
 }

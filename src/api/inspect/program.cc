@@ -36,7 +36,7 @@ std::string EventText(const CommEvent& e) {
                      e.repeats ? ", each iteration" : "");
 }
 
-[[noreturn]] void Refuse(const char* op, int check, std::string reason, Loc loc) {
+[[noreturn]] void RefuseProgram(const char* op, int check, std::string reason, Loc loc) {
   base::ThrowRuntime(base::Refusal(op, check, base::Where(loc), std::move(reason)));
 }
 
@@ -75,10 +75,10 @@ Program Program::Parse(std::string_view text, Loc loc) {
 }
 Program Program::Load(const std::string& path, Loc loc) {
   if (std::string why = base::WhyUnreadable(path); !why.empty())
-    Refuse("load", 1, "cannot read " + path + ": " + why, loc);
+    RefuseProgram("load", 1, "cannot read " + path + ": " + why, loc);
   std::ifstream file(path);
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) Refuse("load", 1, "cannot read " + path, loc);
+  if (!file) RefuseProgram("load", 1, "cannot read " + path, loc);
   return Parse(text, base::LineOf(path, 0));
 }
 std::string Program::text() const { return ir::Text(*program_); }
@@ -86,7 +86,7 @@ std::vector<ArrayType> Program::inputs() const { return TypesOf(*program_, progr
 std::vector<ArrayType> Program::outputs() const { return TypesOf(*program_, program_->outputs); }
 
 Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
-  if (program_->per_device) Refuse("propagate", 2, compile::kOfDevice, loc);
+  if (program_->per_device) RefuseProgram("propagate", 2, compile::kOfDevice, loc);
   if (!compile::HasAutoAxes(*program_)) return *this;
   propagation::engine::EngineOptions options;
   options.stop_after = stop_after;
@@ -94,7 +94,7 @@ Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
 }
 
 Lowered lower(const Program& program, Loc loc) {
-  if (program.program()->per_device) Refuse("lower", 2, compile::kOfDevice, loc);
+  if (program.program()->per_device) RefuseProgram("lower", 2, compile::kOfDevice, loc);
   return Lowered(compile::LowerProgram(program.program(), {}));
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
 
-[[noreturn]] void Fail(const char* op, const std::string& path, std::string reason, Loc loc) {
+[[noreturn]] void FailNpy(const char* op, const std::string& path, std::string reason, Loc loc) {
   base::ThrowRuntime(base::Refusal(op, "file", base::Where(loc), path + ": " + reason));
 }
 
@@ -106,20 +106,20 @@ Header ParseHeader(const std::string& text, Loc loc) {
 std::string ReadHeaderText(std::ifstream& file, const std::string& path, Loc loc) {
   char start[8];
   if (!file.read(start, 8) || std::memcmp(start, kMagic, 6) != 0)
-    Fail("load_npy", path, "not a .npy file", loc);
+    FailNpy("load_npy", path, "not a .npy file", loc);
   const int version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3)
-    Fail("load_npy", path, fmt::format("version {} of the format is not known", version), loc);
+    FailNpy("load_npy", path, fmt::format("version {} of the format is not known", version), loc);
   unsigned char length[4] = {};
   int digits = version == 1 ? 2 : 4;
   if (!file.read(reinterpret_cast<char*>(length), digits))
-    Fail("load_npy", path, "the header is cut off", loc);
+    FailNpy("load_npy", path, "the header is cut off", loc);
   uint32_t size = 0;
   for (int i = digits; i-- > 0;) size = size << 8 | length[i];
   if (size > (1u << 20))
-    Fail("load_npy", path, fmt::format("a header of {} bytes is implausible", size), loc);
+    FailNpy("load_npy", path, fmt::format("a header of {} bytes is implausible", size), loc);
   std::string text(size, ' ');
-  if (!file.read(text.data(), size)) Fail("load_npy", path, "the header is cut off", loc);
+  if (!file.read(text.data(), size)) FailNpy("load_npy", path, "the header is cut off", loc);
   return text;
 }
 
@@ -127,9 +127,9 @@ std::string ReadHeaderText(std::ifstream& file, const std::string& path, Loc loc
 
 Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   if (std::string why = base::WhyUnreadable(path); !why.empty())
-    Fail("load_npy", path, "the file cannot be read: " + why, loc);
+    FailNpy("load_npy", path, "the file cannot be read: " + why, loc);
   std::ifstream file(path, std::ios::binary);
-  if (!file) Fail("load_npy", path, "the file cannot be opened", loc);
+  if (!file) FailNpy("load_npy", path, "the file cannot be opened", loc);
   Header h = ParseHeader(ReadHeaderText(file, path, loc), loc);
   int64_t elements = ir::CheckedElements(h.shape), bytes = elements * h.dtype.size();
   auto begin = file.tellg();
@@ -137,11 +137,11 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   int64_t left = static_cast<int64_t>(file.tellg() - begin);
   // Checked before memory is taken, so that a hostile shape costs nothing.
   if (left < bytes)
-    Fail("load_npy", path,
-         fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes), loc);
+    FailNpy("load_npy", path,
+            fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes), loc);
   file.seekg(begin);
   std::vector<char> data(base::Size(bytes));
-  if (!file.read(data.data(), bytes)) Fail("load_npy", path, "the elements cannot be read", loc);
+  if (!file.read(data.data(), bytes)) FailNpy("load_npy", path, "the elements cannot be read", loc);
   // Any byte but 0 is true; elements of bool have no other value than 0 and 1.
   if (h.dtype.is_bool())
     for (char& b : data) b = b != 0;
@@ -171,7 +171,7 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
   header.resize(total - 10 - 1, ' ');
   header += '\n';
   std::ofstream file(path, std::ios::binary);
-  if (!file) Fail("save_npy", path, "the file cannot be written: " + base::ErrnoText(), loc);
+  if (!file) FailNpy("save_npy", path, "the file cannot be written: " + base::ErrnoText(), loc);
   auto n = static_cast<uint16_t>(header.size());
   file.write(kMagic, 6).write("\x01\x00", 2).write(reinterpret_cast<const char*>(&n), 2);
   file.write(header.data(), static_cast<std::streamsize>(header.size()));
@@ -186,7 +186,7 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
     }
   });
   file.flush();
-  if (!file) Fail("save_npy", path, "the file cannot be written completely", loc);
+  if (!file) FailNpy("save_npy", path, "the file cannot be written completely", loc);
 }
 
 }  // namespace tessera

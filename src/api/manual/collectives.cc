@@ -69,7 +69,7 @@ Array OnManualMesh(const Operand& x, Call call) {
   return trace::Enter(trace::Use(a, call.name, call.loc), call.name, call.loc);
 }
 
-Array Numbers(Array x) { return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x; }
+Array AsNumbers(Array x) { return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x; }
 
 // C20: keys of random numbers move, but are neither added nor compared.
 void RefuseKeys(const Array& x, Call call) {
@@ -78,7 +78,7 @@ void RefuseKeys(const Array& x, Call call) {
 }
 
 // C29: a collective reduces terms of its own reduction only.
-void CheckKind(const Array& x, Reduction kind, Call call) {
+void CheckReduction(const Array& x, Reduction kind, Call call) {
   const Reduction of = TypeOf(x)->sharding().kind;
   if (of == kind) return;
   FailSharding(
@@ -90,20 +90,20 @@ void CheckKind(const Array& x, Reduction kind, Call call) {
                                                                     : "pmin")});
 }
 
-Array Reduced(const ir::OpDef& op, Reduction kind, const Operand& operand, const AxisSet& names,
-              Call call) {
+Array ReduceOverDevices(const ir::OpDef& op, Reduction kind, const Operand& operand,
+                        const AxisSet& names, Call call) {
   const AxisList axes = ManualAxes(names, call);
   Array x = OnManualMesh(operand, call);
   RefuseKeys(x, call);
-  if (axes.empty()) return kind == Reduction::kSum ? Numbers(x) : x;
+  if (axes.empty()) return kind == Reduction::kSum ? AsNumbers(x) : x;
   // A sum over what some devices have alike counts it several times: that is asked for by a cast.
   const bool unreduced = sharding::OverlapsAny(TypeOf(x)->sharding().unreduced, axes[0]);
   if (kind == Reduction::kSum || unreduced) StateOf(x, axes, call);
   if (unreduced) {
-    CheckKind(x, kind, call);
+    CheckReduction(x, kind, call);
   } else {
     RefuseSets(x, axes, call);
-    x = AsVarying(kind == Reduction::kSum ? Numbers(x) : x, axes, call);
+    x = AsVarying(kind == Reduction::kSum ? AsNumbers(x) : x, axes, call);
   }
   CheckTogether(axes, call);
   ManualResult made(TypeOf(x));
@@ -203,18 +203,18 @@ Array VaryingOperand(const Operand& operand, const AxisList& axes, Call call) {
 }  // namespace
 
 Array psum(Operand x, AxisSet axes, Loc loc) {
-  return Reduced(ops::kPsum, Reduction::kSum, x, axes, {"psum", loc});
+  return ReduceOverDevices(ops::kPsum, Reduction::kSum, x, axes, {"psum", loc});
 }
 Array pmax(Operand x, AxisSet axes, Loc loc) {
-  return Reduced(ops::kPmax, Reduction::kMax, x, axes, {"pmax", loc});
+  return ReduceOverDevices(ops::kPmax, Reduction::kMax, x, axes, {"pmax", loc});
 }
 Array pmin(Operand x, AxisSet axes, Loc loc) {
-  return Reduced(ops::kPmin, Reduction::kMin, x, axes, {"pmin", loc});
+  return ReduceOverDevices(ops::kPmin, Reduction::kMin, x, axes, {"pmin", loc});
 }
 Array pmean(Operand x, AxisSet axes, Loc loc) {
   const Call call{"pmean", loc};
   const auto devices = static_cast<double>(sharding::SizeOf(ManualAxes(axes, call)));
-  return divide(Reduced(ops::kPsum, Reduction::kSum, x, axes, call), devices, {}, loc);
+  return divide(ReduceOverDevices(ops::kPsum, Reduction::kSum, x, axes, call), devices, {}, loc);
 }
 
 Array all_gather(Operand operand, AxisSet names, AllGatherOptions options, Loc loc) {
@@ -239,14 +239,14 @@ Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, L
   const sharding::AxisList axes = ManualAxes(names, call);
   Array x = OnManualMesh(operand, call);
   RefuseKeys(x, call);
-  x = Numbers(x);
+  x = AsNumbers(x);
   const int64_t dim = NormalDim(options.dim, TypeOf(x)->rank(), call);
   const int64_t devices = sharding::SizeOf(axes);
   options.tiled ? CheckDivides(x, dim, devices, call) : CheckEntries(x, dim, devices, call);
   if (!axes.empty()) {
     const Variance state = StateOf(x, axes, call);
     if (state == Variance::kUnreduced)
-      CheckKind(x, Reduction::kSum, call);
+      CheckReduction(x, Reduction::kSum, call);
     else if (state == Variance::kReduced)
       RefuseSets(x, axes, call);
     else

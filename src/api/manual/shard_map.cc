@@ -105,7 +105,7 @@ MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arg
 }
 
 // C25: specs of a border name Manual axes.
-void CheckNames(const PartitionSpec& spec, const MapBorder& b, Said said) {
+void CheckSpecAxes(const PartitionSpec& spec, const MapBorder& b, Said said) {
   const auto check = [&](const AxisRef& ref) {
     const int a = b.outer->Find(ref.name);
     if (a < 0)
@@ -144,7 +144,7 @@ void CheckSets(const PartitionSpec& spec, const MapBorder& b, Said said) {
 }
 
 TensorSharding Lookup(const PartitionSpec& spec, const MapBorder& b, int rank, Said said) {
-  CheckNames(spec, b, said);
+  CheckSpecAxes(spec, b, said);
   CheckSets(spec, b, said);
   sharding::Resolved r = sharding::Resolve(spec, b.outer, rank);
   if (!r.problem) {
@@ -237,8 +237,8 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std:
 }
 
 // C7, with what divides of the axes.
-[[noreturn]] void FailUneven(const ir::Type* type, const TensorSharding& cut, size_t d,
-                             const std::string& name, Call call) {
+[[noreturn]] void FailUnevenParts(const ir::Type* type, const TensorSharding& cut, size_t d,
+                                  const std::string& name, Call call) {
   TensorSharding even = cut;
   even.dims[d].axes = sharding::PrefixThatDivides(cut.dims[d].axes, type->shape()[d]);
   FailSharding(
@@ -255,7 +255,7 @@ Array Entering(const Array& x, const TensorSharding& cut, const std::string& nam
   TensorSharding inside = sharding::Replicated(b.inner, type->rank());
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t parts = sharding::SizeOf(cut.dims[d].axes);
-    if (shape[d] % parts != 0) FailUneven(type, cut, d, name, b.call);
+    if (shape[d] % parts != 0) FailUnevenParts(type, cut, d, name, b.call);
     shape[d] /= parts;
     if (!type->mesh()) continue;
     for (sharding::AxisPart a : type->sharding().dims[d].axes)

@@ -75,12 +75,12 @@ Array Shuffled(Array key, Array x, int64_t dim, Call call) {
   return x;
 }
 
-Array Indices(int64_t n, Call call) { return iota({n}, 0, {}, call.loc); }
+Array AllIndices(int64_t n, Call call) { return iota({n}, 0, {}, call.loc); }
 
 Array Permuted(const Array& key, const Array& x, int64_t dim, bool independent, Call call) {
   if ((independent || TypeOf(x)->rank() == 1) && !TypeOf(x)->dtype().is_key())
     return Shuffled(key, x, dim, call);
-  const Array order = Shuffled(key, Indices(base::At(ShapeOf(x), dim), call), 0, call);
+  const Array order = Shuffled(key, AllIndices(base::At(ShapeOf(x), dim), call), 0, call);
   return take(x, order, static_cast<int>(dim), {}, call.loc);
 }
 
@@ -106,7 +106,7 @@ Array ByWeight(const Array& key, const Array& p, const Chosen& c, Call call) {
 }
 
 // The places [draws] of what is chosen.
-Array Places(const Array& key, const std::optional<Array>& p, const Chosen& c, Call call) {
+Array ChosenPlaces(const Array& key, const std::optional<Array>& p, const Chosen& c, Call call) {
   const Loc loc = call.loc;
   if (p && c.replace) return ByWeight(key, *p, c, call);
   if (p) {
@@ -114,7 +114,7 @@ Array Places(const Array& key, const std::optional<Array>& p, const Chosen& c, C
     return Convert(top_k(noisy, c.draws, loc).indices, base::DefaultInt(), call);
   }
   if (c.replace) return RandomIntegers(key, {{c.draws}, base::DefaultInt()}, 0, c.n, call);
-  return First(Shuffled(key, Indices(c.n, call), 0, call), 0, c.draws, call);
+  return First(Shuffled(key, AllIndices(c.n, call), 0, call), 0, c.draws, call);
 }
 
 // What is chosen lies in the place of the dim.
@@ -126,10 +126,11 @@ base::Shape ShapeOfChoice(base::Shape from, const Chosen& c) {
 
 Array ChoiceOf(const Array& key, const std::optional<Array>& x, const std::optional<Array>& p,
                const Chosen& c, Call call) {
-  if (!x) return Reshape(Places(key, p, c, call), c.shape, call);
+  if (!x) return Reshape(ChosenPlaces(key, p, c, call), c.shape, call);
   const Array chosen =
-      !p && !c.replace ? First(Permuted(key, *x, c.dim, false, call), c.dim, c.draws, call)
-                       : take(*x, Places(key, p, c, call), static_cast<int>(c.dim), {}, call.loc);
+      !p && !c.replace
+          ? First(Permuted(key, *x, c.dim, false, call), c.dim, c.draws, call)
+          : take(*x, ChosenPlaces(key, p, c, call), static_cast<int>(c.dim), {}, call.loc);
   return Reshape(chosen, ShapeOfChoice(ShapeOf(*x), c), call);
 }
 
@@ -196,7 +197,7 @@ Array permutation(Operand key, Operand x, PermutationOptions options, Loc loc) {
       operands, fmt::format("{} {} ", dim, options.independent), {shape, t, options.out_sharding},
       call,
       [&](const std::vector<Operand>& all, const DrawnAs&) {
-        const Array values = n ? Indices(*n, call) : all[1].array();
+        const Array values = n ? AllIndices(*n, call) : all[1].array();
         return Permuted(all[0].array(), values, dim, options.independent, call);
       },
       /*by_index=*/false);

@@ -23,9 +23,9 @@ namespace {
 
 // A trial: the key of the next one, the square of a normal number, the cube of its linear function,
 // a uniform number.
-using Trial = std::tuple<Array, Array, Array, Array>;
+using GammaTrial = std::tuple<Array, Array, Array, Array>;
 
-Trial NextTrial(const Array& key, const Array& c, Call call) {
+GammaTrial NextTrial(const Array& key, const Array& c, Call call) {
   const DrawnAs one{{}, TypeOf(c)->dtype()};
   const NumbersOf number(one.dtype, call);
   const std::vector<Array> keys = SplitApart(key, 3, call);
@@ -53,16 +53,16 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
   const Array raised = where(large, a, add(a, number(1), {}, loc), {}, loc);
   const Array third = number(1.0 / 3), d = sub(raised, third, {}, loc);
   const Array c = div(third, sqrt(d, loc), {}, loc);
-  const auto rejected = [&](Trial t) {
+  const auto rejected = [&](GammaTrial t) {
     const auto& [k, x, v, u] = t;
     const Array squeeze = sub(number(1), mul(number(0.0331), mul(x, x, {}, loc), {}, loc), {}, loc);
     const Array bent = add(sub(number(1), v, {}, loc), log(v, loc), {}, loc);
     const Array bound = add(mul(x, number(0.5), {}, loc), mul(d, bent, {}, loc), {}, loc);
     return logical_and(ge(u, squeeze, {}, loc), ge(log(u, loc), bound, {}, loc), {}, loc);
   };
-  const auto next = [&](Trial t) { return NextTrial(std::get<0>(t), c, call); };
+  const auto next = [&](GammaTrial t) { return NextTrial(std::get<0>(t), c, call); };
   const std::vector<Array> keys = SplitApart(key, 2, call);
-  const Trial start(keys[0], number(0), number(1), number(2));  // is rejected
+  const GammaTrial start(keys[0], number(0), number(1), number(2));  // is rejected
   const Array v = std::get<2>(while_loop(rejected, next, start, loc));
   const Array power = div(number(1), a, {}, loc), u = Uniform(keys[1], one, 0, 1, call);
   if (!logarithm) {
@@ -82,20 +82,28 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
 // incomplete gamma function and p the density.
 
 // An array in a formula, with the line of the call.
-struct Term {
+struct InFormula {
   Array x;
   Loc loc;
-  Term Of(double v) const {
+  InFormula Of(double v) const {
     return {StrongScalar(v, TypeOf(x)->dtype(), {"random::gamma", loc}), loc};
   }
-  friend Term operator+(const Term& a, const Term& b) { return {add(a.x, b.x, {}, a.loc), a.loc}; }
-  friend Term operator-(const Term& a, const Term& b) { return {sub(a.x, b.x, {}, a.loc), a.loc}; }
-  friend Term operator*(const Term& a, const Term& b) { return {mul(a.x, b.x, {}, a.loc), a.loc}; }
-  friend Term operator/(const Term& a, const Term& b) { return {div(a.x, b.x, {}, a.loc), a.loc}; }
-  friend Term operator-(const Term& a) { return {neg(a.x, a.loc), a.loc}; }
+  friend InFormula operator+(const InFormula& a, const InFormula& b) {
+    return {add(a.x, b.x, {}, a.loc), a.loc};
+  }
+  friend InFormula operator-(const InFormula& a, const InFormula& b) {
+    return {sub(a.x, b.x, {}, a.loc), a.loc};
+  }
+  friend InFormula operator*(const InFormula& a, const InFormula& b) {
+    return {mul(a.x, b.x, {}, a.loc), a.loc};
+  }
+  friend InFormula operator/(const InFormula& a, const InFormula& b) {
+    return {div(a.x, b.x, {}, a.loc), a.loc};
+  }
+  friend InFormula operator-(const InFormula& a) { return {neg(a.x, a.loc), a.loc}; }
 };
-Term Size(const Term& a) { return {abs(a.x, a.loc), a.loc}; }
-Term Choose(const Array& first, const Term& a, const Term& b) {
+InFormula Size(const InFormula& a) { return {abs(a.x, a.loc), a.loc}; }
+InFormula Choose(const Array& first, const InFormula& a, const InFormula& b) {
   return {where(first, a.x, b.x, {}, a.loc), a.loc};
 }
 
@@ -103,28 +111,29 @@ double Epsilon(DType t) { return t == f64 ? 0x1p-52 : 0x1p-23; }
 
 // P(a, x) = x^a e^-x / gamma(a+1) * (sum over n of x^n / ((a+1) ... (a+n))), for x that are not
 // much larger than a. Each term c comes with its derivative.
-Array BySeries(const Term& a, const Term& x) {
+Array BySeries(const InFormula& a, const InFormula& x) {
   using State = std::array<Array, 6>;  // whether there is more, a + n, c, dc, sums of these
   const Loc loc = a.loc;
   const auto more = [](State s) { return s[0]; };
   const auto next = [&](State s) {
-    const Term last{s[2], loc}, last_d{s[3], loc}, r = Term{s[1], loc} + a.Of(1);
-    const Term d = last_d * (x / r) - last * x / (r * r), c = last * (x / r);
-    const Term sum = Term{s[4], loc} + c, sum_d = Term{s[5], loc} + d;
+    const InFormula last{s[2], loc}, last_d{s[3], loc}, r = InFormula{s[1], loc} + a.Of(1);
+    const InFormula d = last_d * (x / r) - last * x / (r * r), c = last * (x / r);
+    const InFormula sum = InFormula{s[4], loc} + c, sum_d = InFormula{s[5], loc} + d;
     const Array goes_on = gt(Size(d / sum_d).x, a.Of(Epsilon(TypeOf(a.x)->dtype())).x, {}, loc);
     return State{goes_on, r.x, c.x, d.x, sum.x, sum_d.x};
   };
   const Array zero = a.Of(0).x, one = a.Of(1).x;
   const State s =
       while_loop(more, next, State{eq(one, one, {}, loc), a.x, one, zero, one, zero}, loc);
-  const Term sum{s[4], loc}, sum_d{s[5], loc};
-  const Term d_log = Term{log(x.x, loc), loc} - Term{digamma((a + a.Of(1)).x, loc), loc};
+  const InFormula sum{s[4], loc}, sum_d{s[5], loc};
+  const InFormula d_log =
+      InFormula{log(x.x, loc), loc} - InFormula{digamma((a + a.Of(1)).x, loc), loc};
   return (-(sum_d + sum * d_log) * x / a).x;
 }
 
 // 1 - P(a, x) = x^a e^-x / gamma(a) times a continued fraction, for larger x. Numerators p and
 // denominators q of two steps, and their derivatives.
-Array ByFraction(const Term& a, const Term& x) {
+Array ByFraction(const InFormula& a, const InFormula& x) {
   enum { kMore, kStep, kP1, kQ1, kP2, kQ2, kDp1, kDq1, kDp2, kDq2, kValue, kD, kSize };
   using State = std::array<Array, kSize>;
   constexpr double kMostSteps = 2000;
@@ -132,37 +141,38 @@ Array ByFraction(const Term& a, const Term& x) {
   const double epsilon = Epsilon(TypeOf(a.x)->dtype());
   const auto more = [](State s) { return s[kMore]; };
   const auto next = [&](State s) {
-    const auto of = [&](int k) { return Term{base::At(s, k), loc}; };
-    const Term c = of(kStep) + a.Of(1), y = a.Of(1) - a + c, z = x + y + c + a.Of(1), yc = y * c;
-    const Term p = of(kP1) * z - of(kP2) * yc, q = of(kQ1) * z - of(kQ2) * yc;
-    const Term dp = of(kDp1) * z - of(kP1) - of(kDp2) * yc + of(kP2) * c;
-    const Term dq = of(kDq1) * z - of(kQ1) - of(kDq2) * yc + of(kQ2) * c;
+    const auto of = [&](int k) { return InFormula{base::At(s, k), loc}; };
+    const InFormula c = of(kStep) + a.Of(1), y = a.Of(1) - a + c, z = x + y + c + a.Of(1),
+                    yc = y * c;
+    const InFormula p = of(kP1) * z - of(kP2) * yc, q = of(kQ1) * z - of(kQ2) * yc;
+    const InFormula dp = of(kDp1) * z - of(kP1) - of(kDp2) * yc + of(kP2) * c;
+    const InFormula dq = of(kDq1) * z - of(kQ1) - of(kDq2) * yc + of(kQ2) * c;
     const Array exists = ne(q.x, a.Of(0).x, {}, loc);
-    const Term value = Choose(exists, p / q, of(kValue));
-    const Term d = Choose(exists, (dp - value * dq) / q, of(kD));
+    const InFormula value = Choose(exists, p / q, of(kValue));
+    const InFormula d = Choose(exists, (dp - value * dq) / q, of(kD));
     const Array moves = gt(Size(d - of(kD)).x, a.Of(epsilon).x, {}, loc);
     const Array goes_on =
         logical_and(lt(c.x, a.Of(kMostSteps).x, {}, loc),
                     logical_or(moves, logical_not(exists, loc), {}, loc), {}, loc);
     const Array large = gt(Size(p).x, a.Of(1 / epsilon).x, {}, loc);
-    const auto scaled = [&](const Term& t) { return Choose(large, t * a.Of(epsilon), t).x; };
+    const auto scaled = [&](const InFormula& t) { return Choose(large, t * a.Of(epsilon), t).x; };
     return State{goes_on,         c.x,        scaled(p),  scaled(q),        scaled(of(kP1)),
                  scaled(of(kQ1)), scaled(dp), scaled(dq), scaled(of(kDp1)), scaled(of(kDq1)),
                  value.x,         d.x};
   };
-  const Term zero = a.Of(0), one = a.Of(1);
-  const Term p = x + one, q = (x + one - a + one) * x, value = p / q, d = value * x / q;
+  const InFormula zero = a.Of(0), one = a.Of(1);
+  const InFormula p = x + one, q = (x + one - a + one) * x, value = p / q, d = value * x / q;
   const State s = while_loop(more, next,
                              State{eq(one.x, one.x, {}, loc), zero.x, p.x, q.x, one.x, x.x, zero.x,
                                    (-x).x, zero.x, zero.x, value.x, d.x},
                              loc);
-  const Term d_log = Term{log(x.x, loc), loc} - Term{digamma(a.x, loc), loc};
-  return ((Term{s[kD], loc} + Term{s[kValue], loc} * d_log) * x).x;
+  const InFormula d_log = InFormula{log(x.x, loc), loc} - InFormula{digamma(a.x, loc), loc};
+  return ((InFormula{s[kD], loc} + InFormula{s[kValue], loc} * d_log) * x).x;
 }
 
 // Of one number. The way that does not count gets what ends at once.
 Array OfOne(const Array& shape, const Array& sample, Loc loc) {
-  const Term a{shape, loc}, x{sample, loc}, zero = a.Of(0), one = a.Of(1);
+  const InFormula a{shape, loc}, x{sample, loc}, zero = a.Of(0), one = a.Of(1);
   const Array far = logical_and(gt(sample, one.x, {}, loc), gt(sample, shape, {}, loc), {}, loc);
   const Array none = logical_or(far, eq(sample, zero.x, {}, loc), {}, loc);
   const Array series = BySeries(a, Choose(none, one, x));
@@ -294,8 +304,8 @@ Array BallOf(const Array& key, const DrawnAs& as, double p, Call call) {
 using ParameterSampler = Array (*)(const Array& key, const DrawnAs& as, const Operand& parameter,
                                    Call call);
 
-Array DrawFloats(const Operand& key, const Operand& parameter, const base::Shape& shape,
-                 const CreateOptions& options, ParameterSampler sampler, Call call) {
+Array DrawWithParameter(const Operand& key, const Operand& parameter, const base::Shape& shape,
+                        const CreateOptions& options, ParameterSampler sampler, Call call) {
   return DrawnFloats(key, {parameter}, shape, options, call,
                      [&](const std::vector<Operand>& all, const DrawnAs& as) {
                        return sampler(all[0].array(), as, all[1], call);
@@ -307,18 +317,18 @@ Array DrawFloats(const Operand& key, const Operand& parameter, const base::Shape
 namespace random {
 
 Array chisquare(Operand key, Operand df, Shape shape, CreateOptions options, Loc loc) {
-  return DrawFloats(key, df, shape.dims(), options, ChiSquareOf, {"random::chisquare", loc});
+  return DrawWithParameter(key, df, shape.dims(), options, ChiSquareOf, {"random::chisquare", loc});
 }
 Array chisquare(Operand key, Operand df, Loc loc) {
   const Call call{"random::chisquare", loc};
-  return DrawFloats(key, df, BroadcastShape({df}, call), {}, ChiSquareOf, call);
+  return DrawWithParameter(key, df, BroadcastShape({df}, call), {}, ChiSquareOf, call);
 }
 Array t(Operand key, Operand df, Shape shape, CreateOptions options, Loc loc) {
-  return DrawFloats(key, df, shape.dims(), options, StudentOf, {"random::t", loc});
+  return DrawWithParameter(key, df, shape.dims(), options, StudentOf, {"random::t", loc});
 }
 Array t(Operand key, Operand df, Loc loc) {
   const Call call{"random::t", loc};
-  return DrawFloats(key, df, BroadcastShape({df}, call), {}, StudentOf, call);
+  return DrawWithParameter(key, df, BroadcastShape({df}, call), {}, StudentOf, call);
 }
 
 Array ball(Operand key, int64_t d, Shape shape, BallOptions options, Loc loc) {
