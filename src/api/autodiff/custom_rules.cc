@@ -1,10 +1,10 @@
 // checkpoint, custom_jvp, custom_vjp: calls of the user's functions that stay calls in a program.
 #include "tessera/custom_rules.h"
 
+#include <absl/functional/function_ref.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <functional>
 #include <set>
 
 #include "api/core/operands.h"
@@ -200,11 +200,11 @@ TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee&
 }
 
 using RulesOf =
-    std::function<std::vector<TracedFunction>(const CallArguments&, const TracedCallee&)>;
+    absl::FunctionRef<std::vector<TracedFunction>(const CallArguments&, const TracedCallee&)>;
 
 // Returns what the function returns; inside of a trace the op has it and its rules as regions.
-FunctionResult CallWithRules(const ir::OpDef& op, const detail::FunctionCall& f,
-                             const RulesOf& rules, Call call) {
+FunctionResult CallWithRules(const ir::OpDef& op, const detail::FunctionCall& f, RulesOf rules,
+                             Call call) {
   const CallArguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
   TracedCallee function(f, arguments, call);
@@ -221,7 +221,7 @@ namespace detail {
 
 FunctionResult CallCustomJvp(const FunctionCall& f, const Body& rule) {
   const Call call{"custom_jvp", f.loc};
-  const RulesOf rules = [&](const CallArguments& arguments, const TracedCallee& function) {
+  const auto rules = [&](const CallArguments& arguments, const TracedCallee& function) {
     return std::vector{TraceJvpRule(arguments, function, rule, call)};
   };
   return CallWithRules(ops::kCustomJvp, f, rules, call);
@@ -230,7 +230,7 @@ FunctionResult CallCustomJvp(const FunctionCall& f, const Body& rule) {
 FunctionResult CallCustomVjp(const FunctionCall& f, const Body& forward,
                              const BackwardBody& backward) {
   const Call call{"custom_vjp", f.loc};
-  const RulesOf rules = [&](const CallArguments& arguments, const TracedCallee& function) {
+  const auto rules = [&](const CallArguments& arguments, const TracedCallee& function) {
     std::vector<TracedFunction> regions{TraceForward(arguments, function, forward, call)};
     regions.push_back(TraceBackward(arguments, function, regions[0], backward, call));
     return regions;

@@ -1,6 +1,7 @@
 // grad, jvp, vjp, linearize: functions are traced, and their programs transformed.
 #include "tessera/gradients.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
@@ -160,7 +161,7 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<bool> chosen(arrays.size());
   for (size_t i = 0; i < chosen.size(); ++i)
-    chosen[i] = std::count(options.arguments.begin(), options.arguments.end(), argument_of[i]) > 0;
+    chosen[i] = absl::c_linear_search(options.arguments, argument_of[i]);
   TracedCall t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, options.arguments, argument_of, call);
   if (t.program.outputs.empty())
@@ -190,7 +191,7 @@ trace::Leaves PartOfPair(detail::TreeRef both, size_t part, const char* name) {
     return node.first == detail::Path{0} && node.second == 1;
   };
   detail::Path above{part};
-  if (std::any_of(outline.nodes.begin(), outline.nodes.end(), of_one)) above.push_back(0);
+  if (absl::c_any_of(outline.nodes, of_one)) above.push_back(0);
   return trace::TakeArrays(both, name, above);
 }
 

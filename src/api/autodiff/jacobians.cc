@@ -1,6 +1,7 @@
 // Jacobians: the linear program of a derivative, or its transpose, mapped over a basis.
 #include "tessera/jacobians.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,8 +105,7 @@ Array ZerosBetween(const ir::Type* out, const ir::Type* in, bool reverse, Call c
   sharding::TensorSharding s;
   s.mesh = from.mesh;
   s.dims.resize(shape.size());
-  std::copy(from.dims.begin(), from.dims.end(),
-            s.dims.begin() + static_cast<long>(reverse ? out->rank() : 0));
+  absl::c_copy(from.dims, s.dims.begin() + static_cast<long>(reverse ? out->rank() : 0));
   return FilledWith(0, ir::Type::Get(std::move(shape), out->dtype(), std::move(s)), call);
 }
 
@@ -134,7 +134,7 @@ detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
     if (t.active[j]) whole.AddColumns(active++, t.inputs[j]->type());
   for (size_t i = 0; options.reverse && i < outputs; ++i) whole.AddRows(i);
   const std::vector<Array> made = whole.Run();
-  const auto inputs = base::Size(std::count(t.active.begin(), t.active.end(), true));
+  const auto inputs = base::Size(absl::c_count(t.active, true));
   detail::FunctionResult result{{}, std::move(t.tree)};
   for (size_t i = 0; i < outputs; ++i)
     for (size_t j = 0, next = 0; j < t.inputs.size(); ++j) {

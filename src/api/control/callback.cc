@@ -1,4 +1,5 @@
 // Functions of the user's that look at arrays while programs run.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +28,8 @@ void CallCallback(const Callback& f, const std::vector<Array>& arrays, Call call
 }
 
 bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays) {
-  return std::any_of(arrays.begin(), arrays.end(), [](const trace::ArrayRef& a) {
-    return a->kind() == trace::ArrayImpl::kAbstract;
-  });
+  return absl::c_any_of(
+      arrays, [](const trace::ArrayRef& a) { return a->kind() == trace::ArrayImpl::kAbstract; });
 }
 
 // The axes along which devices have arrays of their own of some of the values.

@@ -1,4 +1,5 @@
 // Loops: the user's functions traced as regions, and what must agree between them.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,7 +110,7 @@ void NoteJoin(const TracedLoop& loop) {
   static auto& said = *new std::set<std::pair<std::string, int>>;
   static auto& mutex = base::NewForkMutex();
   const auto joins = [](const sharding::AxisList& axes) { return !axes.empty(); };
-  const auto first = std::find_if(loop.joined.begin(), loop.joined.end(), joins);
+  const auto first = absl::c_find_if(loop.joined, joins);
   if (first == loop.joined.end() || !trace::RetraceNotesOn()) return;
   {
     std::lock_guard lock(mutex);

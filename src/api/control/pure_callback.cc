@@ -1,6 +1,7 @@
 // Functions of the user's that compute arrays while programs run.
 #include "ops/pure_callback.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <cstring>
@@ -104,7 +105,7 @@ std::vector<Array> ComputeNow(const ir::HostFunction& f, const std::vector<Array
 bool IsAbstract(const std::vector<Array>& arrays) {
   const sharding::MeshDef* mesh = MeshInScope(arrays);
   if (mesh && mesh->is_abstract()) return true;
-  return std::any_of(arrays.begin(), arrays.end(), [](const Array& x) { return x.is_abstract(); });
+  return absl::c_any_of(arrays, [](const Array& x) { return x.is_abstract(); });
 }
 
 }  // namespace

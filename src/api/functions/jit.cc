@@ -1,6 +1,7 @@
 // jit: how arguments and results lie, and the programs of calls.
 #include "trace/jit.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -191,7 +192,7 @@ Lowered Jit::Lower(const FunctionCall& call) const {
 int64_t Jit::retraces() const { return trace::Retraces(*cache_); }
 
 const void* SharedKey(const std::vector<const void*>& parts, const std::string& text) {
-  if (std::count(parts.begin(), parts.end(), nullptr) > 0) return nullptr;
+  if (absl::c_linear_search(parts, nullptr)) return nullptr;
   static auto& mutex = base::NewForkMutex();
   static auto& keys = *new std::map<std::pair<std::vector<const void*>, std::string>, char>;
   const std::lock_guard lock(mutex);

@@ -6,7 +6,7 @@
 
 namespace tessera::api {
 
-detail::FunctionResult CallTransformed(const detail::FunctionCall& f, const RunCompiled& compiled,
+detail::FunctionResult CallTransformed(const detail::FunctionCall& f, RunCompiled compiled,
                                        const detail::Body& in_trace, Call call) {
   CheckMeshes(f.arguments, call);
   const std::vector<Array> arrays = detail::LeavesOf(f.arguments);

@@ -1,6 +1,7 @@
 // States over Manual axes: checked, cast, and joined over the regions of loops and branches.
 #include "api/manual/manual_axes.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -195,9 +196,8 @@ AxisList VaryingIn(const std::vector<trace::TracedFunction>& regions) {
 }
 
 bool NeedsOthers(const std::vector<trace::TracedFunction>& regions) {
-  return std::any_of(regions.begin(), regions.end(), [](const trace::TracedFunction& region) {
-    return NeedsOthers(region.program);
-  });
+  return absl::c_any_of(
+      regions, [](const trace::TracedFunction& region) { return NeedsOthers(region.program); });
 }
 
 Array ApplyManual(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, const ir::Type* result,

@@ -1,6 +1,7 @@
 // shard_map: arguments are cut into what each device has, and results are joined from it.
 #include "tessera/shard_map.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,8 +40,7 @@ struct MapBorder {
   AxisList axes = {};  // Manual inside and not outside, those of size 1 too
 
   bool is_manual(sharding::AxisPart a) const {
-    return std::any_of(axes.begin(), axes.end(),
-                       [&](sharding::AxisPart b) { return a.axis == b.axis; });
+    return absl::c_any_of(axes, [&](sharding::AxisPart b) { return a.axis == b.axis; });
   }
   // Whether types say all about the axes on the outside, and nothing but Manual axes is left.
   bool is_full_explicit() const {
