@@ -1,4 +1,4 @@
-// Derivatives against differences, and on many devices against one.
+// Compares derivatives with finite differences, and gradients on many devices with one device.
 #include "tessera/check_grads.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ using Numbers = std::vector<double>;
 
 int Int(size_t n) { return static_cast<int>(n); }
 
-// Returns an array of some numbers of either sign, like `like`.
+// Returns an array of this type with fixed positive and negative numbers that depend on `seed`.
 Array Direction(const ir::Type* like, int seed, Call call) {
   const ir::Type* type = like->WithWeak(false);
   Array x = iota({type->elements()}, 0, {.dtype = f64}, call.loc);
@@ -51,14 +51,14 @@ bool IsFloating(const Array& x) { return ops::HasTangent(TypeOf(x)); }
 
 using OnArrays = std::function<Arrays(const Arrays&)>;
 
-// A function of the floating leaves of its arguments, to floating leaves.
+// The checked function, from the floating leaves of its arguments to its floating results.
 struct Subject {
   OnArrays f;
-  Arrays at;
-  std::vector<std::string> names;  // of the leaves
+  Arrays at;                       // the leaves
+  std::vector<std::string> names;  // of the leaves, in messages
 };
 
-// Returns the array without a mesh, so that it may be used on any.
+// Returns the array without a mesh, so that it can be used on any mesh.
 Array OffMesh(const Array& x, Call call) {
   const ir::Type* type = TypeOf(x);
   if (!type->mesh() || type->dtype().is_key()) return x;
@@ -89,7 +89,7 @@ Subject SubjectOf(const detail::FunctionCall& call, const trace::Leaves& leaves,
   return s;
 }
 
-// Differences and derivatives of one function at one place.
+// Compares the derivatives of one function with finite differences, at one point.
 class DerivativeCheck {
  public:
   DerivativeCheck(const Subject& subject, int derivative, double step, double tol, Call call)
@@ -115,7 +115,7 @@ class DerivativeCheck {
     if (!forward_ && !reverse_) std::rethrow_exception(refused_);
   }
 
-  // The first derivative, as a function of the same leaves.
+  // Returns the first derivative as a function of the same leaves.
   OnArrays Derivative() const {
     const Call call = call_;
     if (reverse_)
@@ -131,7 +131,8 @@ class DerivativeCheck {
   }
 
  private:
-  // A direction in which the function has no derivative is left out: TraceErrors say so.
+  // Calls f, which takes a derivative forward or in reverse. If the function has none that way,
+  // clears `has`.
   template <class F>
   auto Unless(bool& has, F f) -> decltype(f()) {
     if (!has) return {};
@@ -219,14 +220,14 @@ class DerivativeCheck {
   std::exception_ptr refused_;
 };
 
-// C22: there is something to differentiate with respect to.
+// C22: the arguments have a floating array.
 void CheckFloating(const Subject& s, Call call) {
   if (s.at.empty())
     FailDType(call, 22, "the arguments have no floating leaf, so there is nothing to check",
               {"derivatives are taken with respect to floating arguments: convert one"});
 }
 
-// Whether f computes in f64.
+// Whether the function accepts f64.
 bool TakesWide(const Subject& wide) {
   try {
     wide.f(wide.at);
@@ -249,7 +250,7 @@ void Check(Subject s, const CheckGradsOptions& options, Call call) {
 
 // ---- many devices -------------------------------------------------------------------------------
 
-// Returns the specs of the floating leaves, as arguments of a Subject.
+// Returns the specs of the floating leaves, for the arguments of a Subject.
 Specs SpecsOf(const detail::FunctionCall& f, const Specs& given, Call call) {
   if (!given.given()) return {};
   const detail::Outline outline = detail::OutlineOf(f.arguments);
@@ -262,7 +263,7 @@ Specs SpecsOf(const detail::FunctionCall& f, const Specs& given, Call call) {
   return Specs(std::vector<Specs>{Specs(std::move(specs))});
 }
 
-// Returns the gradients of some sum of the results, on the mesh.
+// Returns the gradients of a fixed weighted sum of the results, on the mesh.
 std::vector<Numbers> GradientsOn(const Mesh& mesh, const Subject& s, const Specs& specs,
                                  Call call) {
   MeshScope scope(mesh, call.loc);

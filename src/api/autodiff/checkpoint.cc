@@ -1,4 +1,4 @@
-// checkpoint: a call of the function, and what its derivative is to keep of it.
+// checkpoint: a call of a function whose derivative recomputes values.
 #include "tessera/checkpoint.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ void AddNames(const ir::Program& program, std::set<std::string>& names) {
     for (const ir::RegionPtr& r : i.regions) AddNames(*r, names);
 }
 
-// C3: nothing of a name that is to be kept would be kept.
+// C3: every name in the options is the name of a value.
 void CheckKeptNames(const CheckpointOptions& options, const ir::Program& program, Call call) {
   std::set<std::string> names;
   AddNames(program, names);

@@ -1,4 +1,5 @@
-// checkpoint, custom_jvp, custom_vjp: calls of the user's functions that stay calls in a program.
+// custom_jvp and custom_vjp: calls of user functions that stay calls in a program, with their
+// rules.
 #include "tessera/custom_rules.h"
 
 #include <absl/functional/function_ref.h>
@@ -29,7 +30,7 @@ namespace {
 
 using TypeList = std::vector<const Type*>;
 
-// What messages call the function's result and its arguments.
+// Names of the function's results and arguments in messages.
 constexpr char kResultName[] = "result", kArgumentName[] = "argument";
 
 void AddFloating(const TypeList& from, TypeList& to) {
@@ -37,20 +38,20 @@ void AddFloating(const TypeList& from, TypeList& to) {
     if (ops::HasTangent(t)) to.push_back(t->WithWeak(false));
 }
 
-// Appends the floating arrays that come next, and zeros where an array is not floating.
+// Appends an array per type: the next one of `floating`, or zeros for a type that is not floating.
 void AddWithZeros(const Arrays& floating, size_t next, const TypeList& types, Arrays& to,
                   Call call) {
   for (const Type* t : types)
     to.push_back(ops::HasTangent(t) ? floating[next++] : FilledWith(0, t, call));
 }
 
-// What a rule returns must be like what the function takes or returns.
+// The arrays that outputs of a rule correspond to: the function's results or arguments.
 struct Expected {
   const Leaves& leaves;
   const TypeList& types;
 };
 
-// C1: the trees. `part`: of what the rule returns.
+// C1: part `part` of the rule's result has the same arrays as `like`.
 void CheckRule(Call call, const FunctionResult& made, const detail::Path& part,
                const Expected& like, const char* name, const char* what) {
   const Leaves came = trace::TakeArrays(made.tree.ref(), name, part);
@@ -71,7 +72,8 @@ constexpr RuleOutput kValueOutput{"value", StrongType, [](const Type*) { return 
     kTangentOutput{"tangent", StrongType, ops::HasTangent},
     kCotangentOutput{"cotangent", ops::CotangentType, ops::HasTangent};
 
-// C2: types. Returns the arrays that are used.
+// C2: outputs have the right types. Returns the used ones. `got`: all outputs, those of this kind
+// from `begin` on.
 Arrays CheckedOutputs(const RuleOutput& output, const Arrays& got, size_t begin,
                       const Expected& like, Call call) {
   Arrays out;
@@ -81,7 +83,7 @@ Arrays CheckedOutputs(const RuleOutput& output, const Arrays& got, size_t begin,
     const Type *type = array->type(), *must = output.type_of(like.types[i]);
     out.push_back(got[begin + i]);
     if (ir::SameType(type, must)) continue;
-    // A value of the other kind is computed as such: no reshard makes one of it.
+    // No reshard gives a cotangent its type if that differs from the type of the value.
     const bool dual = must != like.types[i]->WithWeak(false);
     std::vector<std::string> notes;
     if (dual || type->shape() != must->shape()) notes.push_back("it must be " + must->text());
@@ -97,7 +99,7 @@ Arrays CheckedOutputs(const RuleOutput& output, const Arrays& got, size_t begin,
   return out;
 }
 
-// The function of a call, traced.
+// The traced function of a call.
 struct TracedCallee {
   TracedCallee(const detail::FunctionCall& f, const CallArguments& arguments, Call call)
       : traced(TraceRegion(arguments.types, f.body, call)),
@@ -108,7 +110,7 @@ struct TracedCallee {
   TypeList types;
 };
 
-// A call with a rule, of these regions.
+// Emits a call whose regions are the function and its rules.
 Arrays ApplyRule(const ir::OpDef& op, const CallArguments& arguments,
                  std::vector<TracedFunction> regions, Call call) {
   if (DoNothing(regions)) return {};
@@ -118,7 +120,8 @@ Arrays ApplyRule(const ir::OpDef& op, const CallArguments& arguments,
                       call);
 }
 
-// C4: a tangent that does not depend on the tangents, the last inputs, is zero.
+// C4: a result's tangent depends on the given tangents, or is zero. The last `tangents` inputs are
+// the tangents.
 void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCallee& f, Call call) {
   const ir::Program& p = rule.program;
   base::IdVector<ir::ValueId, bool> seeds(p.values.size());
@@ -202,7 +205,8 @@ TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee&
 using RulesOf =
     absl::FunctionRef<std::vector<TracedFunction>(const CallArguments&, const TracedCallee&)>;
 
-// Returns what the function returns; inside of a trace the op has it and its rules as regions.
+// Calls the function. Inside a trace the call is an instruction with the function and its rules as
+// regions.
 FunctionResult CallWithRules(const ir::OpDef& op, const detail::FunctionCall& f, RulesOf rules,
                              Call call) {
   const CallArguments arguments(f, call);

@@ -1,4 +1,4 @@
-// grad, jvp, vjp, linearize: functions are traced, and their programs transformed.
+// grad, jvp, vjp, linearize: trace a function and transform its program.
 #include "tessera/gradients.h"
 
 #include <absl/algorithm/container.h>
@@ -37,12 +37,12 @@ using trace::ArrayRef;
 
 // A linear map without its residuals.
 struct LinearProgram {
-  ProgramRef program;               // inputs: the residuals, then what is floating of the argument
-  size_t outputs = 0;               // of the function that was linearized
-  std::vector<const ir::Type*> in;  // of the argument's leaves
-  std::vector<std::string> names;   // of those
-  std::vector<bool> is_input;       // of those: not where no result depends on them
-  const char* name;                 // of the function, in messages
+  ProgramRef program;               // inputs: the residuals, then arrays of the argument
+  size_t outputs = 0;               // number of results of the linearized function
+  std::vector<const ir::Type*> in;  // types of the arrays of the argument
+  std::vector<std::string> names;   // their names
+  std::vector<bool> is_input;       // whether the program has an input for them
+  const char* name;                 // of the transform, in messages
   mutable trace::KeptCompilation compiled = {};
 };
 struct LinearMap {
@@ -56,7 +56,7 @@ namespace {
 
 using detail::LinearProgram;
 
-// What messages call what is given to a linear map, and to jvp.
+// Names of the operands of a linear map, and of the tangents of a jvp, in messages.
 constexpr char kArgument[] = "argument", kTangent[] = "tangent";
 
 [[noreturn]] void FailScalar(const ir::Type* type, Call call) {
@@ -66,23 +66,23 @@ constexpr char kArgument[] = "argument", kTangent[] = "tangent";
   FailDType(call, 21, fmt::format("the function returns {}, which is not floating", type->text()));
 }
 
-// A traced function, and what of its gradient is wanted.
+// A traced function, and the arguments whose gradients are asked for.
 struct GradientCall {
-  ir::Program program;           // closed: what it captured are its last inputs
+  ir::Program program;           // closed: captured arrays are its last inputs
   std::vector<bool> active;      // per input
-  std::vector<int> argument_of;  // per input: which argument it is of; -1 of what was captured
+  std::vector<int> argument_of;  // per input: the number of its argument; -1: captured
   const detail::GradOptions& options;
   Call call;
 };
 
-// Returns the gradients, and the results, in the order of Grad::Like.
+// Returns the program of the gradients and the results, in the order of Grad::Like.
 ir::Program GradientOf(const GradientCall& g) {
   const ir::Type* value = g.program.type(g.program.outputs[0]);
   std::vector<bool> wanted(g.program.outputs.size());
   wanted[0] = true;
   LinearizedProgram l = Linearized(g.program, g.active, wanted);
   if (!g.options.value) l.DropOutput(0);
-  // One program: what is known, and behind it the gradient.
+  // One program: the known part, then the gradient.
   ir::Program whole = std::move(l.known);
   ir::Builder builder(whole, g.call.loc);
   std::vector<ir::ValueId> values = whole.outputs, inputs;
@@ -108,14 +108,15 @@ ir::Program GradientOf(const GradientCall& g) {
   return whole;
 }
 
-// Gradients of functions that are traced at each call, of this thread: what was made of a program
-// is not made again. Bounded: cleared when it has grown large.
+// A gradient in this thread's memo, which serves functions that are traced at each call. The memo
+// is cleared when it is full.
 struct KnownGradient {
   ir::Program program;
   std::vector<int> choices;
   Loc loc;
   ProgramRef gradient;
-  bool IsOf(const GradientCall& g, const std::vector<int>& c) const {  // lines are in messages
+  // Lines must be the same too, because messages show them.
+  bool IsOf(const GradientCall& g, const std::vector<int>& c) const {
     return choices == c && ir::SameProgram(program, g.program) &&
            ir::SameLines(program, g.program) && program.names == g.program.names &&
            loc.line() == g.call.loc.line() && std::string_view(loc.file()) == g.call.loc.file();
@@ -125,7 +126,7 @@ struct KnownGradient {
 ProgramRef GradientMadeOnce(GradientCall g) {
   constexpr size_t kMost = 64;
   static thread_local absl::flat_hash_map<size_t, KnownGradient> known;
-  // Functions of the user's are not to be kept.
+  // The memo must not keep functions of the user alive.
   if (ir::HasHostFunctions(g.program)) return ir::Shared(GradientOf(g));
   std::vector<int> choices{g.options.value};
   choices.insert(choices.end(), g.options.arguments.begin(), g.options.arguments.end());
@@ -143,7 +144,7 @@ ProgramRef GradientMadeOnce(GradientCall g) {
   return gradient;
 }
 
-// Makes what the function captured inputs.
+// Turns the captured arrays into the last inputs. Returns them.
 std::vector<ArrayRef> Closed(ir::Program& program) {
   std::vector<ArrayRef> captured;
   for (const ir::Capture& c : program.captures) {
@@ -154,7 +155,8 @@ std::vector<ArrayRef> Closed(ir::Program& program) {
   return captured;
 }
 
-// Of a traced call. `again`: the function is traced at each call of the transform.
+// Adds the gradient of a call to the trace. `again`: the function is traced at each call of the
+// transform.
 detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int> argument_of,
                                    const detail::Body& body, const detail::GradOptions& options,
                                    bool again, Call call) {
@@ -178,13 +180,13 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int
   return {trace::CallProgram(gradient, t.inputs, call.name, call.loc), std::move(t.tree)};
 }
 
-// What a user gives: tangents or cotangents.
+// The tangents or cotangents that a user gives.
 struct GivenTangents {
   std::vector<std::string> names;
   std::vector<ArrayRef> arrays;
 };
-// The tangents of a jvp, and the arguments that they are tangents of: the parts of a pair of
-// tuples. The only one has no number.
+// Returns part 0 or 1 of the pair (arguments, tangents) of a jvp, each of which is a tuple. The
+// name of the only array of a part has no number.
 trace::Leaves PartOfPair(detail::TreeRef both, size_t part, const char* name) {
   const detail::Outline outline = detail::OutlineOf(both);
   const auto of_one = [](const auto& node) {
@@ -195,14 +197,14 @@ trace::Leaves PartOfPair(detail::TreeRef both, size_t part, const char* name) {
   return trace::TakeArrays(both, name, above);
 }
 
-// C24: a tangent or cotangent is a tree like its value.
+// C24: a tangent or cotangent has the same tree as its value.
 void CheckTangents(const std::vector<std::string>& wanted, const std::vector<std::string>& came,
                    const char* what, Call call) {
   CheckArrays(call, 24, wanted, came, what,
               {"a tangent or cotangent must have the same tree structure as its value"});
 }
 
-// Appends those of what a user gives that are inputs of a program. All must have their types.
+// Appends the given tangents that are inputs of the program. C23: all have the types in `wanted`.
 void AddTangents(const GivenTangents& given, const std::vector<const ir::Type*>& wanted,
                  const std::vector<bool>& is_input, std::vector<ArrayRef>& inputs, Call call) {
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -220,8 +222,9 @@ void AddTangents(const GivenTangents& given, const std::vector<const ir::Type*>&
   }
 }
 
-// The linear part as a map from trees like `argument`; without one its transpose, from trees like
-// the result. It has no residuals yet. What has no tangent, or cotangent, is a zero of its program.
+// Returns the linear part as a map from trees like `argument`. If that is null, returns its
+// transpose, a map from trees like the result. The residuals are not part of it. Results without a
+// tangent, or arguments without a cotangent, are zeros in the program.
 std::shared_ptr<const LinearProgram> LinearProgramOf(
     const TracedCall& t, LinearizedProgram& l, Call call, const detail::TreeRef* argument,
     transforms::FailNotLinear fail = transforms::FailRule) {
@@ -254,14 +257,14 @@ std::shared_ptr<const LinearProgram> LinearProgramOf(
   return map;
 }
 
-// C25.
+// C25: the function is linear in its argument.
 void FailFunction(const ir::Instruction& i) {
   FailTrace({"linear_transpose", i.loc}, 25,
             fmt::format("the function is not linear in its argument, because of {}", i.op->name),
             {"use vjp for the transpose of its derivative"});
 }
 
-// The function itself as a linear program, if it is one.
+// Returns the traced function itself as a linear program, which transposing checks.
 LinearizedProgram AsLinearProgram(const TracedCall& t) {
   transforms::Split split = transforms::MakeSplit(t.program, t.active, FloatingOutputs(t.program));
   LinearizedProgram l{.known = std::move(split.known),
@@ -338,7 +341,7 @@ FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<in
   return result;
 }
 
-// The results, then the residuals of the map, which comes with them.
+// Returns the results, then the residuals of the linear map. The map is in `made`.
 FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f,
                                  const TreeRef* argument, Call call) {
   trace::NestingScope nesting(call.name, call.loc);

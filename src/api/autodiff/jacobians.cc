@@ -1,4 +1,4 @@
-// Jacobians: the linear program of a derivative, or its transpose, mapped over a basis.
+// Jacobians: a derivative's linear program, or its transpose, mapped over a basis.
 #include "tessera/jacobians.h"
 
 #include <absl/algorithm/container.h>
@@ -31,8 +31,8 @@ namespace {
 
 using ir::ValueId;
 
-// Runs a linear program without other inputs than these and one more, on the basis of the last.
-// Returns its outputs with the dim of the basis in front.
+// Emits a linear program on `inputs` and, for its last input, on all elements of the basis of that
+// input's type. Returns its outputs with the basis as their first dim.
 std::vector<ValueId> OnBasis(ir::Builder& builder, const ir::Program& linear,
                              std::vector<ValueId> inputs, const ir::Type* type) {
   const ir::MappedDim dim{.size = type->elements(), .mesh = type->mesh()};
@@ -44,7 +44,7 @@ std::vector<ValueId> OnBasis(ir::Builder& builder, const ir::Program& linear,
   return ir::Inline(builder, batch.program, inputs);
 }
 
-// One program of all rows or columns, behind one derivative.
+// The program of a Jacobian: the function's known part once, then all columns or rows.
 class JacobianProgram {
  public:
   JacobianProgram(const TracedCall& t, Call call)
@@ -55,8 +55,8 @@ class JacobianProgram {
     program_.outputs.clear();
   }
 
-  // By columns, in which outputs vary fastest: their tangents for each element of an active input,
-  // where the tangents of the others are zero.
+  // Adds the columns of active input number `active`: for each of its elements, the tangents of all
+  // outputs. Tangents of other inputs are zero.
   void AddColumns(size_t active, const ir::Type* in) {
     std::vector<bool> moves(linear_.linear.inputs.size());
     moves[linear_.residuals + active] = true;
@@ -71,7 +71,7 @@ class JacobianProgram {
       program_.outputs.push_back(ops::BasisLast(builder, v, in->shape()));
   }
 
-  // By rows, in which inputs vary fastest: their cotangents for each element of an output.
+  // Adds the rows of an output: for each of its elements, the cotangents of all active inputs.
   void AddRows(size_t output) {
     ir::Program one = linear_.linear;
     one.outputs = {one.outputs[output]};
@@ -93,11 +93,11 @@ class JacobianProgram {
   LinearizedProgram linear_;
   Call call_;
   ir::Program program_;
-  std::vector<ValueId> residuals_;  // of the program; the linear part reads them
+  std::vector<ValueId> residuals_;  // values of `program_`
 };
 
-// Of an array that is not floating. It lies as the others do: by columns as the result, by rows as
-// the argument.
+// Returns the Jacobian for an argument that is not floating. Its dims are sharded like those of
+// other Jacobians: the result's dims if columns are computed, the argument's if rows are.
 Array ZerosBetween(const ir::Type* out, const ir::Type* in, bool reverse, Call call) {
   base::Shape shape = out->shape();
   shape.insert(shape.end(), in->shape().begin(), in->shape().end());

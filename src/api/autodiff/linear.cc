@@ -1,4 +1,4 @@
-// Traces a call, and splits its derivative.
+// Traces a call, and splits its derivative into a known and a linear program.
 #include "api/autodiff/linear.h"
 
 #include <fmt/format.h>

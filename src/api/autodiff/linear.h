@@ -1,4 +1,4 @@
-// A call's function traced, and its derivative as a linear program behind a known one.
+// The traced function of a call, and its derivative: a known program, then a linear one.
 #pragma once
 #include <memory>
 #include <vector>
@@ -11,7 +11,7 @@ namespace tessera::api {
 
 using ProgramRef = std::shared_ptr<const ir::Program>;
 
-// A call's function traced, and what of it is active.
+// The traced function of a call. An input is active if it is differentiated with respect to.
 struct TracedCall {
   std::vector<ArrayRef> inputs;
   std::vector<bool> active;  // per input
@@ -20,32 +20,33 @@ struct TracedCall {
   std::vector<Loc> output_locs;
 };
 
-// Returns, per array of the arguments, which of them it is part of.
+// Returns, per array of the arguments, the number of its argument.
 std::vector<int> ArgumentOf(detail::TreeRef arguments);
 
-// `chosen`: per input, whether to differentiate with respect to it, if it is floating.
+// Traces `body` on arrays like the inputs. Inputs that are true in `chosen` are active if they are
+// floating.
 TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
                      const std::vector<bool>& chosen, Call call);
 TracedCall TraceAll(const detail::FunctionCall& f, Call call);
 
-// C22: each of the arguments has an active array.
+// C22: each of `arguments` has an active array.
 void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
                     const std::vector<int>& argument_of, Call call);
 // Returns, per output, whether it has a tangent.
 std::vector<bool> FloatingOutputs(const ir::Program& program);
 
-// A function's program as a linear one behind a known one.
+// A function's derivative as two programs.
 struct LinearizedProgram {
-  ir::Program known;   // outputs: those of the function, then the residuals
+  ir::Program known;   // inputs -> outputs of the function, residuals
   ir::Program linear;  // residuals, tangents of active inputs -> tangents of the outputs in `has`
   size_t outputs = 0, residuals = 0;
   std::vector<bool> has;  // per output of the function
 
-  // Nobody wants the value of an output: what only that needs is not computed.
+  // Drops the value of an output, and all computation that only this value needs.
   void DropOutput(size_t i);
 };
 
-// `active`: inputs of the program; `wanted`: outputs whose tangents are of interest.
+// Linearises a program. `active`: per input. `wanted`: the outputs whose tangents are asked for.
 LinearizedProgram Linearized(const ir::Program& program, const std::vector<bool>& active,
                              const std::vector<bool>& wanted);
 inline LinearizedProgram Linearized(const TracedCall& t, const std::vector<bool>& wanted) {
