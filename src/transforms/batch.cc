@@ -1,5 +1,5 @@
-// vmap. Each instruction is copied; values that depend on mapped inputs get the mapped dim in
-// front.
+// vmap. Each instruction is copied. Values that depend on mapped inputs have the mapped dim as
+// their first dim.
 #include "transforms/batch.h"
 
 #include <absl/algorithm/container.h>
@@ -76,8 +76,7 @@ bool AreBackward(const std::vector<ir::RegionRoles>& regions) {
 using BatchRegion = absl::FunctionRef<const Batch&(const ir::Program& region, const Flags& inputs,
                                                    const Flags& wanted)>;
 
-// Spreads the flags of the operands to results and residuals, through the regions, until nothing
-// changes.
+// Spreads the flags of the operands through the regions to results and residuals.
 MappedRoles SpreadRoles(const ir::Instruction& i, const std::vector<ir::RegionRoles>& regions,
                         const Flags& operands, BatchRegion batch) {
   MappedRoles mapped{operands, Flags(i.results.size()), {}};

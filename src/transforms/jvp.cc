@@ -1,5 +1,5 @@
-// Forward mode. Each instruction is copied; the instructions of its tangent, by its op's rule,
-// follow.
+// Forward mode. Each instruction is copied; the instructions that compute its tangents follow, by
+// the rule of its op.
 #include "transforms/jvp.h"
 
 #include <absl/algorithm/container.h>
@@ -158,8 +158,7 @@ class Forward {
     return sum;
   }
 
-  // Returns no groups for moves, which have no dimension map: they have formulas for their
-  // tangents.
+  // Returns no groups for moves. They have no dimension map, but formulas for their tangents.
   static std::vector<sharding::LinearGroup> GroupsOf(const ir::DiffCall& call) {
     return ir::LinearGroupsOf(call.op, call.params, call.operand_types, call.result_types);
   }

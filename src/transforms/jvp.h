@@ -5,8 +5,8 @@
 namespace tessera::transforms {
 
 struct Jvp {
-  // Inputs: the primal inputs, then the tangents of active inputs. Outputs: the primal outputs, then
-  // the tangents of active outputs. A tangent has the type of its primal value.
+  // Inputs: the primal inputs, then the tangents of active inputs. Outputs: the primal outputs,
+  // then the tangents of active outputs. A tangent has the type of its primal value.
   ir::Program program;
   std::vector<bool> active;  // per primal output: whether its tangent is among the outputs
 };

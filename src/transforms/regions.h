@@ -60,9 +60,8 @@ using OutputFlags = absl::FunctionRef<std::vector<bool>(
 RegionFlags SpreadFlags(const ir::Instruction& instruction, std::vector<bool> ins,
                         OutputFlags outputs_of);
 
-// Rebuilds an instruction with edited regions. A transform names the inputs and outputs that it
-// wants, by their numbers in the edited regions; each joins the end of its group. Others are left
-// out.
+// Rebuilds an instruction with edited regions. A transform names the inputs and outputs to keep,
+// by their numbers in the edited regions; each joins the end of its group.
 class RegionEdit {
  public:
   // `regions` take the place of those of `from`. `from` gives the op and its other parameters.

@@ -1,5 +1,5 @@
-// Rematerialisation: the values that a checkpoint keeps, and the program that computes the others
-// again.
+// Rematerialisation: the values that a checkpoint keeps, and the program that recomputes the
+// others from them.
 #include "transforms/remat.h"
 
 #include <absl/algorithm/container.h>

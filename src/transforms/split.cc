@@ -106,10 +106,9 @@ class Splitter {
     for (size_t r = 0; r < results.size(); ++r) parts_.Set(i.results[r], results[r]);
   }
 
-  // Whether the second part computes the result again, because it takes no data: a constant, and
-  // the broadcasts and moves of one. With Manual axes also whatever else is made of constants: a
-  // constant in a branch that some devices take is invariant, but as a residual it would be
-  // varying.
+  // Whether the second part recomputes the result: a constant, and broadcasts and moves of one.
+  // With Manual axes, all that is computed from constants without communication: in a branch that
+  // only some devices take, a constant is invariant, but a residual would be varying.
   bool IsRecomputed(const ir::Instruction& i, const TypesOf& types,
                     const std::vector<ValueId>& operands) {
     if (i.op->opaque) return false;

@@ -103,8 +103,8 @@ class Backward {
     return absl::c_any_of(i.operands, [&](ValueId v) { return is_linear_[v]; });
   }
 
-  // Copies an instruction that does not depend on the linear inputs. Marks the results of others as
-  // linear.
+  // Copies an instruction that does not depend on the linear inputs. Marks the
+  // results of other instructions as linear.
   void CopyKnown(const ir::Instruction& i) {
     if (ReadsLinear(i)) {
       for (ValueId r : i.results) is_linear_[r] = true;

@@ -1,5 +1,5 @@
-// custom_jvp and custom_vjp: calls of user functions that stay calls in a program, with their
-// rules.
+// custom_jvp and custom_vjp: user functions that stay calls in a program,
+// with their rules.
 #include "tessera/custom_rules.h"
 
 #include <absl/functional/function_ref.h>
@@ -205,8 +205,8 @@ TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee&
 using RulesOf =
     absl::FunctionRef<std::vector<TracedFunction>(const CallArguments&, const TracedCallee&)>;
 
-// Calls the function. Inside a trace the call is an instruction with the function and its rules as
-// regions.
+// Calls the function. Inside a trace the call is an instruction whose regions are the
+// function and its rules.
 FunctionResult CallWithRules(const ir::OpDef& op, const detail::FunctionCall& f, RulesOf rules,
                              Call call) {
   const CallArguments arguments(f, call);

@@ -23,8 +23,7 @@ struct TracedCall {
 // Returns, per array of the arguments, the number of its argument.
 std::vector<int> ArgumentOf(detail::TreeRef arguments);
 
-// Traces `body` on arrays like the inputs. Inputs that are true in `chosen` are active if they are
-// floating.
+// Traces `body` on arrays like the inputs. Floating inputs that are true in `chosen` are active.
 TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
                      const std::vector<bool>& chosen, Call call);
 TracedCall TraceAll(const detail::FunctionCall& f, Call call);

@@ -1,5 +1,5 @@
-// Branches: the user's functions traced as regions, of which one runs; inside of shard_map, on each
-// device its own.
+// cond and switch_case: user functions traced as regions, one of which runs. Inside shard_map each
+// device may run another one.
 #include <fmt/format.h>
 
 #include "api/core/operands.h"
@@ -18,7 +18,7 @@ using namespace api;
 
 namespace {
 
-// What messages call the branches.
+// Returns the name of branch k in messages.
 using BranchName = std::string (*)(size_t k);
 std::string OfCond(size_t k) { return k == 0 ? "on_true" : "on_false"; }
 std::string OfSwitch(size_t k) { return fmt::format("branch {}", k); }
@@ -45,8 +45,8 @@ void CheckBranches(Call call, const std::vector<TracedFunction>& regions, Branch
   }
 }
 
-// Inside of shard_map a result varies over all axes over which some branch makes it vary, and over
-// `least`.
+// Casts results so that all branches agree: inside shard_map a result varies over all axes over
+// which it varies in some branch, and over `least`.
 void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList& least) {
   const size_t results = regions[0].program.outputs.size();
   for (const TracedFunction& region : regions)
@@ -59,9 +59,9 @@ void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList
     for (size_t i = 0; i < results; ++i) CastOutput(region, i, varying[i]);
 }
 
-// Runs all branches and takes the results of one: where devices choose differently, and need one
-// another in the branches. What a branch reads has derivatives where it is taken: elsewhere it may
-// be computed of what has none.
+// Runs all branches on all devices, and selects the results by the index. This is for devices that
+// choose differently although a branch communicates. Only devices that take a branch have
+// derivatives through it: on others its values may be inf or NaN.
 Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
                      std::vector<TracedFunction>& branches) {
   Arrays inputs;

@@ -1,4 +1,4 @@
-// Functions of the user's that look at arrays while programs run.
+// debug_callback and print_shards: user functions that read arrays while a program runs.
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays) {
       arrays, [](const trace::ArrayRef& a) { return a->kind() == trace::ArrayImpl::kAbstract; });
 }
 
-// The axes along which devices have arrays of their own of some of the values.
+// Returns the axes along which one of the values varies.
 sharding::AxisList VaryingOfArguments(const ir::HostArguments& arguments) {
   sharding::AxisList axes;
   for (const ir::HostArgument& value : arguments.values)
@@ -40,8 +40,8 @@ sharding::AxisList VaryingOfArguments(const ir::HostArguments& arguments) {
   return axes;
 }
 
-// Returns the value as the devices at one coordinate along the axes have it: the others see the
-// shards of those.
+// Returns a varying value as an array that is the same everywhere: the one of the devices at this
+// coordinate along the axes.
 ir::HostArgument OfDevice(const ir::HostArgument& all, const sharding::AxisList& axes,
                           int64_t coordinate) {
   const sharding::MeshDef* mesh = all.place->mesh();
@@ -55,7 +55,7 @@ ir::HostArgument OfDevice(const ir::HostArgument& all, const sharding::AxisList&
   return one;
 }
 
-// A callback of a program. It runs outside of all traces, and under the mesh of what it gets.
+// A callback in a program. It runs outside all traces, and under the mesh of its arguments.
 class Called final : public ir::HostFunction {
  public:
   Called(Callback f, Call call) : f_(std::move(f)), call_(call) {}
@@ -87,7 +87,7 @@ class Called final : public ir::HostFunction {
   const Call call_;
 };
 
-// Prints where the shards of its one argument are.
+// Prints device and index ranges of each shard of its one argument.
 class ShardPrinter final : public ir::HostFunction {
  public:
   void Run(const ir::HostArguments& arguments) const override {
@@ -104,7 +104,7 @@ class ShardPrinter final : public ir::HostFunction {
   }
 };
 
-// Calls f with the values: where the program gets here, or now.
+// Adds a call of f to the program that is traced. Outside a trace, calls f now.
 void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
               const std::vector<trace::ArrayRef>& refs, CallbackOptions options, Call call) {
   if (trace::InsideTrace(refs)) {

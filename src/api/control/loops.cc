@@ -1,4 +1,4 @@
-// Loops: the user's functions traced as regions, and what must agree between them.
+// while_loop, fori_loop, scan and lax_map: user functions traced as regions whose types agree.
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
@@ -47,13 +47,13 @@ std::string Others(const std::vector<std::string>& names) {
 
 // ---- loops --------------------------------------------------------------------------------------
 
-// A loop's carry and body while they are traced.
+// A loop while its body is traced, until the types of its carry are stable.
 struct TracedLoop {
   Call call;
   Leaves carry;
-  std::vector<const Type*> slices;  // what the body takes after the carry
+  std::vector<const Type*> slices;  // types of the slices of xs
   TracedFunction body = {};
-  // Per carry: over which axes it varies as its body makes it vary.
+  // Per carry: the axes over which it varies only because the body makes it vary.
   std::vector<sharding::AxisList> joined = {};
   trace::RegionRuns runs = {.repeats = true};
 
@@ -66,7 +66,7 @@ struct TracedLoop {
   const Type& Next(size_t i) const { return *body.program.type(body.program.outputs[i]); }
 };
 
-// Weak numbers become what the body makes of them. Returns whether any did.
+// Converts weak carries to the dtypes that the body returns. Returns whether there was one.
 bool PromoteWeak(TracedLoop& loop) {
   bool changed = false;
   for (size_t i = 0; i < loop.carry.arrays.size(); ++i) {
@@ -83,8 +83,8 @@ bool PromoteWeak(TracedLoop& loop) {
   return changed;
 }
 
-// Inside of shard_map a carry varies over all axes over which the body makes it vary. Returns
-// whether any now varies over more.
+// Inside shard_map, casts each carry so that it varies over the axes over which the body makes it
+// vary. Returns whether there was one to cast.
 bool JoinVarying(TracedLoop& loop) {
   bool changed = false;
   for (size_t i = 0; i < loop.carry.arrays.size(); ++i) {
@@ -92,7 +92,7 @@ bool JoinVarying(TracedLoop& loop) {
     const bool traced = !loop.body.program.outputs.empty();
     sharding::AxisList want = traced ? VaryingOf(loop.Next(i)) : sharding::AxisList{};
     want = sharding::Difference(want, TypeOf(value)->sharding().unreduced);
-    // What one device runs for itself it makes for itself.
+    // Devices that run the loop differently have different carries.
     sharding::AddTo(want, loop.runs.enters);
     if (sharding::Difference(want, VaryingOf(*TypeOf(value))).empty()) continue;
     loop.joined.resize(loop.carry.arrays.size());
@@ -105,7 +105,7 @@ bool JoinVarying(TracedLoop& loop) {
   return changed;
 }
 
-// Says once of each loop which carry comes to vary, and where.
+// Notes on stderr, once per loop, which carry the body makes vary, and on which line.
 void NoteJoin(const TracedLoop& loop) {
   static auto& said = *new std::set<std::pair<std::string, int>>;
   static auto& mutex = base::NewForkMutex();
@@ -170,8 +170,8 @@ TracedFunction TraceRepeated(const TracedLoop& loop, const std::vector<const Typ
                      loop.call, loop.runs);
 }
 
-// The arrays that a loop's body returns. The carry is what it returns, or of scan the first part of
-// that, and a tree like the one that it got. `kept`, if not null, gets what it returned last.
+// Returns a body that checks its carry: a tree like the given one. Of a scan, where `kept` is not
+// null, the carry is the first part of the body's result, and `kept` gets the whole result.
 OnLeaves CheckedBody(const Body& body, const Leaves& carry, Call call,
                      detail::AnyTree* kept = nullptr) {
   return [&body, &carry, call, kept](const Arrays& arrays) {
@@ -189,7 +189,7 @@ OnLeaves CheckedBody(const Body& body, const Leaves& carry, Call call,
   };
 }
 
-// Traces the body until weak numbers of the carry, and what varies, have settled.
+// Traces the body until the types of the carry are stable.
 void TraceLoop(TracedLoop& loop, const OnLeaves& body) {
   CheckUsable(loop.carry.arrays, loop.call);
   do {
@@ -214,8 +214,8 @@ void CheckPredicate(const ir::Program& test, Call call) {
               {"compare it, e.g. with != 0"});
 }
 
-// Traces both functions until nothing changes any more. Where the predicate varies, devices run
-// the loop differently, and what they carry varies.
+// Traces condition and body until the types of the carry are stable. If the predicate varies,
+// devices run the loop differently, so the carries vary too.
 std::vector<TracedFunction> TraceWhile(TracedLoop& loop, const OnLeaves& condition,
                                        const OnLeaves& body) {
   std::vector<TracedFunction> regions(1);
@@ -232,14 +232,14 @@ std::vector<TracedFunction> TraceWhile(TracedLoop& loop, const OnLeaves& conditi
     sharding::AddTo(loop.runs.diverges, VaryingOf(predicate));
     sharding::AddTo(loop.runs.enters, loop.runs.diverges);
     loop.body = {};
-    // What it does now it does where devices run it differently.
+    // The functions are traced again: checks depend on which devices run them differently.
     if (JoinVarying(loop) || loop.runs.enters != before) continue;
     TraceLoop(loop, body);
     if (loop.Parameters() != traced) continue;
     regions.resize(1);
     regions.push_back(loop.body);
     CheckTogether(regions, loop.runs, loop.call);
-    // Where devices need one another, the loop is another one, whose condition varies less.
+    // If regions communicate, WhileAnyRuns builds another loop, whose condition varies less.
     if (loop.runs.diverges.empty() || NeedsOthers(regions)) return regions;
     const sharding::AxisList varying = VaryingIn(regions);
     if (sharding::Difference(varying, loop.runs.enters).empty()) return regions;
@@ -251,8 +251,8 @@ std::vector<TracedFunction> TraceWhile(TracedLoop& loop, const OnLeaves& conditi
 
 Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body);
 
-// The same where devices need one another inside: all run until the last is done, and one that is
-// done keeps what it has.
+// Runs a loop with communication although its condition varies: all devices iterate until the last
+// is done, and a device that is done keeps its carries.
 Arrays WhileAnyRuns(const TracedLoop& loop, const std::vector<TracedFunction>& regions) {
   const auto runs = [&](const Arrays& carry) {
     return CallRegion(regions[0], carry, loop.call)[0];
@@ -312,8 +312,8 @@ Arrays RunScan(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body,
 
 // ---- unrolled loops -----------------------------------------------------------------------------
 
-// Slices [begin, begin + n) of dim 0, in groups of `group`: [n / group, group, ...]; 0: as they
-// are.
+// Returns slices [begin, begin + n) of dim 0 in groups, as an array [n / group, group, ...]. If
+// `group` is 0 they stay [n, ...].
 Array Steps(const Array& x, int64_t begin, int64_t n, int64_t group, Loc loc) {
   std::vector<int64_t> starts(TypeOf(x)->shape().size(), 0), limits = TypeOf(x)->shape();
   starts[0] = begin;
@@ -331,7 +331,7 @@ Array StepOf(const Array& group, int64_t k, Loc loc) {
   return reshape(Steps(group, k, 1, 0, loc), shape, {}, loc);
 }
 
-// Whether a step gives the carry that it got; if not, the caller finds out and says so.
+// Whether a step returns carries of the types that it got. If not, CheckCarry fails later.
 bool Carries(const Arrays& state, const Arrays& leaves, size_t carries) {
   bool same = state.size() >= carries;
   for (size_t i = 0; same && i < carries; ++i) same = SameType(TypeOf(state[i]), TypeOf(leaves[i]));
@@ -396,7 +396,7 @@ Arrays RunUnrolled(Call call, Leaves carry, const Arrays& xs, const OnLeaves& bo
   return last;
 }
 
-// Maps batches of slices one after another; the slices that do not fill one come last.
+// Maps batches of `size` slices, one after another. The remaining slices are the last batch.
 Arrays MapBatches(Call call, const Arrays& xs, const OnLeaves& each, int64_t length, int64_t size) {
   const int64_t full = length / size * size;
   const OnLeaves batch = [&](const Arrays& slices) {
@@ -424,7 +424,7 @@ Arrays MapBatches(Call call, const Arrays& xs, const OnLeaves& each, int64_t len
   return last;
 }
 
-// Returns the number of steps that xs and the option agree on.
+// Returns the number of steps: the size of dim 0 of all xs, and .length if given.
 int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
   std::optional<int64_t> length = options.length;
   if (length && *length < 0)
@@ -457,7 +457,7 @@ int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
   return *length;
 }
 
-// ---- counted loops ------------------------------------------------------------------------------
+// ---- fori_loop ----------------------------------------------------------------------------------
 
 void CheckBound(Call call, const Operand& bound, const char* name) {
   if (bound.scalar()) {
@@ -474,7 +474,7 @@ void CheckBound(Call call, const Operand& bound, const char* name) {
               fmt::format("the {} bound must be an integer, not {}", name, type.text()));
 }
 
-// The carry with the loop's number in front.
+// Returns the carry with the loop index first.
 Leaves WithNumber(const Array& number, const Leaves& carry) {
   Leaves out{{number}, {"number"}, carry.facts};
   out.arrays.insert(out.arrays.end(), carry.arrays.begin(), carry.arrays.end());
@@ -492,16 +492,15 @@ OnLeaves Counting(const OnLeaves& body, Call call) {
   };
 }
 
-// ---- counted loops, by their bounds ----------------------------------------------------------
-
-// fori_loop: a scan over nothing if its bounds are numbers, else a while loop.
+// Runs a scan without xs if both bounds are numbers, else a while loop.
 Arrays Fori(Call call, const Operand& lower, const Operand& upper, const Leaves& carry,
             const OnLeaves& body, int64_t unroll) {
   OnLeaves counting = Counting(body, call);
   if (lower.scalar() && upper.scalar()) {
     int64_t first = lower.scalar()->as_int(), last = upper.scalar()->as_int(), length = 0;
     Leaves numbered = WithNumber(ToArray(lower, call), carry);
-    ScalarBits(*upper.scalar(), TypeOf(numbered.arrays[0])->dtype(), call);  // must fit too
+    ScalarBits(*upper.scalar(), TypeOf(numbered.arrays[0])->dtype(),
+               call);  // the upper bound must fit
     if (last > first && __builtin_sub_overflow(last, first, &length))
       FailShape(call, kLength, "the loop would have more than 2^63 steps");
     return RunUnrolled(call, std::move(numbered), {}, counting,
@@ -537,7 +536,7 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
   CheckBound(call, upper, "upper");
   trace::Leaves leaves = trace::TakeApart(carry, "carry");
   BringIn(leaves, call);
-  // The body's carry is without the loop's number, which comes first among its arguments.
+  // The carry that the body returns lacks the loop index, its first argument.
   std::vector<Array> results =
       Fori(call, lower, upper, leaves, CheckedBody(body, leaves, call), options.unroll);
   results.erase(results.begin());

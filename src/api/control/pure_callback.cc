@@ -1,4 +1,4 @@
-// Functions of the user's that compute arrays while programs run.
+// pure_callback: user functions that compute arrays while a program runs.
 #include "ops/pure_callback.h"
 
 #include <absl/algorithm/container.h>
@@ -26,7 +26,8 @@ using namespace api;
 
 namespace {
 
-// It runs outside of all traces and scopes of whoever runs the program.
+// The function of a pure_callback. It runs outside all traces, and outside the mesh and dtype
+// scopes of the thread that runs the program.
 class HostComputation final : public ir::HostFunction {
  public:
   HostComputation(detail::Body f, Call call) : f_(std::move(f)), call_(call) {}
@@ -63,7 +64,7 @@ class HostComputation final : public ir::HostFunction {
   const Call call_;
 };
 
-// C3: terms of a sum are no arguments.
+// C3: no argument is unreduced.
 void CheckReduced(const std::vector<Array>& arrays, Call call) {
   for (const Array& x : arrays) {
     const ir::Type& type = *trace::Use(x, call.name, call.loc)->type();
@@ -73,7 +74,7 @@ void CheckReduced(const std::vector<Array>& arrays, Call call) {
   }
 }
 
-// Gathers what is sharded over Explicit axes.
+// Returns x without shards over Explicit axes.
 Array Gathered(const Array& x, Call call) {
   sharding::TensorSharding s = TypeOf(x)->sharding();
   if (s.dims_empty()) return x;
@@ -84,7 +85,7 @@ Array Gathered(const Array& x, Call call) {
 std::vector<Array> ComputeNow(const ir::HostFunction& f, const std::vector<Array>& arguments,
                               const std::vector<const ir::Type*>& types, Call call) {
   ir::HostArguments all;
-  std::vector<std::shared_ptr<const Concrete>> whole;  // while f runs
+  std::vector<std::shared_ptr<const Concrete>> whole;  // keeps the buffers while f runs
   for (const Array& x : arguments) {
     whole.push_back(Whole(x, call));
     const ir::Type* type = TypeOf(x);

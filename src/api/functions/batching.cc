@@ -1,4 +1,4 @@
-// vmap: the mapped dims of a call's arguments and results, around the program of one lane.
+// vmap: moves mapped dims of arguments and results, around the mapped program of one lane.
 #include "tessera/batching.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ using trace::ArrayRef;
 
 constexpr Said kInDims{"in_dims", "dim", true}, kOutDims{"out_dims", "dim", true};
 
-// A call's arrays, each with its mapped dim in front if it has one.
+// A call's arrays, with mapped dims moved to the front.
 struct Lanes {
   std::vector<Array> arrays;
   std::vector<bool> mapped;
@@ -41,7 +41,7 @@ std::string ArgumentText(const detail::Path& path) {
                           : fmt::format("an array of argument {}", path[0]);
 }
 
-// Explicit axes are in types; what is said of the others goes into constraints.
+// Sets how the mapped dim is sharded: Explicit axes go into types, Auto axes into constraints.
 void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   if (given.axes().empty() && !given.open()) return;
   const sharding::MeshDef* mesh = MeshInScope({});
@@ -59,7 +59,7 @@ void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   if (!lies.axes.empty()) dim.lies = std::move(lies);
 }
 
-// The first mapped array says how the dim lies; the others must say the same.
+// Finds size and sharding of the mapped dim. All mapped arrays must agree.
 class DimOfLanes {
  public:
   DimOfLanes(const VmapOptions& options, Call call) : call_(call) {
@@ -166,7 +166,7 @@ Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
   return lanes;
 }
 
-// What f sees of an array: one lane.
+// Returns the parameter of f for a mapped array: one lane.
 trace::Parameter LaneOf(const Array& x) {
   trace::Parameter p = trace::LikeArray(x.impl());
   const auto lane = [](const ir::Type* type) {

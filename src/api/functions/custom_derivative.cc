@@ -1,4 +1,5 @@
-// Derivatives of users' ops: their vjp traced as a program, and tried against differences.
+// Derivatives of users' ops: their vjp is traced as a program, and compared with
+// finite differences.
 #include "api/functions/custom_derivative.h"
 
 #include <fmt/format.h>
@@ -28,8 +29,8 @@ using ir::ValueId;
 
 Call CallOf(const OpDefinition& d, Loc loc) { return {d.name.c_str(), loc}; }
 
-// The floating ones of what the vjp returns. C21, C22: it returns as many cotangents as there are
-// operands, and of their types.
+// Returns the cotangents of floating operands. C21, C22: the vjp returns a cotangent for each
+// operand, of the right type.
 std::vector<Array> CheckedCotangents(const OpDefinition& d, std::vector<Array> made,
                                      ir::Types operands, Loc loc) {
   if (made.size() != operands.size())
@@ -52,14 +53,14 @@ std::vector<Array> CheckedCotangents(const OpDefinition& d, std::vector<Array> m
   return out;
 }
 
-// Returns the program from the operands and the cotangents of the floating results to those of the
-// floating operands.
+// Returns the traced vjp:
+//   operands, cotangents of floating results -> cotangents of floating operands
 ir::RegionPtr TransposeOf(const OpDefinition& d, ir::Types operands, ir::Types results, Loc loc) {
   std::vector<trace::Parameter> parameters;
   for (const ir::Type* t : operands) parameters.push_back({t, loc});
   for (const ir::Type* t : results)
     if (HasTangent(t)) parameters.push_back({CotangentType(t), loc});
-  // Inside of shard_map the axes are Manual, wherever the derivative is taken.
+  // The derivative of an op inside shard_map may be taken outside: axes must be Manual here.
   std::optional<trace::MeshDefScope> scope;
   for (const ir::Type* t : operands)
     if (t->mesh() && !scope) scope.emplace(t->mesh());
@@ -85,11 +86,11 @@ std::vector<ValueId> JvpByVjp(const ir::DiffCall& c, absl::Span<const ValueId> t
                                   TransposeOf(d, c.operand_types, c.result_types, c.builder.loc()));
 }
 
-// ---- against differences ------------------------------------------------------------------------
+// ---- comparison with finite differences ---------------------------------------------------------
 
 const ir::Type* TensorType(const HostTensor& t) { return ir::Type::Get(t.shape, t.dtype); }
 
-// A function of one element of one operand: the results in the direction of their cotangents.
+// A function of one element of one operand: the sum of results times cotangents.
 class Along {
  public:
   Along(const OpDefinition& d, const std::vector<HostTensor>& in,
@@ -117,8 +118,8 @@ class Along {
   const std::vector<HostTensor>&in_, &cotangents_;
 };
 
-// Returns the first element whose derivative is not the slope of the results. A slope that depends
-// on the step, at a kink, says nothing.
+// Returns a message for the first element whose derivative differs from the slope, empty if there
+// is none. Skips slopes that depend on the step, as at a kink.
 std::string CompareSlopes(const OpDefinition& d, DType dtype, const std::vector<HostTensor>& in,
                           const std::vector<HostTensor>& cotangents,
                           const std::vector<HostTensor>& got) {
@@ -152,7 +153,7 @@ std::string CheckVjp(CustomDef& def, Loc loc) {
   const OpDefinition& d = def.definition;
   if (!d.vjp) return {};
   for (DType dtype : d.samples) {
-    if (dtype != f32 && dtype != f64) continue;  // steps drown in the rounding of narrower floats
+    if (dtype != f32 && dtype != f64) continue;  // narrower floats round more than a step
     const std::vector<HostTensor> in = SampleOperands(d, dtype, loc);
     std::vector<HostTensor> cotangents;
     std::vector<const ir::Type*> operands, results;

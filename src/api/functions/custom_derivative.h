@@ -1,4 +1,4 @@
-// Derivatives of users' ops: their vjp as the rule of a record.
+// Derivatives of users' ops, from the vjp of their definition.
 #pragma once
 #include <string>
 
@@ -8,8 +8,9 @@ namespace tessera::api {
 
 // Returns the derivative that the definition gives.
 ir::Diff DiffOf(const OpDefinition& definition);
-// Returns how the vjp differs from differences of the kernel's results, empty if it does not; fills
-// `report`. Throws TraceError for a vjp that captures arrays or returns other types.
+// Compares the vjp with finite differences of the kernel's results. Returns a message if they
+// differ, and appends to `def.report` if they agree. Throws TraceError for a vjp that captures
+// arrays or returns wrong types.
 std::string CheckVjp(ops::CustomDef& def, Loc loc);
 
 }  // namespace tessera::api

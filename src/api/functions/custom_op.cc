@@ -1,4 +1,4 @@
-// Registration of users' ops.
+// register_op: users' ops.
 #include "tessera/custom_op.h"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
   if (definition.samples.empty())
     FailShape(call, 6, "the op has no .samples, so its rule cannot be checked",
               {"name the dtypes of operands to try, such as .samples = {f32}"});
-  // Kernels may use arrays. On all threads alike they do so outside of the meshes of whoever calls.
+  // A kernel may use arrays. It does so without a mesh, whatever mesh its caller has in scope.
   definition.kernel = [kernel = std::move(definition.kernel)](const KernelCall& call) {
     trace::MeshDefScope mesh(nullptr);
     kernel(call);

@@ -1,4 +1,4 @@
-// jit: how arguments and results lie, and the programs of calls.
+// jit: shardings of arguments and results, and the programs of calls.
 #include "trace/jit.h"
 
 #include <absl/algorithm/container.h>
@@ -67,7 +67,7 @@ void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const P
       {"reshard the argument, or leave .in_shardings out: types carry it"});
 }
 
-// A program's arguments and results lie evenly, so what is asked of them must.
+// C7, C17: a spec divides the dims of an argument or result evenly.
 void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& asked,
                    const base::Shape& shape, const char* option, Call call) {
   using propagation::engine::AtBorder;
@@ -90,7 +90,7 @@ void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& as
   }
 }
 
-// Returns an array that enters, or leaves, laid out as its spec says.
+// Returns an argument or a result laid out by its spec.
 Array LaidOut(const Array& given, const PartitionSpec& spec, const sharding::MeshDef* mesh,
               JitSide side, Call call) {
   const bool in = side == JitSide::kIn;
@@ -114,7 +114,7 @@ Array LaidOut(const Array& given, const PartitionSpec& spec, const sharding::Mes
   return hints ? Constrained(x, PartOfSpec(spec, mesh, SpecPart::kHints), call) : x;
 }
 
-// Returns the arrays of a tree laid out as jit's options say.
+// Returns the arrays of a tree laid out by the specs.
 std::vector<Array> LayOut(const Specs& specs, const detail::Outline& tree,
                           const std::vector<Array>& arrays, JitSide side, Loc loc) {
   if (!specs.given()) return arrays;
@@ -131,7 +131,7 @@ std::vector<Array> LayOut(const Specs& specs, const detail::Outline& tree,
   return out;
 }
 
-// Throws if a spec names what the current mesh does not have.
+// C1: specs name axes of the current mesh.
 void CheckAxes(const Specs& specs, Loc loc) {
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   if (!mesh) return;
@@ -141,7 +141,7 @@ void CheckAxes(const Specs& specs, Loc loc) {
   }
 }
 
-// The function that lays its arguments out, and its results. The call must outlive it.
+// Returns the function of a call with its arguments and results laid out. `call` must outlive it.
 detail::Body BodyThatLaysOut(const detail::FunctionCall& call, const JitOptions& options) {
   return [&call, &options](const std::vector<Array>& arrays) {
     const Loc loc = call.loc;
@@ -154,7 +154,7 @@ detail::Body BodyThatLaysOut(const detail::FunctionCall& call, const JitOptions&
   };
 }
 
-// What is traced.
+// Returns the call that is traced.
 detail::FunctionCall LaidOut(const detail::FunctionCall& call, const JitOptions& options) {
   CheckMeshes(call.arguments, {"jit", call.loc});
   if (!options.in_shardings.given() && !options.out_shardings.given()) return call;
@@ -175,7 +175,7 @@ Jit::Jit(JitOptions options, const void* shared)
 }
 Jit::Jit(const char* name, const void* shared)
     : options_(std::make_shared<const JitOptions>(JitOptions{.name = name})), shared_(shared) {
-  static const char key = 0;  // what a transform keeps is not what a jit of the same function does
+  static const char key = 0;  // a transform and a jit of one function have different caches
   cache_ = shared ? trace::SharedJitCache(SharedKey({&key, shared}), name)
                   : trace::NewJitCache(name, trace::Keeps::kCompiled);
 }

@@ -1,4 +1,4 @@
-// Chooses whether a transform is traced where it is called, or compiled as a whole.
+// Chooses whether a transform is part of the trace around it, or is compiled as a whole.
 #include "api/functions/transformed.h"
 
 #include "api/core/tree_match.h"

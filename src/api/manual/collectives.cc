@@ -1,4 +1,4 @@
-// Collectives inside of shard_map: which states they take and leave, and in which dims.
+// Collectives inside shard_map: the states over Manual axes that they accept and return.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::string AStateName(Variance state) {
   return (name[0] == 'i' || name[0] == 'u' ? "an " : "a ") + name;
 }
 
-// C26: one state over all axes.
+// Returns the state of x over the axes. C26: it has one state over all of them.
 Variance StateOf(const Array& x, const AxisList& axes, Call call) {
   const std::vector<StateOver> states = StatesOver(TypeOf(x)->sharding(), axes);
   if (states.size() > 1)
@@ -52,7 +52,7 @@ Variance StateOf(const Array& x, const AxisList& axes, Call call) {
   return states[0].state;
 }
 
-// C27, C28: neither terms of sums nor what is reduced, which must be cast.
+// C27, C28: x is neither unreduced nor reduced over the axes.
 void RefuseSets(const Array& x, const AxisList& axes, Call call) {
   RefuseTerms(x, axes, call);
   for (const StateOver& over : StatesOver(TypeOf(x)->sharding(), axes)) {
@@ -71,13 +71,13 @@ Array OnManualMesh(const Operand& x, Call call) {
 
 Array AsNumbers(Array x) { return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x; }
 
-// C20: keys of random numbers move, but are neither added nor compared.
+// C20: x is not an array of random keys, which cannot be added or compared.
 void RefuseKeys(const Array& x, Call call) {
   if (TypeOf(x)->dtype().is_key())
     FailDType(call, 20, "a random key is not a number: it can be moved, but not computed with");
 }
 
-// C29: a collective reduces terms of its own reduction only.
+// C29: x is unreduced by the reduction of the collective.
 void CheckReduction(const Array& x, Reduction kind, Call call) {
   const Reduction of = TypeOf(x)->sharding().kind;
   if (of == kind) return;
@@ -96,7 +96,8 @@ Array ReduceOverDevices(const ir::OpDef& op, Reduction kind, const Operand& oper
   Array x = OnManualMesh(operand, call);
   RefuseKeys(x, call);
   if (axes.empty()) return kind == Reduction::kSum ? AsNumbers(x) : x;
-  // A sum over what some devices have alike counts it several times: that is asked for by a cast.
+  // Values that are varying over some axes and invarying over others need a cast: a sum counts an
+  // invarying value once per device.
   const bool unreduced = sharding::OverlapsAny(TypeOf(x)->sharding().unreduced, axes[0]);
   if (kind == Reduction::kSum || unreduced) StateOf(x, axes, call);
   if (unreduced) {
@@ -123,7 +124,7 @@ Array WithoutDim(const Array& x, int64_t dim, Call call) {
   return Reshape(x, shape, call);
 }
 
-// [..., n, ...] as [..., parts, n / parts, ...].
+// Reshapes [..., n, ...] to [..., parts, n / parts, ...].
 Array InParts(const Array& x, int64_t dim, int64_t parts, Call call) {
   base::Shape shape = TypeOf(x)->shape();
   base::At(shape, dim) /= parts;
@@ -131,7 +132,7 @@ Array InParts(const Array& x, int64_t dim, int64_t parts, Call call) {
   return Reshape(x, shape, call);
 }
 
-// C21: what is cut into one part per device divides.
+// C21: the dim divides evenly into one part per device.
 void CheckDivides(const Array& x, int64_t dim, int64_t parts, Call call) {
   const int64_t size = base::At(TypeOf(x)->shape(), dim);
   if (size % parts != 0)
@@ -140,7 +141,7 @@ void CheckDivides(const Array& x, int64_t dim, int64_t parts, Call call) {
         fmt::format("dim {} of size {} cannot be divided evenly into {} parts, one per device", dim,
                     size, parts));
 }
-// C30: without `tiled` a dim has one entry per device.
+// C30: the dim has one entry per device, as it must without `tiled`.
 void CheckEntries(const Array& x, int64_t dim, int64_t parts, Call call) {
   const int64_t size = base::At(TypeOf(x)->shape(), dim);
   if (size != parts)
@@ -151,7 +152,7 @@ void CheckEntries(const Array& x, int64_t dim, int64_t parts, Call call) {
               {"or ask for parts of the dim: {.tiled = true}"});
 }
 
-// C7: Explicit axes of a dim must divide what is left of it.
+// C7: Explicit axes of the result's dims divide their sizes.
 void CheckEven(const ManualResult& made, Call call) {
   const int d = sharding::FirstUnevenDim(made.sharding, made.shape);
   if (d >= 0)
@@ -170,7 +171,7 @@ Array ApplySized(const ir::OpDef& op, const AxisList& axes, std::vector<int64_t>
       ir::Type::Get(std::move(made.shape), TypeOf(x)->dtype(), std::move(made.sharding)), call);
 }
 
-// C31: positions are those of devices, and none is named twice.
+// C31: positions are in range, and none sends or receives twice.
 void CheckPairs(const std::vector<std::pair<int, int>>& pairs, int64_t devices, Call call) {
   std::vector<bool> from(base::Size(devices)), to = from;
   for (const auto& [f, t] : pairs) {
@@ -268,13 +269,13 @@ Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
   int64_t split = NormalDim(split_dim, rank, call);
   int64_t concat = NormalDim(concat_dim, rank, call);
   const int64_t devices = sharding::SizeOf(axes);
-  const bool goes = !options.tiled || split == concat;  // the dim that is cut
+  const bool drops_split = !options.tiled || split == concat;
   if (options.tiled) {
     CheckDivides(x, split, devices, call);
-    // One dim cannot be cut and grow: what is cut are the parts, what grows is a part.
+    // One dim cannot be both split and concatenated: [n] becomes [parts, n / parts].
     if (split == concat) x = InParts(x, split, devices, call), ++concat;
   } else {
-    // The dim that is cut goes, the one that comes is at concat_dim of what is left.
+    // The split dim is dropped; concat_dim counts the dims without it.
     CheckEntries(x, split, devices, call);
     if (concat >= split) ++concat;
     x = InNewDim(x, concat, call);
@@ -286,7 +287,7 @@ Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
     base::At(made.shape, concat) *= devices;
     x = ApplySized(ops::kExchangeShards, axes, {split, concat}, x, std::move(made), call);
   }
-  return goes ? WithoutDim(x, split, call) : x;
+  return drops_split ? WithoutDim(x, split, call) : x;
 }
 
 Array ppermute(Operand operand, AxisSet names, std::vector<std::pair<int, int>> pairs, Loc loc) {
@@ -351,7 +352,7 @@ Array pcast(Operand operand, AxisSet names, Variance to, Loc loc) {
   const Array given = ToArray(operand, call), x = OnManualMesh(given, call);
   if (axes.empty()) return x;
   const Variance from = StateOf(x, axes, call);
-  // What comes from outside of a region may be cast on its way in.
+  // A value from outside a region may have been cast as it entered.
   if (from == to && TypeOf(given) != TypeOf(x)) return x;
   const bool known =
       (from == Variance::kInvarying && (to == Variance::kVarying || to == Variance::kReduced)) ||

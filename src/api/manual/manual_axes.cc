@@ -1,4 +1,4 @@
-// States over Manual axes: checked, cast, and joined over the regions of loops and branches.
+// States over Manual axes: checks, casts, and the states of loops and branches.
 #include "api/manual/manual_axes.h"
 
 #include <absl/algorithm/container.h>
@@ -113,8 +113,8 @@ void CheckTogether(const AxisList& axes, Call call) {
 
 namespace {
 
-// The axes along which the instruction brings devices together. A maximum of predicates does not
-// count: it stands where the regions that devices run differently are given up (AnyDevice).
+// Returns the axes along which the instruction communicates. pmax does not count: AnyDevice uses it
+// in loops and branches that all devices run after all.
 ops::NameList TogetherOver(const ir::Instruction& i) {
   if (std::holds_alternative<ir::AsPermute>(*i.op->lowering))
     return ir::As<ops::PermuteParams>(i.params.get()).axes;
@@ -187,7 +187,7 @@ void AddVarying(const ir::Program& program, AxisList& axes) {
 AxisList VaryingIn(const std::vector<trace::TracedFunction>& regions) {
   AxisList axes;
   for (const trace::TracedFunction& region : regions) AddVarying(region.program, axes);
-  // Further inside more axes may be Manual.
+  // Regions may hold a shard_map with more Manual axes.
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   AxisList here;
   for (sharding::AxisPart a : axes)

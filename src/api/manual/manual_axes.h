@@ -1,4 +1,4 @@
-// Manual axes: what public functions ask of values, of regions and of the mesh there.
+// Manual axes: states of values over them, and communication in regions.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace tessera::api {
 
-// Returns the axes on the current mesh; throws ShardingError where they are not Manual there.
-// Axes of size 1 are left out.
+// Returns the axes on the current mesh, without those of size 1. Throws ShardingError for an axis
+// that is not Manual.
 sharding::AxisList ManualAxes(const AxisSet& axes, Call call);
 // Returns the name of the axis on the current mesh.
 std::string AxisName(sharding::AxisPart axis);
 
-// Returns what a value is over the axes: each state that it has, and the parts of them over which.
+// Returns the states of a value over the axes, each with its part of the axes.
 struct StateOver {
   Variance state;
   sharding::AxisList axes;
@@ -25,10 +25,10 @@ std::vector<StateOver> StatesOver(const sharding::TensorSharding& sharding,
                                   const sharding::AxisList& axes);
 // Returns the Manual axes along which a value of the type varies.
 inline const sharding::AxisList& VaryingOf(const ir::Type& type) { return type.sharding().varying; }
-// C27: terms of sums are for psum and psum_scatter.
+// C27: x is not unreduced over the axes.
 void RefuseTerms(const Array& x, const sharding::AxisList& axes, Call call);
 
-// Shape and sharding of a result, while its states over axes are changed.
+// Shape and sharding of a result, to change its states over axes.
 struct ManualResult {
   base::Shape shape;
   sharding::TensorSharding sharding;
@@ -58,34 +58,36 @@ struct ManualResult {
 };
 
 ir::ParamsPtr ManualParamsOf(const sharding::AxisList& axes, std::vector<int64_t> dims = {});
-// Applies an op of manual computation, whose result has this type.
+// Applies an op over Manual axes whose result has this type.
 Array ApplyManual(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, const ir::Type* result,
                   Call call);
 // Returns x cast to a state over the axes.
 Array CastStates(const Array& x, const sharding::AxisList& axes, Variance to, Call call);
-// Returns x with the axes varying: what is invarying or reduced over them is cast. C27: throws
-// ShardingError for terms of a sum over them.
+// Returns x cast from invarying or reduced to varying over the axes. C27: throws ShardingError if x
+// is unreduced over one of them.
 Array AsVarying(const Array& x, const sharding::AxisList& axes, Call call);
 
-// Returns whether a predicate is true on any device along the axes. Regions that devices run
-// differently are given up where this is inside of one, so it asks nothing of them.
+// Returns whether a predicate is true on any device along the axes. CheckTogether does not count
+// this communication: loops and branches that use it are run by all devices.
 Array AnyDevice(const Array& predicate, const sharding::AxisList& axes, Call call);
 
-// C38: throws ShardingError where devices along the axes may not all reach this point.
+// C38: all devices along the axes reach this point. Throws ShardingError if they may not.
 void CheckTogether(const sharding::AxisList& axes, Call call);
 
-// C38: the same of what traced regions do over these axes without being asked, in gradients.
+// C38: traced regions do not communicate over axes along which devices run them differently. A
+// gradient may add such communication.
 void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trace::RegionRuns& runs,
                    Call call);
 
-// Casts output i of a traced region so that it varies over the axes; terms of a sum over them stay
-// what they are, as no cast makes anything else of them.
+// Casts output i of a traced region so that it varies over the axes. An output that is unreduced
+// over one of them stays as it is, because no cast applies.
 void CastOutput(trace::TracedFunction& region, size_t i, const sharding::AxisList& axes);
 
-// Returns the axes, Manual here, along which values of the regions vary, and those inside of them.
+// Returns the axes along which values of the regions vary, nested regions included, as far as they
+// are Manual here.
 sharding::AxisList VaryingIn(const std::vector<trace::TracedFunction>& regions);
 
-// Whether devices need one another in the regions: something there moves data, or may.
+// Whether the regions communicate, or may do so after propagation.
 bool NeedsOthers(const std::vector<trace::TracedFunction>& regions);
 
 }  // namespace tessera::api

@@ -1,4 +1,4 @@
-// shard_map: arguments are cut into what each device has, and results are joined from it.
+// shard_map: splits arguments into one part per device, and joins the results.
 #include "tessera/shard_map.h"
 
 #include <absl/algorithm/container.h>
@@ -32,17 +32,16 @@ const MeshAxis& AxisOf(const MeshDef* mesh, sharding::AxisPart a) {
   return base::At(mesh->axes(), a.axis);
 }
 
-// A call of shard_map: the meshes on both sides of its border, and the axes that are Manual inside
-// only.
+// The border of a shard_map: the meshes outside and inside, and the axes that become Manual.
 struct MapBorder {
   Call call;
   const MeshDef *outer, *inner = nullptr;
-  AxisList axes = {};  // Manual inside and not outside, those of size 1 too
+  AxisList axes = {};  // Manual inside and not outside, including those of size 1
 
   bool is_manual(sharding::AxisPart a) const {
     return absl::c_any_of(axes, [&](sharding::AxisPart b) { return a.axis == b.axis; });
   }
-  // Whether types say all about the axes on the outside, and nothing but Manual axes is left.
+  // Whether all axes are Explicit outside and Manual inside.
   bool is_full_explicit() const {
     return outer->all_mode(AxisMode::Explicit) && inner->all_mode(AxisMode::Manual);
   }
@@ -104,7 +103,7 @@ MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arg
   return border;
 }
 
-// C25: specs of a border name Manual axes.
+// C25: a spec names axes that become Manual.
 void CheckSpecAxes(const PartitionSpec& spec, const MapBorder& b, Said said) {
   const auto check = [&](const AxisRef& ref) {
     const int a = b.outer->Find(ref.name);
@@ -129,7 +128,7 @@ void CheckSpecAxes(const PartitionSpec& spec, const MapBorder& b, Said said) {
   for (const AxisRef& a : spec.replicated_axes()) check(a);
 }
 
-// C34, C16: terms of sums pass the border where a type on the outside can say so.
+// C34, C16: a spec is unreduced or reduced only if all axes are Explicit outside and Manual inside.
 void CheckSets(const PartitionSpec& spec, const MapBorder& b, Said said) {
   if (spec.unreduced_axes().empty() && spec.reduced_axes().empty()) return;
   if (!b.inner->all_mode(AxisMode::Manual))
@@ -176,7 +175,8 @@ AxisList CutAxes(const TensorSharding& s) {
 
 // ---- inward ----
 
-// What the type says of the axes that become Manual. C35: they come first in their dims.
+// Returns the spec that an argument has by its type. C35: axes that become Manual are the major
+// axes of their dims.
 TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
   for (sharding::AxisPart a : b.axes)
     if (AxisOf(b.outer, a).mode != AxisMode::Explicit)
@@ -206,7 +206,7 @@ TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
   return s;
 }
 
-// C4: with all axes Explicit outside and Manual inside nothing moves at the border.
+// C4: if all axes are Explicit outside and Manual inside, specs match the types: nothing moves.
 void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const std::string& name,
                   const MapBorder& b) {
   if (!type->mesh() || !b.is_full_explicit()) return;
@@ -222,7 +222,7 @@ void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const std::
                 "or leave .in_specs out: each device then gets its part of what is there"});
 }
 
-// C36: what is unreduced or reduced stays so.
+// C36: an argument stays unreduced and reduced over the same axes.
 void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std::string& name,
                    const MapBorder& b) {
   if (!type->mesh()) return;
@@ -236,7 +236,7 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std:
                   sharding::ToSpec(given).text(), name, type->text()));
 }
 
-// C7, with what divides of the axes.
+// C7: offers the spec with the axes that divide the dim.
 [[noreturn]] void FailUnevenParts(const ir::Type* type, const TensorSharding& cut, size_t d,
                                   const std::string& name, Call call) {
   TensorSharding even = cut;
@@ -277,7 +277,8 @@ Array Entering(const Array& x, const TensorSharding& cut, const std::string& nam
 
 // ---- outward ----
 
-// C24: what varies is cut. C36: what is unreduced or reduced stays so.
+// C24: a result is joined along the axes over which it varies. C36: it stays unreduced and reduced
+// over the same axes.
 void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& b) {
   const TensorSharding& own = TypeOf(x)->sharding();
   const std::string spec = sharding::ToSpec(joined).text();
@@ -300,7 +301,8 @@ void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& 
                 "if you know it is the same, use assume_invariant"});
 }
 
-// C37: an axis that becomes Auto outside leaves the type; Explicit ones show.
+// Returns a result joined by its spec. C37: Explicit axes of the spec are in its type outside, Auto
+// axes are not.
 Array Leaving(const Array& result, const PartitionSpec& spec, const MapBorder& b) {
   Array x = trace::Enter(trace::Use(result, b.call.name, b.call.loc), b.call.name, b.call.loc);
   if (spec.rank() > TypeOf(x)->rank())
