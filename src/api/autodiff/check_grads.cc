@@ -102,7 +102,7 @@ class DerivativeCheck {
       cotangents_.push_back(Direction(ops::CotangentType(TypeOf(value[r])), 50 + Int(r), call_));
     if (value.empty())
       FailDType(call_, 21,
-                "the function returns nothing that is floating, so there is no "
+                "the function returns no floating-point array, so there is no "
                 "derivative to check");
     const Arrays gradients = InReverse();
     for (size_t i = 0; i < s_.at.size(); ++i) {
@@ -223,8 +223,8 @@ class DerivativeCheck {
 // C22: the arguments have a floating array.
 void CheckFloating(const Subject& s, Call call) {
   if (s.at.empty())
-    FailDType(call, 22, "the arguments have no floating leaf, so there is nothing to check",
-              {"derivatives are taken with respect to floating arguments: convert one"});
+    FailDType(call, 22, "the arguments have no floating-point array, so there is nothing to check",
+              {"derivatives are taken with respect to floating-point arguments: convert one"});
 }
 
 // Whether the function accepts f64.
@@ -309,7 +309,7 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
                  fmt::format("every element is {:.4g} times the correct value", factor));
   base::ThrowRuntime(base::Refusal(
       call.name, 2, base::Where(call.loc),
-      fmt::format("the gradient with respect to {} is not what it is on one device", name),
+      fmt::format("the gradient with respect to {} differs from the one on one device", name),
       std::move(notes)));
 }
 

@@ -63,7 +63,8 @@ constexpr char kArgument[] = "argument", kTangent[] = "tangent";
   if (!type->shape().empty())
     FailShape(call, 20, fmt::format("the function returns {}, not a scalar", type->text()),
               {"sum or average it, or use vjp with a cotangent"});
-  FailDType(call, 21, fmt::format("the function returns {}, which is not floating", type->text()));
+  FailDType(call, 21,
+            fmt::format("the function returns {}, which is not floating-point", type->text()));
 }
 
 // A traced function, and the arguments whose gradients are asked for.
@@ -167,7 +168,7 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int
   TracedCall t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, options.arguments, argument_of, call);
   if (t.program.outputs.empty())
-    FailShape(call, 20, "the function returns no arrays", {"return a floating scalar"});
+    FailShape(call, 20, "the function returns no arrays", {"return a floating-point scalar"});
   const ir::Type* value = t.program.type(t.program.outputs[0]);
   if (!value->shape().empty() || !ops::HasTangent(value)) FailScalar(value, call);
   for (ArrayRef& array : Closed(t.program)) {

@@ -112,9 +112,9 @@ Array ZerosBetween(const ir::Type* out, const ir::Type* in, bool reverse, Call c
 void CheckResults(const TracedCall& t, Call call) {
   for (ValueId v : t.program.outputs)
     if (!ops::HasTangent(t.program.type(v)))
-      FailDType(
-          call, 21,
-          fmt::format("the function returns {}, which is not floating", t.program.type(v)->text()));
+      FailDType(call, 21,
+                fmt::format("the function returns {}, which is not floating-point",
+                            t.program.type(v)->text()));
 }
 
 detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,

@@ -57,13 +57,14 @@ void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
       last = t.inputs[i]->type();
     }
     if (any) continue;
-    FailDType(call, 22,
-              last ? fmt::format("argument {} has no floating leaf: it is {}", n, last->text())
-                   : fmt::format("argument {} has no arrays", n),
-              {fmt::format(
-                  "derivatives are taken with respect to floating arguments: convert it, or name "
-                  "another one, as in {}<1>(f)",
-                  call.name)});
+    FailDType(
+        call, 22,
+        last ? fmt::format("argument {} has no floating-point array: it is {}", n, last->text())
+             : fmt::format("argument {} has no arrays", n),
+        {fmt::format(
+            "derivatives are taken with respect to floating-point arguments: convert it, or name "
+            "another one, as in {}<1>(f)",
+            call.name)});
   }
 }
 

@@ -130,9 +130,10 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
   for (const Array& a : arrays) {
     const ir::Type& type = *trace::Use(a, call.name, loc)->type();
     if (type.sharding().unreduced.empty() || !IsOnePerDevice(type)) continue;
-    FailSharding(call, 27,
-                 fmt::format("{} is unreduced: what a device has is a term of a sum", type.text()),
-                 {"sum first with psum"});
+    FailSharding(
+        call, 27,
+        fmt::format("{} is unreduced: each device holds only a partial result", type.text()),
+        {"sum first with psum"});
   }
   if (f.count() >= 0 && base::Size(f.count()) != arrays.size())
     base::ThrowRuntime(

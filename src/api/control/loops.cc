@@ -155,7 +155,7 @@ void CheckCarry(const TracedLoop& loop) {
     notes.push_back((notes.empty() ? "let the body return " : "or let the body return ") + edit);
   else if (before.shape() != after.shape())
     notes = {"let the body return an array of the shape that it was given"};
-  if (names.size() > 1) notes.push_back("the same of " + Others(names));
+  if (names.size() > 1) notes.push_back("the same holds for " + Others(names));
   FailTrace(loop.call, kTypes, fmt::format("the body changes the type of {}", names[0]),
             std::move(notes),
             {Shown("before", before, loop.carry.arrays[first].impl()->loc()),

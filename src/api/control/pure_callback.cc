@@ -51,8 +51,8 @@ class HostComputation final : public ir::HostFunction {
   void Put(const Array& x, size_t r, const ir::HostResult& to) const {
     const ir::Type* type = trace::Use(x, call_.name, call_.loc)->type();
     if (type->shape() != to.type->shape() || type->dtype() != to.type->dtype())
-      Fail(2, fmt::format("result {} of the function is {}, but that of like is {}", r,
-                          type->text(), to.type->text()));
+      Fail(2, fmt::format("result {} of the function is {}, but like has {}", r, type->text(),
+                          to.type->text()));
     const auto bytes = base::Size(type->elements() * type->dtype().size());
     if (bytes > 0) std::memcpy(to.data, Whole(x, call_)->buffers.base, bytes);
   }

@@ -90,10 +90,10 @@ class DimOfLanes {
       dim_.axes = axes;
       axes_from_ = Shown(type, d, name);
     } else if (axes != dim_.axes) {
-      FailSharding(
-          call_, 13,
-          fmt::format("mapped dims lie differently: {}, and {}", axes_from_, Shown(type, d, name)),
-          {"reshard one of them"});
+      FailSharding(call_, 13,
+                   fmt::format("mapped dims are sharded differently: {}, and {}", axes_from_,
+                               Shown(type, d, name)),
+                   {"reshard one of them"});
     }
     if (type->mesh()) dim_.mesh = type->mesh();
   }
@@ -129,10 +129,11 @@ void CheckUnmapped(const ir::Type* type, const ir::MappedDim& dim, const std::st
   for (const sharding::DimAxes& d : s.dims)
     for (const sharding::AxisPart& a : d.axes)
       if (sharding::CollidesWithAny(dim.axes, a))
-        FailSharding(call, 15,
-                     fmt::format("{} is not mapped, but {} lies over {}, as the mapped dim does",
-                                 name, type->text(), sharding::AxisText(*type->mesh(), a)),
-                     notes);
+        FailSharding(
+            call, 15,
+            fmt::format("{} is not mapped, but {} is sharded over {}, as the mapped dim is", name,
+                        type->text(), sharding::AxisText(*type->mesh(), a)),
+            notes);
 }
 
 Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
@@ -196,7 +197,7 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
   for (const Array& x : arrays) arguments.push_back(x.impl());
   trace::UseUpKeys(traced.key_uses, arguments);
   for (const ir::Capture& c : traced.program.captures)
-    CheckUnmapped(traced.program.type(c.value), lanes.dim, "what the function captured", call,
+    CheckUnmapped(traced.program.type(c.value), lanes.dim, "a captured array", call,
                   {"pass it as an argument that is mapped, or reshard it"});
   const detail::Outline tree = detail::OutlineOf(traced.tree.ref());
   CheckParts(options.out_dims, tree, kOutDims, call);

@@ -64,7 +64,7 @@ void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const P
       call, 14,
       fmt::format("an argument has type {}, which is not laid out as .in_shardings says: {}",
                   type->text(), spec.text()),
-      {"reshard the argument, or leave .in_shardings out: types carry it"});
+      {"reshard the argument, or leave .in_shardings out: its type has the layout"});
 }
 
 // C7, C17: a spec divides the dims of an argument or result evenly.

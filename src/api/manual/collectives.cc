@@ -83,7 +83,7 @@ void CheckReduction(const Array& x, Reduction kind, Call call) {
   if (of == kind) return;
   FailSharding(
       call, 29,
-      fmt::format("what a device has of {} is a term of a {}, not of a {}", TypeOf(x)->text(),
+      fmt::format("each device holds a partial {1} of {0}, not a partial {2}", TypeOf(x)->text(),
                   sharding::ReductionName(of), sharding::ReductionName(kind)),
       {fmt::format("reduce it by {} first", of == Reduction::kSum   ? "psum"
                                             : of == Reduction::kMax ? "pmax"

@@ -37,7 +37,7 @@ void RefuseTerms(const Array& x, const AxisList& axes, Call call) {
   for (const StateOver& over : StatesOver(TypeOf(x)->sharding(), axes))
     if (over.state == Variance::kUnreduced)
       FailSharding(call, 27,
-                   fmt::format("{} is unreduced over {}: what a device has is a term of a sum",
+                   fmt::format("{} is unreduced over {}: each device holds only a partial result",
                                TypeOf(x)->text(), AxisName(over.axes[0])),
                    {"sum first with psum or psum_scatter"});
 }
@@ -143,7 +143,7 @@ void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trac
                                "this point: {} varies over {}",
                                i->op->name, fmt::join(TogetherOver(*i), ", "), runs.by,
                                fmt::join(ops::NamesOf(trace::CurrentMesh(), runs.diverges), ", ")),
-                   {"let what is differentiated vary first, with pcast to Variance::kVarying"});
+                   {"cast the differentiated value first, with pcast to Variance::kVarying"});
 }
 
 void CastOutput(trace::TracedFunction& region, size_t i, const AxisList& axes) {

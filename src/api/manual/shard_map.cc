@@ -97,7 +97,7 @@ MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arg
         take(a);
   if (border.axes.empty())
     FailSharding(call, 12,
-                 "all axes of the mesh are Manual already, or a mapped dim lies over them",
+                 "all axes of the mesh are Manual already, or a mapped dim is sharded over them",
                  {"a shard_map inside of another, or of vmap, takes other axes"});
   border.inner = border.outer->WithModes(modes);
   return border;
@@ -183,7 +183,7 @@ TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
       FailSharding(
           b.call, 11,
           fmt::format(".in_specs must be given: axis \"{}\" is {}, so types do not say how "
-                      "arguments lie",
+                      "arguments are laid out",
                       AxisOf(b.outer, a).name,
                       AxisOf(b.outer, a).mode == AxisMode::Auto ? "Auto" : "Manual"),
           {"give one spec for all arrays, or one for each"});
@@ -198,7 +198,7 @@ TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
           fmt::format(
               "dim {} of {} is sharded over an axis that becomes Manual but is not its major axis",
               d, type->text()),
-          {"give .in_specs, which lays the argument out anew"});
+          {"give .in_specs, which reshards the argument"});
   }
   s.unreduced = b.Only(type->sharding().unreduced);
   s.reduced = b.Only(type->sharding().reduced);
@@ -219,7 +219,7 @@ void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const std::
                fmt::format("in_specs {} does not match the layout of {}: it is {}", spec, name,
                            type->text()),
                {fmt::format("lay it out first: reshard({}, {})", name, spec),
-                "or leave .in_specs out: each device then gets its part of what is there"});
+                "or leave .in_specs out: each device then gets its shard of the argument"});
 }
 
 // C36: an argument stays unreduced and reduced over the same axes.
@@ -284,12 +284,11 @@ void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& 
   const std::string spec = sharding::ToSpec(joined).text();
   if (b.Only(own.unreduced) != joined.unreduced || b.Only(own.reduced) != joined.reduced ||
       (!joined.unreduced.empty() && own.kind != joined.kind))
-    FailSharding(
-        b.call, 36,
-        fmt::format("out_specs {} is unreduced or reduced over axes other than the "
-                    "result's, {}",
-                    spec, TypeOf(x)->text()),
-        {"sum what is unreduced with psum, or say so in the spec with .unreduced or .reduced"});
+    FailSharding(b.call, 36,
+                 fmt::format("out_specs {} is unreduced or reduced over axes other than the "
+                             "result's, {}",
+                             spec, TypeOf(x)->text()),
+                 {"sum the result with psum, or add .unreduced or .reduced to the spec"});
   const AxisList left = sharding::Difference(b.Only(own.varying), CutAxes(joined));
   if (left.empty()) return;
   FailSharding(b.call, 24,

@@ -369,7 +369,7 @@ TEST_F(Parts, LanesLieOverParts) {
                 vmap([](Array row, Array w) { return matmul(row, w); }, {.in_dims = {0, None}})(
                     x, reshard(w, P(None, SubAxis("model", 2, 2))));
               }),
-              HasSubstr("lies over"));
+              HasSubstr("is sharded over"));
 }
 
 TEST_F(Parts, ShardMapCutsAlongParts) {
