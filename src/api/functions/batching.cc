@@ -181,52 +181,70 @@ trace::Parameter LaneOf(const Array& x) {
   return p;
 }
 
-detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail::FunctionCall& f,
-                                  const VmapOptions& options, Call call) {
-  trace::NestingScope nesting(call.name, call.loc);
-  const Lanes lanes = LanesOf(arrays, detail::OutlineOf(f.arguments), options, call);
+std::vector<ArrayRef> ImplsOf(const std::vector<Array>& arrays) {
+  std::vector<ArrayRef> impls;
+  for (const Array& x : arrays) impls.push_back(x.impl());
+  return impls;
+}
+
+// Traces f on one lane of the arrays.
+trace::TracedFunction TraceLane(const std::vector<Array>& arrays, const Lanes& lanes,
+                                const detail::Body& body, Call call) {
   std::vector<trace::Parameter> parameters;
   for (size_t i = 0; i < arrays.size(); ++i)
     parameters.push_back(lanes.mapped[i] ? LaneOf(lanes.arrays[i])
                                          : trace::LikeArray(arrays[i].impl()));
   trace::TracedFunction traced = [&] {
     const ir::MappedAxesScope mapped(lanes.dim.mesh, lanes.dim.axes);
-    return trace::TraceFunction(parameters, f.body, call.name, call.loc, trace::CurrentTrace());
+    return trace::TraceFunction(parameters, body, call.name, call.loc, trace::CurrentTrace());
   }();
-  std::vector<ArrayRef> arguments;
-  for (const Array& x : arrays) arguments.push_back(x.impl());
-  trace::UseUpKeys(traced.key_uses, arguments);
+  trace::UseUpKeys(traced.key_uses, ImplsOf(arrays));
   for (const ir::Capture& c : traced.program.captures)
     CheckUnmapped(traced.program.type(c.value), lanes.dim, "a captured array", call,
                   {"pass it as an argument that is mapped, or reshard it"});
-  const detail::Outline tree = detail::OutlineOf(traced.tree.ref());
-  CheckParts(options.out_dims, tree, kOutDims, call);
-  std::vector<std::optional<int64_t>> out_dims;
+  return traced;
+}
+
+// Returns, per result, the place of its mapped dim, if it is to have one.
+std::vector<std::optional<int64_t>> OutDimsOf(const MapDims& out_dims, const detail::Outline& tree,
+                                              Call call) {
+  CheckParts(out_dims, tree, kOutDims, call);
+  std::vector<std::optional<int64_t>> dims;
+  for (const detail::Path& path : tree.arrays)
+    dims.push_back(LeafOf(out_dims, path, kOutDims, call).dim());
+  return dims;
+}
+
+// Moves the mapped dim of result i from the front to `dim`.
+Array MovedTo(const Array& out, int64_t dim, size_t i, Call call) {
+  const int rank = TypeOf(out)->rank();
+  if (dim < -rank || dim >= rank)
+    FailShape(
+        call, 18,
+        fmt::format(".out_dims puts the mapped dim at {}, but result {} has rank {} including it",
+                    dim, i, rank));
+  return dim == 0 ? out : moveaxis(out, 0, dim, call.loc);
+}
+
+detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail::FunctionCall& f,
+                                  const VmapOptions& options, Call call) {
+  trace::NestingScope nesting(call.name, call.loc);
+  const Lanes lanes = LanesOf(arrays, detail::OutlineOf(f.arguments), options, call);
+  trace::TracedFunction traced = TraceLane(arrays, lanes, f.body, call);
+  const std::vector<std::optional<int64_t>> out_dims =
+      OutDimsOf(options.out_dims, detail::OutlineOf(traced.tree.ref()), call);
   std::vector<bool> wanted;
-  for (const detail::Path& path : tree.arrays) {
-    out_dims.push_back(LeafOf(options.out_dims, path, kOutDims, call).dim());
-    wanted.push_back(out_dims.back().has_value());
-  }
+  for (const std::optional<int64_t>& dim : out_dims) wanted.push_back(dim.has_value());
   transforms::Batch batch = transforms::MakeBatch(traced.program, lanes.mapped, wanted, lanes.dim);
-  std::vector<ArrayRef> inputs;
-  for (const Array& x : lanes.arrays) inputs.push_back(x.impl());
-  detail::FunctionResult result{
-      trace::CallProgram(ir::Shared(std::move(batch.program)), inputs, call.name, call.loc),
-      std::move(traced.tree)};
+  detail::FunctionResult result{trace::CallProgram(ir::Shared(std::move(batch.program)),
+                                                   ImplsOf(lanes.arrays), call.name, call.loc),
+                                std::move(traced.tree)};
   for (size_t i = 0; i < result.arrays.size(); ++i) {
-    Array& out = result.arrays[i];
     if (!out_dims[i] && batch.mapped[i])
       FailShape(call, 17,
                 fmt::format("result {} should have no mapped dim, but it differs between lanes", i),
                 {"give .out_dims a dim for it"});
-    if (!out_dims[i] || *out_dims[i] == 0) continue;
-    const int rank = TypeOf(out)->rank();
-    if (*out_dims[i] < -rank || *out_dims[i] >= rank)
-      FailShape(
-          call, 18,
-          fmt::format(".out_dims puts the mapped dim at {}, but result {} has rank {} including it",
-                      *out_dims[i], i, rank));
-    out = moveaxis(out, 0, *out_dims[i], call.loc);
+    if (out_dims[i]) result.arrays[i] = MovedTo(result.arrays[i], *out_dims[i], i, call);
   }
   return result;
 }
