@@ -156,8 +156,7 @@ std::vector<ArrayRef> Closed(ir::Program& program) {
   return captured;
 }
 
-// Adds the gradient of a call to the trace. `again`: the function is traced at
-// each call of the transform.
+// Adds the gradient of a call to the trace. `again`: every call of grad traces the function.
 detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int> argument_of,
                                    const detail::Body& body, const detail::GradOptions& options,
                                    bool again, Call call) {

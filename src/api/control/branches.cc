@@ -91,6 +91,26 @@ Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
   return chosen;
 }
 
+// Traces the branches. If devices choose differently, the arguments vary over all axes over which
+// values in the branches vary, unless the branches communicate.
+std::vector<TracedFunction> TraceBranches(const std::vector<Body>& branches, Arrays& arguments,
+                                          trace::RegionRuns& runs, Call call) {
+  for (sharding::AxisList varying = runs.diverges;;) {
+    runs.enters = varying;
+    std::vector<const Type*> types;
+    for (Array& a : arguments) {
+      if (!varying.empty()) a = AsVarying(a, varying, call);
+      types.push_back(TypeOf(a));
+    }
+    std::vector<TracedFunction> regions;
+    for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call, runs));
+    CheckTogether(regions, runs, call);
+    if (runs.diverges.empty() || NeedsOthers(regions)) return regions;
+    varying = VaryingIn(regions);
+    if (sharding::Difference(varying, runs.enters).empty()) return regions;
+  }
+}
+
 FunctionResult Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
                       const std::vector<Body>& branches, BranchName name) {
   Leaves leaves = trace::TakeArrays(tree, "argument");
@@ -99,25 +119,12 @@ FunctionResult Branch(const ir::OpDef& op, Call call, const Array& index, detail
   const Type& predicate = *TypeOf(index);
   const sharding::AxisList& diverges = VaryingOf(predicate);
   if (branches.empty()) FailTrace(call, kTree, "there is no branch to choose from");
-  std::vector<TracedFunction> regions;
   trace::RegionRuns runs{.choice = trace::NewChoice(), .diverges = diverges};
   if (!diverges.empty())
     runs.by = fmt::format("the {} {} of the {} at {}",
                           predicate.dtype().is_bool() ? "predicate" : "index", predicate.text(),
                           call.name, base::Where(call.loc));
-  for (sharding::AxisList varying = diverges; regions.empty();) {
-    runs.enters = varying;
-    std::vector<const Type*> types;
-    for (Array& a : arguments) {
-      if (!varying.empty()) a = AsVarying(a, varying, call);
-      types.push_back(TypeOf(a));
-    }
-    for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call, runs));
-    CheckTogether(regions, runs, call);
-    if (diverges.empty() || NeedsOthers(regions)) break;
-    varying = VaryingIn(regions);
-    if (!sharding::Difference(varying, runs.enters).empty()) regions.clear();
-  }
+  std::vector<TracedFunction> regions = TraceBranches(branches, arguments, runs, call);
   JoinBranches(regions, runs.enters);
   CheckBranches(call, regions, name);
   FunctionResult result{{}, regions[0].tree};
