@@ -20,6 +20,9 @@ using ir::ValueId;
 
 constexpr size_t kAbsent = SIZE_MAX;
 
+// Which of the two instructions that an instruction is split into.
+enum class Half { kKnown, kUnknown };
+
 // A residual of one or more bodies, on its way to the second instruction.
 struct RegionResidual {
   RegionGroup group;     // of the second instruction's operands
@@ -100,8 +103,8 @@ class RegionSplitter {
     ir::RemoveDead(body);
     RegionEdit known(i_, {std::move(condition), std::move(body)});
     for (size_t k : KnownInputs()) known.AddInput(layout_.InputGroup(k), InKnown(k), k);
-    AddOutputs(known, false);
-    SetResults(std::move(known).Emit(parts_.known()), false);
+    AddOutputs(known, Half::kKnown);
+    SetResults(std::move(known).Emit(parts_.known()), Half::kKnown);
     std::vector<ValueId> all;
     for (ValueId v : i_.operands) all.push_back(parts_.InUnknown(v));
     std::vector<const ir::Type*> types;
@@ -112,15 +115,17 @@ class RegionSplitter {
       if (unknown_.outs[r]) parts_.Set(i_.results[r], results[r]);
   }
 
-  // Adds the known or the unknown results, which are the first outputs of their bodies.
-  void AddOutputs(RegionEdit& edit, bool unknown) const {
-    for (size_t r = 0, output = 0; r < i_.results.size(); ++r)
-      if (unknown_.outs[r] == unknown)
-        edit.AddOutput(layout_.OutputGroup(r), ResultType(r), output++);
+  bool IsResultOf(Half half, size_t r) const {
+    return unknown_.outs[r] == (half == Half::kUnknown);
   }
-  void SetResults(const std::vector<ValueId>& results, bool unknown) {
+  // Adds the results of a half, which are the first outputs of its bodies.
+  void AddOutputs(RegionEdit& edit, Half half) const {
+    for (size_t r = 0, output = 0; r < i_.results.size(); ++r)
+      if (IsResultOf(half, r)) edit.AddOutput(layout_.OutputGroup(r), ResultType(r), output++);
+  }
+  void SetResults(const std::vector<ValueId>& results, Half half) {
     for (size_t r = 0, next = 0; r < i_.results.size(); ++r)
-      if (unknown_.outs[r] == unknown) parts_.Set(i_.results[r], results[next++]);
+      if (IsResultOf(half, r)) parts_.Set(i_.results[r], results[next++]);
   }
 
   // ---- residuals ----
@@ -226,14 +231,14 @@ class RegionSplitter {
     for (size_t k = 0; k < layout_.first; ++k) edit.AddIndex(parts_.Get(i_.operands[k]));
     size_t input = 0;
     for (size_t k : KnownInputs()) edit.AddInput(layout_.InputGroup(k), InKnown(k), input++);
-    AddOutputs(edit, false);
+    AddOutputs(edit, Half::kKnown);
     const size_t outs = base::Size(absl::c_count(unknown_.outs, false));
     size_t output = outs;
     for (const RegionResidual& r : residuals)
       if (r.outside == kNoValue)
         edit.AddOutput(RegionGroup::kSlices, OutsideType(r.type), output++);
     const std::vector<ValueId> results = std::move(edit).Emit(parts_.known());
-    SetResults(results, false);
+    SetResults(results, Half::kKnown);
     size_t next = outs;
     for (RegionResidual& r : residuals)
       if (r.outside == kNoValue) r.outside = results[next++];
@@ -252,9 +257,9 @@ class RegionSplitter {
     for (size_t k = 0; k < unknown_.ins.size(); ++k)
       if (unknown_.ins[k])
         edit.AddInput(layout_.InputGroup(k), parts_.InUnknown(Operand(k)), input++);
-    AddOutputs(edit, true);
+    AddOutputs(edit, Half::kUnknown);
     parts_.set_loc(i_.loc);
-    SetResults(std::move(edit).Emit(parts_.unknown()), true);
+    SetResults(std::move(edit).Emit(parts_.unknown()), Half::kUnknown);
   }
 
   void InlineCall(const Split& body) {
@@ -265,8 +270,8 @@ class RegionSplitter {
       unknown.push_back(parts_.Residual(made[r]));
     for (size_t k = 0; k < unknown_.ins.size(); ++k)
       if (unknown_.ins[k]) unknown.push_back(parts_.InUnknown(Operand(k)));
-    SetResults(made, false);
-    SetResults(ir::Inline(parts_.unknown(), body.unknown, unknown), true);
+    SetResults(made, Half::kKnown);
+    SetResults(ir::Inline(parts_.unknown(), body.unknown, unknown), Half::kUnknown);
   }
 
   const ir::Instruction& i_;
