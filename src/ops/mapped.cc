@@ -21,6 +21,7 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
   base::Shape shape = type->shape();
   sharding::TensorSharding sharding = type->sharding();
   shape.insert(shape.begin() + static_cast<long>(at), dim.size);
+  sharding.reduced = sharding::Difference(sharding.reduced, dim.axes);
   if (!sharding.mesh) sharding.mesh = dim.mesh;
   sharding::DimAxes mapped;
   // A part of a program may have other modes (auto_axes).
@@ -59,6 +60,12 @@ void RefuseBatchAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef
   RefuseBatchAxes(type->sharding(), type->text(), dim.axes, op, loc);
 }
 
+const ir::Type* WithoutReduced(const ir::Type* type, const ir::MappedDim& dim) {
+  sharding::TensorSharding s = type->sharding();
+  s.reduced = sharding::Difference(s.reduced, dim.axes);
+  return type->WithSharding(std::move(s));
+}
+
 // C25 for a constraint over Auto axes, where constraints shard the batch too.
 void RefuseConstraint(const ir::BatchCall& c) {
   const auto* own = dynamic_cast<const ir::ParamsOf<ir::ConstraintParams>*>(c.params.get());
@@ -71,9 +78,7 @@ void RefuseConstraint(const ir::BatchCall& c) {
 
 ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& dim) {
   // A value that is reduced over the axes of the batch is the same for all batch elements.
-  sharding::TensorSharding lane = builder.type(v)->sharding();
-  lane.reduced = sharding::Difference(lane.reduced, dim.axes);
-  const ir::Type* type = builder.type(v)->WithSharding(std::move(lane));
+  const ir::Type* type = WithoutReduced(builder.type(v), dim);
   RefuseBatchAxes(type, dim, kBroadcastInDim, builder.loc());
   type = WithDim(type, dim);
   BroadcastParams params;
@@ -197,7 +202,12 @@ std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
 }
 
 std::vector<ir::ValueId> Batched(const ir::BatchCall& c) {
-  for (const ir::Type* t : c.result_types) RefuseBatchAxes(t, c.dim, c.op, c.builder.loc());
+  // A result is reduced over axes of the dim because an operand that all batch elements share is.
+  // Each batch element has a result of its own, so the result is no longer reduced. Only a move asks
+  // for it.
+  const bool asks = std::holds_alternative<ir::AsMove>(*c.op.lowering);
+  for (const ir::Type* t : c.result_types)
+    RefuseBatchAxes(asks ? t : WithoutReduced(t, c.dim), c.dim, c.op, c.builder.loc());
   RefuseConstraint(c);
   if (std::holds_alternative<ir::AsElementwise>(*c.op.lowering)) return ByElements(c);
   return c.op.batch ? c.op.batch(c) : ByDims(c);

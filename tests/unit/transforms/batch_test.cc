@@ -72,5 +72,29 @@ TEST(Batch, MapsBranchesThatAllLanesTake) {
 )");
 }
 
+// All lanes share a value that is reduced over "x", and each lane chooses for itself. The lanes are
+// sharded over "x", so the chosen values are not reduced over it.
+TEST(Batch, GivesEachLaneASharedReducedValue) {
+  const ir::Program program = Parsed(R"(mesh @mesh = <["x"=2]> explicit={"x"}
+func @main(%0: bool[], %1: f32[4]{R:x}, %2: f32[4]{R:x}) -> f32[4]{R:x} {
+  %3: f32[4]{R:x} = select_n %0, %1, %2
+  %4: f32[4]{R:x} = sin %3
+  return %4
+}
+)");
+  const ir::MappedDim dim{
+      .size = 4, .mesh = program.mesh, .axes = {sharding::WholeAxis(*program.mesh, 0)}};
+  EXPECT_EQ(TextOf(MakeBatch(program, {true, false, false}, {false}, dim).program), R"(mesh @mesh = <["x"=2]> explicit={"x"}
+func @main(%0: bool[4@x], %1: f32[4]{R:x}, %2: f32[4]{R:x}) -> f32[4@x,4] {
+  %3: bool[4@x,4] = broadcast_in_dim %0 {dims=[0]}
+  %4: f32[4@x,4] = broadcast_in_dim %1 {dims=[1]}
+  %5: f32[4@x,4] = broadcast_in_dim %2 {dims=[1]}
+  %6: f32[4@x,4] = select_n %3, %4, %5
+  %7: f32[4@x,4] = sin %6
+  return %7
+}
+)");
+}
+
 }  // namespace
 }  // namespace tessera::transforms
