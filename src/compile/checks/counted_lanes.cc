@@ -2,10 +2,12 @@
 #include "compile/checks/counted_lanes.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/at.h"
 #include "ir/control_params.h"
 #include "ir/infer.h"
+#include "ir/regions.h"
 #include "ops/mapped.h"
 #include "plan/scalar_op.h"
 
@@ -24,6 +26,37 @@ ir::Types TypesOf(const ir::Program& program, const std::vector<ValueId>& values
   for (ValueId v : values) types.push_back(program.type(v));
   return types;
 }
+
+// How the operands of an instruction enter its regions: those in [first, constants) are the same in
+// all iterations, and those in [first, ends) have the shapes of the region's inputs.
+struct RegionOperands {
+  explicit RegionOperands(const Instruction& i) : constants(i.operands.size()), ends(constants) {
+    switch (std::get<ir::AsRegions>(*i.op->lowering).kind) {
+      case ir::AsRegions::kScan: {
+        const auto& p = ir::As<ir::ScanParams>(i.params.get());
+        constants = base::Size(p.constants);
+        ends = constants + base::Size(p.carries);
+        break;
+      }
+      case ir::AsRegions::kWhile:
+        constants = base::Size(ir::As<ir::WhileParams>(i.params.get()).constants);
+        break;
+      case ir::AsRegions::kSwitch:
+        first = 1;
+        break;
+      case ir::AsRegions::kCall:
+        first = ends;
+        break;
+    }
+  }
+  std::optional<size_t> PlaceAmongConstants(const Instruction& i, ValueId v) const {
+    for (size_t k = first; k < constants; ++k)
+      if (i.operands[k] == v) return k;
+    return {};
+  }
+
+  size_t first = 0, constants, ends;
+};
 
 }  // namespace
 
@@ -100,33 +133,36 @@ bool CountedLanes::Stays(const Instruction& i, size_t operand, ValueId result,
   return true;
 }
 
+Instruction CountedLanes::WithPredicates(const Instruction& i) const {
+  const RegionOperands of(i);
+  Predicates more;
+  for (size_t k = of.first; k < of.ends; ++k)
+    for (ValueId predicate : Of(i.operands[k]))
+      if (!of.PlaceAmongConstants(i, predicate)) Add(predicate, more);
+  if (more.empty()) return i;
+  Instruction with = i;
+  with.operands.insert(with.operands.begin() + static_cast<long>(of.first), more.begin(),
+                       more.end());
+  with.params = ir::WithCounts(i, of.constants + more.size(), of.ends - of.constants);
+  for (ir::RegionPtr& region : with.regions) {
+    ir::Program program = *region;
+    std::vector<ValueId> inputs;
+    for (ValueId predicate : more)
+      inputs.push_back(program.AddValue(program_.type(predicate), i.loc));
+    program.inputs.insert(program.inputs.begin(), inputs.begin(), inputs.end());
+    region = ir::Shared(std::move(program));
+  }
+  return with;
+}
+
 std::vector<Predicates> CountedLanes::InputsOf(const Instruction& i,
                                                const ir::Program& region) const {
   std::vector<Predicates> inputs(region.inputs.size());
-  size_t first = 0, constants = i.operands.size(), ends = constants;
-  switch (std::get<ir::AsRegions>(*i.op->lowering).kind) {
-    case ir::AsRegions::kScan: {
-      const auto& p = ir::As<ir::ScanParams>(i.params.get());
-      constants = base::Size(p.constants);
-      ends = constants + base::Size(p.carries);
-      break;
-    }
-    case ir::AsRegions::kWhile:
-      constants = base::Size(ir::As<ir::WhileParams>(i.params.get()).constants);
-      break;
-    case ir::AsRegions::kSwitch:
-      first = 1;
-      break;
-    case ir::AsRegions::kCall:
-      return inputs;
-  }
-  for (size_t k = first; k < ends; ++k)
-    for (ValueId predicate : Of(i.operands[k])) {
-      const auto end = i.operands.begin() + static_cast<long>(constants);
-      const auto at = std::find(i.operands.begin() + static_cast<long>(first), end, predicate);
-      if (at != end)
-        inputs[k - first].push_back(region.inputs[base::Size(at - i.operands.begin()) - first]);
-    }
+  const RegionOperands of(i);
+  for (size_t k = of.first; k < of.ends; ++k)
+    for (ValueId predicate : Of(i.operands[k]))
+      if (const auto place = of.PlaceAmongConstants(i, predicate))
+        inputs[k - of.first].push_back(region.inputs[*place - of.first]);
   return inputs;
 }
 

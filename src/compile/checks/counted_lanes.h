@@ -15,7 +15,9 @@ class CountedLanes {
   // `inputs`: of the program's inputs.
   CountedLanes(const ir::Program& program, const std::vector<Predicates>& inputs);
   const Predicates& Of(ir::ValueId v) const;
-  // Returns those of the inputs of a region of the instruction, as values of the region.
+  // Returns the instruction with the predicates of its operands among those that its regions get.
+  ir::Instruction WithPredicates(const ir::Instruction& i) const;
+  // Returns the predicates of the inputs of a region of the instruction, as values of the region.
   std::vector<Predicates> InputsOf(const ir::Instruction& i, const ir::Program& region) const;
 
  private:

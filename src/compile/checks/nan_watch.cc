@@ -183,6 +183,7 @@ ir::Program Checked(const ir::Program& program, NanChecks checks,
   out.instructions.clear();
   const auto is_floating = [&](ir::ValueId v) { return program.type(v)->dtype().is_floating(); };
   for (ir::Instruction i : program.instructions) {
+    if (!i.regions.empty()) i = lanes.WithPredicates(i);
     for (ir::RegionPtr& region : i.regions)
       region = ir::Shared(Checked(*region, checks, lanes.InputsOf(i, *region)));
     out.instructions.push_back(i);

@@ -483,6 +483,63 @@ TEST(NanWatch, SaysNothingOfBranchesThatALaneDoesNotTake) {
   SetDeviceCount(1);
 }
 
+// Newton's method for log(y) = 1: a start of 0 or less makes NaNs.
+Array SolvedFrom(const Array& start) {
+  return while_loop([](Array y) { return abs(log(y) - 1) > 1e-3f; },
+                    [](Array y) { return y * (2 - log(y)); }, start);
+}
+
+TEST(NanWatch, SaysNothingOfLoopsInBranchesThatALaneDoesNotTake) {
+  SetDeviceCount(2);
+  const auto f = [](Array x) {
+    return cond(
+        x > 0, [](Array x) { return SolvedFrom(x); }, [](Array x) { return x; }, x);
+  };
+  // All lanes take as many steps.
+  const auto counted = [](Array x) {
+    return cond(
+        x > 0,
+        [](Array x) {
+          using Carry = std::vector<Array>;
+          return while_loop([](Carry c) { return c[0] < 3; },
+                            [](Carry c) {
+                              return Carry{c[0] + 1, sqrt(c[1])};
+                            },
+                            Carry{array(0), x})[1];
+        },
+        [](Array x) { return x; }, x);
+  };
+  const auto scanned = [](Array x) {
+    return cond(
+        x > 0,
+        [](Array x) {
+          return fori_loop(
+              0, 3, [](Array, Array y) { return sqrt(y); }, x);
+        },
+        [](Array x) { return x; }, x);
+  };
+  for (const bool meshed : {false, true}) {
+    MeshScope mesh(make_mesh({{"x", 2}}));
+    const Array x = array({-1.0f, 0.5f, 2.0f, 0.0f}), lanes = meshed ? reshard(x, P("x")) : x;
+    EXPECT_EQ(Found([&] { jit(vmap(f))(lanes); }), "nothing");
+    EXPECT_EQ(Found([&] { jvp(vmap(f), lanes, lanes); }), "nothing");
+    EXPECT_EQ(Found([&] { jit(vmap(counted))(lanes); }), "nothing");
+    EXPECT_EQ(Found([&] { jit(vmap(scanned))(lanes); }), "nothing");
+    const std::string found = Found([&] { jit(vmap(SolvedFrom))(lanes); });
+    EXPECT_THAT(found, HasSubstr("in log [NanWatch]"));
+    EXPECT_THAT(found, HasSubstr("element [0]"));
+  }
+  SetDeviceCount(1);
+}
+
+// A lane that is done computes the body nevertheless while others run.
+TEST(NanWatch, SaysNothingOfLanesWhoseLoopIsDone) {
+  const auto f = [](Array x) {
+    return while_loop([](Array y) { return y > 0; }, [](Array y) { return log(y); }, x);
+  };
+  EXPECT_EQ(Found([&] { jit(vmap(f))(array({-1.0f, 2.0f, 1e30f})); }), "nothing");
+}
+
 TEST(NanWatch, LooksIntoDerivativesMapsAndCheckpoints) {
   const auto root = [](Array x) { return sum(sqrt(x)); };
   EXPECT_THAT(Found([&] { grad(root)(zeros({2})); }), HasSubstr("is inf"));

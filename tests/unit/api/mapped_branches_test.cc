@@ -163,6 +163,22 @@ TEST(MappedBranches, LanesThatAreDone) {
   EXPECT_TRUE(std::isfinite(dy[1].item<float>()));
 }
 
+// A loop in a branch ends when the lanes that take the branch are done: the others may never be.
+TEST(MappedBranches, LanesThatDoNotTakeALoop) {
+  const auto doubled = [](Array x) {
+    return while_loop([](Array v) { return v < 10.0f; }, [](Array v) { return v * 2; }, x);
+  };
+  const auto f = [&](Array x) {
+    return cond(
+        x > 0, doubled, [](Array x) { return x - 1; }, x);
+  };
+  const Array x = array({0.0f, 3.0f, -1.0f, 12.0f});
+  const auto [y, dy] = jvp(vmap(f), x, ones({4}));
+  EXPECT_THAT(Values(y), ElementsAre(-1, 12, -2, 12));
+  EXPECT_THAT(Values(dy), ElementsAre(1, 4, 1, 1));
+  EXPECT_THAT(Values(jit(vmap(f))(-x)), ElementsAre(-1, -4, 16, -13));
+}
+
 // Devices that choose by themselves, and need one another in the branches.
 TEST(MappedBranches, OfDevices) {
   MeshScope mesh(make_mesh({{"x", 2}, {"y", 2}}));
