@@ -322,6 +322,7 @@ detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
 
 std::shared_ptr<const ir::Program> ProgramOf(JitCache& cache, const FunctionCall& call,
                                              const std::vector<int>& donate) {
+  const UsesNoKeysScope program_alone;
   return Find(cache, call, CallTree(call, donate))->program;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "tessera/random.h"
@@ -178,6 +179,9 @@ thread_local KeyChecker* checker = nullptr;
 }
 
 bool ChecksKeyReuse() { return checker != nullptr; }
+
+UsesNoKeysScope::UsesNoKeysScope() : old_(std::exchange(checker, nullptr)) {}
+UsesNoKeysScope::~UsesNoKeysScope() { checker = old_; }
 
 void UseUpKey(const ArrayRef& key, const char* op, Loc loc) {
   if (checker) checker->UseUp(key, op, loc);

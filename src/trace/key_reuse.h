@@ -14,9 +14,22 @@ struct KeyUse {
 
 bool ChecksKeyReuse();
 
-// Records that the function `op` uses up a key, or all keys of an array. Throws
-// TraceError if one was used up before, or is used up in each iteration of a loop. Does
-// nothing while no check is open.
+class KeyChecker;
+// Scope: no key is used up. Functions that are traced only for their types or costs are traced in
+// it.
+class UsesNoKeysScope {
+ public:
+  UsesNoKeysScope();
+  ~UsesNoKeysScope();
+  UsesNoKeysScope(const UsesNoKeysScope&) = delete;
+
+ private:
+  KeyChecker* const old_;
+};
+
+// Records that the function `op` uses up a key, or all keys of an array. Throws TraceError if one
+// was used up before, or is used up in each iteration of a loop. Does nothing while no check is
+// open.
 void UseUpKey(const ArrayRef& key, const char* op, Loc loc);
 // Records the uses of a function's parameters for the arguments of a call.
 void UseUpKeys(const std::vector<KeyUse>& uses, const std::vector<ArrayRef>& arguments);

@@ -241,5 +241,38 @@ TEST(KeyReuse, AllowsKeysThatAreSplit) {
   grad([&](Array w) { return checkpoint(loss)(w, random::key(4)); })(ones({2}));
 }
 
+// What is traced for its types, its program or its costs draws nothing.
+TEST(KeyReuse, CountsWhatRunsAlone) {
+  KeyReuseCheck check;
+  const Array key = random::key(0), other = random::key(1);
+  const auto noisy = [&](Array x) { return x + random::normal(key, {3}); };
+  eval_shape(noisy, ones({3}));
+  eval_shape(noisy, ones({3}));
+  noisy(ones({3}));
+  const auto step = jit([&](Array x) { return x + random::normal(other, {3}); });
+  EXPECT_NE(step.trace(ones({3})).text(), "");
+  EXPECT_GT(step.lower(ones({3})).peak_bytes(), 0);
+  step(ones({3}));
+  EXPECT_THROW(step(ones({3})), TraceError);
+}
+
+// A call that is refused draws nothing, nor do the edits of it that are tried.
+TEST(KeyReuse, IsNotOfACallThatIsRefused) {
+  SetDeviceCount(2);
+  {
+    MeshScope scope(make_mesh({{"x", 2}}));
+    KeyReuseCheck check;
+    const Array key = random::key(0), other = random::key(1);
+    const Array rows = reshard(ones({4, 4}), P("x")), columns = reshard(ones({4, 4}), P(None, "x"));
+    EXPECT_THROW(random::normal(key, {5}, {.out_sharding = P("x")}), ShardingError);
+    random::normal(key, {6}, {.out_sharding = P("x")});
+    EXPECT_THROW(random::normal(key, {6}), TraceError);
+    EXPECT_THROW(random::beta(other, rows, columns), ShardingError);
+    random::beta(other, rows, rows);
+    EXPECT_THROW(random::beta(other, rows, rows), TraceError);
+  }
+  SetDeviceCount(1);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -17,6 +17,7 @@
 #include "ir/fixes.h"
 #include "spmd/lower/lower.h"
 #include "trace/function.h"
+#include "trace/key_reuse.h"
 
 namespace tessera::api {
 namespace {
@@ -171,6 +172,7 @@ class Edits {
     std::vector<trace::Parameter> parameters;
     for (size_t k : arrays_) parameters.push_back({TypeOf(ArrayAt(k)), call_.loc});
     const ir::WithoutFixesScope without;
+    const trace::UsesNoKeysScope costs_alone;
     try {
       const auto traced = ir::Shared(
           trace::TraceFunction(parameters, body, "jit", call_.loc, /*outer=*/nullptr).program);

@@ -12,6 +12,7 @@
 #include "tessera/transforms.h"
 #include "trace/function.h"
 #include "trace/inline.h"
+#include "trace/key_reuse.h"
 #include "trace/scopes.h"
 
 namespace tessera::detail {
@@ -95,6 +96,7 @@ FunctionResult EvalShape(const FunctionCall& f) {
   CheckMeshes(f.arguments, call);
   std::vector<trace::Parameter> parameters;
   for (const ArrayRef& a : RefsOf(f.arguments, call)) parameters.push_back(trace::LikeArray(a));
+  const trace::UsesNoKeysScope types_alone;
   trace::TracedFunction traced =
       trace::TraceFunction(parameters, f.body, call.name, call.loc, trace::CurrentTrace());
   return {trace::AbstractOutputs(traced.program, call.loc), std::move(traced.tree)};

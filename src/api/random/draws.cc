@@ -22,8 +22,10 @@ void AddText(std::string& text, const Scalar& v) {
 
 std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, Call call,
                             const Draw& draw) {
-  trace::UseUpKey(operands[0].array().impl(), call.name, call.loc);
-  return AllKept(std::move(operands), std::move(statics), call, draw);
+  const Array key = operands[0].array();
+  std::vector<Array> drawn = AllKept(std::move(operands), std::move(statics), call, draw);
+  trace::UseUpKey(key.impl(), call.name, call.loc);
+  return drawn;
 }
 
 std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
