@@ -180,7 +180,10 @@ class Page {
 
   std::string ChipsOf(const CommEvent& e) const {
     std::string out;
-    for (const std::string& a : e.axes) out += (out.empty() ? "" : " ") + axes_.Chip(a);
+    for (const std::string& a : e.axes) {
+      const std::string name = a.substr(0, a.rfind(":("));
+      out += (out.empty() ? "" : " ") + axes_.Chip(name, a.substr(name.size()));
+    }
     return out;
   }
 

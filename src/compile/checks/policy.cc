@@ -30,7 +30,7 @@ bool Applies(const CommLimits& limits, const CommEvent& e) {
   const auto& names = limits.axes.names();
   if (names.empty()) return true;
   return std::any_of(e.axes.begin(), e.axes.end(), [&](const std::string& a) {
-    return std::count(names.begin(), names.end(), a);
+    return std::count(names.begin(), names.end(), AxisNameOf(a));
   });
 }
 

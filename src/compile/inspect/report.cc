@@ -8,6 +8,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "sharding/axes.h"
 #include "spmd/cost.h"
 #include "spmd/moves.h"
 
@@ -44,6 +45,18 @@ CommKind CommKindOf(sharding::StepKind kind) {
   base::ThrowInternal(std::move(detail));
 }
 
+// Adds the texts of axes and of parts of axes. Parts of one axis that follow each other are one
+// part where they can be.
+void AddAxes(const sharding::MeshDef& mesh, const sharding::AxisList& axes,
+             std::vector<std::string>& texts) {
+  for (size_t begin = 0, end = 0; begin < axes.size(); begin = end) {
+    sharding::AxisList parts;
+    while (end < axes.size() && axes[end].axis == axes[begin].axis) parts.push_back(axes[end++]);
+    sharding::SortAndMerge(parts);
+    for (sharding::AxisPart part : parts) texts.push_back(sharding::PlainAxisText(mesh, part));
+  }
+}
+
 // `in_backward`: the whole program runs in a backward pass.
 void AddEvents(const ir::Program& device, spmd::Times outer, bool in_backward,
                std::vector<CommEvent>& events) {
@@ -66,10 +79,7 @@ void AddEvents(const ir::Program& device, spmd::Times outer, bool in_backward,
                 .implied = cost.implied,
                 .repeats = !outer.known};
     const sharding::MeshDef* mesh = device.place(instruction.results[0])->mesh();
-    for (sharding::AxisPart a : cost.axes) {
-      const std::string& name = base::At(mesh->axes(), a.axis).name;
-      if (e.axes.empty() || e.axes.back() != name) e.axes.push_back(name);
-    }
+    AddAxes(*mesh, cost.axes, e.axes);
     events.push_back(std::move(e));
   }
 }
@@ -82,6 +92,8 @@ int64_t DevicesOf(const ir::Program& device) {
 }
 
 }  // namespace
+
+std::string AxisNameOf(const std::string& axis) { return axis.substr(0, axis.rfind(":(")); }
 
 CommReport Report(const ir::Program& device) {
   std::vector<CommEvent> events;

@@ -176,6 +176,21 @@ TEST(Report, PermutationsNameTheirAxes) {
   for (const CommEvent& e : comm.events()) EXPECT_FALSE(e.axes.empty()) << comm;
 }
 
+TEST(Report, NamesPartsOfAxes) {
+  MeshScope scope(abstract_mesh({{"x", 8}, {"y", 2}}));
+  const auto sent = [](const char* type) {
+    return jit([](Array a) { return reshard(a, P()); }).lower(abstract_array(type)).comm();
+  };
+  const CommReport rows = sent("f32[16@x:(1)4,16]");
+  EXPECT_EQ(rows.count(CommKind::kAllGather, "x:(1)4"), 1) << rows;
+  EXPECT_THAT(rows.text(), testing::HasSubstr("all_gather         over x:(1)4 "));
+  EXPECT_EQ(sent("f32[16@x,16]").count(CommKind::kAllGather, "x"), 1);
+  EXPECT_EQ(sent("f32[16@(y,x:(4)2),16]").count(CommKind::kAllGather, {"y", "x:(4)2"}), 1);
+  // A policy of an axis is one of its parts.
+  CommPolicy policy({.rule = CommRule::kForbid, .axes = "x"});
+  EXPECT_THROW(sent("f32[16@x:(1)4,16]"), ShardingError);
+}
+
 // A program that was printed and read again reports the lines it was traced from; text that names
 // none, its own.
 TEST(Report, OfTextNamesLines) {
