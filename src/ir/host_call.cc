@@ -23,9 +23,9 @@ int64_t NextNumber() {
 class OfText final : public HostFunction {
  public:
   using HostFunction::HostFunction;
-  void Run(const HostArguments&) const override {
+  void Run(const HostArguments& arguments) const override {
     base::ThrowRuntime(base::Refusal(
-        "debug_callback", 19, "",
+        arguments.results.empty() ? "debug_callback" : "pure_callback", 19, "",
         fmt::format("program text does not contain host function {}, only its number", number())));
   }
 };
