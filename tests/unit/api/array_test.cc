@@ -33,6 +33,19 @@ TEST(OneElement, IsReadFromTheDeviceThatHasIt) {
       EXPECT_EQ((slope[{2, 3}].item<float>()), 30);
     }
   {
+    // Parts of one axis that shard and are unreduced, or reduced.
+    MeshScope scope(make_mesh({{"x", 4}}));
+    const PartitionSpec rows = P(SubAxis("x", 1, 2), None);
+    const auto square = [](Array v) { return v[{2, 3}] * v[{2, 3}]; };
+    const Array terms = reshard(whole, rows.unreduced({SubAxis("x", 2, 2)}));
+    EXPECT_EQ((reshard(terms[{5, 4}], P()).item<float>()), 34);
+    const Array reduced = reshard(whole, rows.reduced({SubAxis("x", 2, 2)}));
+    EXPECT_EQ((reshard(reduced[{5, 4}], P()).item<float>()), 34);
+    EXPECT_EQ(sum(reshard(grad([&](Array v) { return reshard(square(v), P()); })(reduced), P()))
+                  .item<float>(),
+              30);
+  }
+  {
     MeshScope scope(abstract_mesh({{"x", 4}}));
     const auto one = jit([](Array v) { return v[{0, 0}]; });
     const Lowered lowered = one.lower(abstract_array("f32[1024@x,512]"));
