@@ -35,7 +35,7 @@ const char* comm_name(CommKind kind);
 // One collective of a program.
 struct CommEvent {
   CommKind kind;
-  std::vector<std::string> axes;
+  std::vector<std::string> axes;  // whole axes, or parts as types write them: "x:(1)2"
   // Payload that leaves each device in one run of the collective. For a halo_exchange: the payload
   // that reaches the device that receives most.
   int64_t bytes = 0;
