@@ -59,14 +59,16 @@ OpId FlatGraph::Add(Op op) {
 OpId FlatGraph::AddEdge(Edge&& edge, ValueId owner, RegionId region, RuleId rule) {
   if (rule == RuleId::kNone)
     rule = IdentityRule(values[owner].shape, static_cast<int>(edge.sources.size()));
-  Op op;
+  const OpId id = ops.next_id();
+  ops.resize(ops.size() + 1);
+  Op& op = ops[id];
   op.kind = Op::kEdge;
   op.rule = rule;
   op.results = {owner};
   op.first = Direction::kBoth;
   op.region = region;
   op.edge = edges.Add(std::move(edge));
-  return ops.Add(std::move(op));
+  return id;
 }
 
 IdVector<ValueId, ValueId> OwnersOf(const FlatGraph& graph) {
