@@ -147,7 +147,6 @@ class RuntimeExecutor final : public trace::Executor {
     return absl::HashOf(policy, pins, balance, checks, key);
   }
 
-
  private:
   // SetDeviceCount may have come between.
   static void CheckDevices(const CompiledProgram& executable, Loc loc) {
