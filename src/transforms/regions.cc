@@ -77,9 +77,9 @@ std::vector<ir::RegionPtr> RegionEdit::EditedRegions(const RegionLayout& layout)
     ir::Program& region = regions_[r];
     std::vector<ValueId> inputs, outputs;
     for (const auto& group : inputs_)
-      for (const Input& in : group) inputs.push_back(region.inputs[in.number]);
+      for (const EditedInput& in : group) inputs.push_back(region.inputs[in.number]);
     for (const auto& group : outputs_)
-      for (const Output& out : group) outputs.push_back(region.outputs[out.number]);
+      for (const EditedOutput& out : group) outputs.push_back(region.outputs[out.number]);
     region.inputs = std::move(inputs);
     if (absl::c_linear_search(layout.bodies, r)) region.outputs = std::move(outputs);
     edited.push_back(ir::Shared(std::move(region)));
@@ -90,11 +90,11 @@ std::vector<ir::RegionPtr> RegionEdit::EditedRegions(const RegionLayout& layout)
 std::vector<ValueId> RegionEdit::Emit(ir::Builder& builder) && {
   std::vector<ValueId> operands = index_;
   for (const auto& group : inputs_)
-    for (const Input& in : group) operands.push_back(in.operand);
+    for (const EditedInput& in : group) operands.push_back(in.operand);
   std::vector<const ir::Type*> types;
   std::vector<size_t> calls;
   for (const auto& group : outputs_)
-    for (const Output& out : group) {
+    for (const EditedOutput& out : group) {
       types.push_back(out.type);
       calls.push_back(out.call);
     }

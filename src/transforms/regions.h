@@ -77,11 +77,11 @@ class RegionEdit {
   std::vector<ir::ValueId> Emit(ir::Builder& builder) &&;
 
  private:
-  struct Input {
+  struct EditedInput {
     ir::ValueId operand;
     size_t number;
   };
-  struct Output {
+  struct EditedOutput {
     const ir::Type* type;
     size_t number, call;
   };
@@ -90,8 +90,8 @@ class RegionEdit {
   const ir::Instruction& from_;
   std::vector<ir::Program> regions_;
   std::vector<ir::ValueId> index_;
-  std::array<std::vector<Input>, 3> inputs_;
-  std::array<std::vector<Output>, 3> outputs_;
+  std::array<std::vector<EditedInput>, 3> inputs_;
+  std::array<std::vector<EditedOutput>, 3> outputs_;
 };
 
 }  // namespace tessera::transforms

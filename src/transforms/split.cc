@@ -59,9 +59,10 @@ bool IsCast(const ir::Instruction& i, const TypesOf& types) {
   return views.from == views.to;
 }
 
-class Splitter {
+class ProgramSplitter {
  public:
-  Splitter(const ir::Program& from, const std::vector<bool>& unknown_inputs, UnknownMemo& memo)
+  ProgramSplitter(const ir::Program& from, const std::vector<bool>& unknown_inputs,
+                  UnknownMemo& memo)
       : from_(from),
         memo_(memo),
         is_zero_(ZerosOf(from)),
@@ -133,7 +134,7 @@ class Splitter {
 
 Split SplitRegion(const ir::Program& region, const std::vector<bool>& unknown_inputs,
                   const std::vector<bool>& wanted, UnknownMemo& memo) {
-  return Splitter(region, unknown_inputs, memo).Run(wanted);
+  return ProgramSplitter(region, unknown_inputs, memo).Run(wanted);
 }
 
 Split MakeSplit(const ir::Program& program, const std::vector<bool>& unknown_inputs,

@@ -21,7 +21,7 @@ using ir::ValueId;
 constexpr size_t kAbsent = SIZE_MAX;
 
 // Which of the two instructions that an instruction is split into.
-enum class Half { kKnown, kUnknown };
+enum class SplitHalf { kKnown, kUnknown };
 
 // A residual of one or more bodies, on its way to the second instruction.
 struct RegionResidual {
@@ -103,8 +103,8 @@ class RegionSplitter {
     ir::RemoveDead(body);
     RegionEdit known(i_, {std::move(condition), std::move(body)});
     for (size_t k : KnownInputs()) known.AddInput(layout_.InputGroup(k), InKnown(k), k);
-    AddOutputs(known, Half::kKnown);
-    SetResults(std::move(known).Emit(parts_.known()), Half::kKnown);
+    AddOutputs(known, SplitHalf::kKnown);
+    SetResults(std::move(known).Emit(parts_.known()), SplitHalf::kKnown);
     std::vector<ValueId> all;
     for (ValueId v : i_.operands) all.push_back(parts_.InUnknown(v));
     std::vector<const ir::Type*> types;
@@ -115,15 +115,15 @@ class RegionSplitter {
       if (unknown_.outs[r]) parts_.Set(i_.results[r], results[r]);
   }
 
-  bool IsResultOf(Half half, size_t r) const {
-    return unknown_.outs[r] == (half == Half::kUnknown);
+  bool IsResultOf(SplitHalf half, size_t r) const {
+    return unknown_.outs[r] == (half == SplitHalf::kUnknown);
   }
   // Adds the results of a half, which are the first outputs of its bodies.
-  void AddOutputs(RegionEdit& edit, Half half) const {
+  void AddOutputs(RegionEdit& edit, SplitHalf half) const {
     for (size_t r = 0, output = 0; r < i_.results.size(); ++r)
       if (IsResultOf(half, r)) edit.AddOutput(layout_.OutputGroup(r), ResultType(r), output++);
   }
-  void SetResults(const std::vector<ValueId>& results, Half half) {
+  void SetResults(const std::vector<ValueId>& results, SplitHalf half) {
     for (size_t r = 0, next = 0; r < i_.results.size(); ++r)
       if (IsResultOf(half, r)) parts_.Set(i_.results[r], results[next++]);
   }
@@ -231,14 +231,14 @@ class RegionSplitter {
     for (size_t k = 0; k < layout_.first; ++k) edit.AddIndex(parts_.Get(i_.operands[k]));
     size_t input = 0;
     for (size_t k : KnownInputs()) edit.AddInput(layout_.InputGroup(k), InKnown(k), input++);
-    AddOutputs(edit, Half::kKnown);
+    AddOutputs(edit, SplitHalf::kKnown);
     const size_t outs = base::Size(absl::c_count(unknown_.outs, false));
     size_t output = outs;
     for (const RegionResidual& r : residuals)
       if (r.outside == kNoValue)
         edit.AddOutput(RegionGroup::kSlices, OutsideType(r.type), output++);
     const std::vector<ValueId> results = std::move(edit).Emit(parts_.known());
-    SetResults(results, Half::kKnown);
+    SetResults(results, SplitHalf::kKnown);
     size_t next = outs;
     for (RegionResidual& r : residuals)
       if (r.outside == kNoValue) r.outside = results[next++];
@@ -257,9 +257,9 @@ class RegionSplitter {
     for (size_t k = 0; k < unknown_.ins.size(); ++k)
       if (unknown_.ins[k])
         edit.AddInput(layout_.InputGroup(k), parts_.InUnknown(Operand(k)), input++);
-    AddOutputs(edit, Half::kUnknown);
+    AddOutputs(edit, SplitHalf::kUnknown);
     parts_.set_loc(i_.loc);
-    SetResults(std::move(edit).Emit(parts_.unknown()), Half::kUnknown);
+    SetResults(std::move(edit).Emit(parts_.unknown()), SplitHalf::kUnknown);
   }
 
   void InlineCall(const Split& body) {
@@ -270,8 +270,8 @@ class RegionSplitter {
       unknown.push_back(parts_.Residual(made[r]));
     for (size_t k = 0; k < unknown_.ins.size(); ++k)
       if (unknown_.ins[k]) unknown.push_back(parts_.InUnknown(Operand(k)));
-    SetResults(made, Half::kKnown);
-    SetResults(ir::Inline(parts_.unknown(), body.unknown, unknown), Half::kUnknown);
+    SetResults(made, SplitHalf::kKnown);
+    SetResults(ir::Inline(parts_.unknown(), body.unknown, unknown), SplitHalf::kUnknown);
   }
 
   const ir::Instruction& i_;

@@ -84,7 +84,8 @@ func @main(%0: bool[], %1: f32[4]{R:x}, %2: f32[4]{R:x}) -> f32[4]{R:x} {
 )");
   const ir::MappedDim dim{
       .size = 4, .mesh = program.mesh, .axes = {sharding::WholeAxis(*program.mesh, 0)}};
-  EXPECT_EQ(TextOf(MakeBatch(program, {true, false, false}, {false}, dim).program), R"(mesh @mesh = <["x"=2]> explicit={"x"}
+  EXPECT_EQ(TextOf(MakeBatch(program, {true, false, false}, {false}, dim).program),
+            R"(mesh @mesh = <["x"=2]> explicit={"x"}
 func @main(%0: bool[4@x], %1: f32[4]{R:x}, %2: f32[4]{R:x}) -> f32[4@x,4] {
   %3: bool[4@x,4] = broadcast_in_dim %0 {dims=[0]}
   %4: f32[4@x,4] = broadcast_in_dim %1 {dims=[1]}
