@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "base/at.h"
+#include "ir/local_values.h"
 #include "ops/ops.h"
 #include "ops/params.h"
-#include "spmd/schedule/fused_desc.h"
 
 namespace tessera::spmd {
 namespace {
@@ -69,7 +69,7 @@ class Finder {
   }
 
   MaybeBounds Constant(const Instruction& i) const {
-    const uint64_t bits = ConstantBits(i);
+    const uint64_t bits = ir::ConstantBits(i);
     const int64_t n = p_.type(i.results[0])->dtype() == i32
                           ? static_cast<int32_t>(static_cast<uint32_t>(bits))
                           : static_cast<int64_t>(bits);
@@ -78,7 +78,7 @@ class Finder {
 
   // It may begin elsewhere on each device.
   MaybeBounds Iota(const Instruction& i, const ir::AsIota& iota) const {
-    ir::AffineIndex index = iota.index(i.params.get(), LocalOf(p_, i.results[0]));
+    ir::AffineIndex index = iota.index(i.params.get(), ir::LocalTensorOf(p_, i.results[0]));
     IndexBounds bounds{.strides = std::move(index.strides)};
     if (!index.offsets.empty()) {
       const auto [least, most] = std::minmax_element(index.offsets.begin(), index.offsets.end());

@@ -1,6 +1,7 @@
-// Every collective as boxes that move between instances.
+// Finds, for each device, the boxes of its result and the device that sends each box.
 #include "spmd/emit/exchange.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace {
 using sharding::AxisList;
 using sharding::MeshDef;
 
-std::vector<int64_t> Positions(const MeshDef& mesh) {
+// Returns the mesh position of each device id.
+std::vector<int64_t> MeshPositions(const MeshDef& mesh) {
   std::vector<int64_t> position(base::Size(mesh.size()));
   for (int64_t i = 0; i < mesh.size(); ++i) {
     auto device = base::Size(mesh.Device(i));
@@ -48,10 +50,10 @@ plan::Box Collapsed(const plan::Box& from) {
   return to;
 }
 
-// The boxes of an exchange, each once.
-class Boxes {
+// Adds each box of an exchange once.
+class BoxTable {
  public:
-  explicit Boxes(std::vector<plan::Box>& boxes) : boxes_(boxes) {}
+  explicit BoxTable(std::vector<plan::Box>& boxes) : boxes_(boxes) {}
   int32_t Add(const plan::Box& box) {
     std::vector<int64_t> key = box.extents;
     key.insert(key.end(), box.in_strides.begin(), box.in_strides.end());
@@ -73,11 +75,12 @@ class Boxes {
 using sharding::ForEachChoice;
 using Runs = sharding::ShardRuns;
 
-// What one operand gives to the result: where a dim is not read by position, index o reads index o.
-class Mover {
+// Finds the boxes that one operand contributes to the result. Along a dim with accesses (a halo
+// exchange) they say which elements are read; along other dims index o reads index o.
+class OperandPieces {
  public:
-  Mover(int32_t operand, const MoveEnd& from, const MoveEnd& to, const ir::HaloParams* halo,
-        Boxes& boxes)
+  OperandPieces(int32_t operand, const MoveEnd& from, const MoveEnd& to, const ir::HaloParams* halo,
+                BoxTable& boxes)
       : operand_(operand),
         from_(from.type->sharding()),
         to_(to.type->sharding()),
@@ -103,8 +106,8 @@ class Mover {
 
   bool reduces() const { return !summed_.empty(); }
 
-  // Adds the pieces of the device at mesh position `index` of the target mesh. A part that several
-  // devices hold is taken from the one whose other coordinates are the receiver's own.
+  // Adds the pieces of the device at mesh position `index` of the target mesh. If several devices
+  // hold a piece, the one with the receiver's coordinates along the other axes sends it.
   void AddPieces(int64_t index, std::vector<plan::Exchange::Piece>& pieces) {
     std::vector<Runs> runs;
     for (size_t d = 0; d < dims_.size(); ++d) runs.push_back(RunsAt(d, index));
@@ -116,12 +119,13 @@ class Mover {
           source = sharding::WithShardIndex(*from_.mesh, axes, source, choice[d]->shard);
         in_offset += choice[d]->in * from_end_.strides[d];
       }
-      AddSources(source, {0, in_offset, OutOffset(choice), BoxOf(choice, false), operand_}, pieces);
+      AddSources(source, {0, in_offset, OutOffset(choice), BoxOf(choice, Source::kArray), operand_},
+                 pieces);
     });
   }
 
-  // Adds pieces of the scalar `fill` for what the device's result does not read of this operand:
-  // for each dim what it does not read, of what the dims before it read.
+  // Fills the elements of the device's result that read no element of this operand with the scalar
+  // `fill`. For dim d these are the gaps along d, within the elements that dims before d cover.
   void AddFill(int64_t index, int32_t source, int32_t fill,
                std::vector<plan::Exchange::Piece>& pieces) {
     std::vector<Runs> runs;
@@ -130,18 +134,21 @@ class Mover {
       if (accesses_[d].empty()) continue;
       runs[d] = Kept(d, sharding::GapsOf(accesses_[d][0], dims_[d], OutShard(d, index)));
       ForEachChoice(runs, [&](const std::vector<const sharding::ShardRun*>& choice) {
-        pieces.push_back({source, 0, OutOffset(choice), BoxOf(choice, true), fill});
+        pieces.push_back({source, 0, OutOffset(choice), BoxOf(choice, Source::kScalar), fill});
       });
       runs[d] = RunsAt(d, index);
     }
   }
 
  private:
+  // The operand, or a scalar that fills the whole box.
+  enum class Source : uint8_t { kArray, kScalar };
+
   static sharding::Access AccessOf(const std::vector<int64_t>& read) {
     return {.offset = read[2], .stride = read[3], .dilation = read[4]};
   }
 
-  // Shards of a dim that is not read by position move with what lies behind its end.
+  // Along a dim without accesses, shards are copied with the padding after the end of the dim.
   void CountPadding(size_t d) {
     dims_[d].operand_size = dims_[d].operand_block * sharding::SizeOf(from_.dims[d].axes);
     dims_[d].result_size = dims_[d].result_block * sharding::SizeOf(to_.dims[d].axes);
@@ -162,7 +169,7 @@ class Mover {
     return Kept(d, std::move(runs));
   }
 
-  // The parts of the runs that are kept, at their places among what is kept.
+  // Returns the parts of the runs in the kept ranges, at their positions in the kept elements.
   Runs Kept(size_t d, Runs runs) const {
     if (keep_[d].empty()) return runs;
     Runs kept;
@@ -188,12 +195,12 @@ class Mover {
     return offset;
   }
 
-  // `scalar`: every element is the operand's only one.
-  int32_t BoxOf(const std::vector<const sharding::ShardRun*>& choice, bool scalar) {
+  int32_t BoxOf(const std::vector<const sharding::ShardRun*>& choice, Source source) {
     plan::Box box;
     for (size_t d = 0; d < choice.size(); ++d) {
       box.extents.push_back(choice[d]->count);
-      box.in_strides.push_back(scalar ? 0 : from_end_.strides[d] * choice[d]->in_step);
+      box.in_strides.push_back(
+          source == Source::kScalar ? 0 : from_end_.strides[d] * choice[d]->in_step);
       box.out_strides.push_back(to_end_.strides[d] * choice[d]->out_step);
     }
     return boxes_.Add(box);
@@ -213,15 +220,15 @@ class Mover {
   int32_t operand_;
   const sharding::TensorSharding &from_, &to_;
   const MoveEnd &from_end_, &to_end_;
-  Boxes& boxes_;
-  base::Shape out_;  // one shard of the result, of which `keep_` is made
-  std::vector<std::vector<std::pair<int64_t, int64_t>>> keep_;  // by dim; empty: all
+  BoxTable& boxes_;
+  base::Shape out_;  // a shard of the result, before `keep_` selects from it
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> keep_;  // ranges, by dim; empty: all
   std::vector<sharding::AccessDim> dims_;
   std::vector<std::vector<sharding::Access>> accesses_;  // by dim; empty: index o reads index o
   AxisList summed_;
 };
 
-// Whether neighbours in one buffer are apart in the other.
+// Whether each buffer has adjacent elements that are apart in the other buffer.
 bool Transposes(const plan::Box& box) {
   bool in = false, out = false;
   for (size_t d = 0; d < box.extents.size(); ++d) {
@@ -231,14 +238,14 @@ bool Transposes(const plan::Box& box) {
   return in && out;
 }
 
-// Whether all of a result is larger than the caches.
+// Whether the result, on all devices together, is larger than the caches.
 bool Streams(const MoveEnd& to, DType dtype) {
   constexpr int64_t kStreamFrom = int64_t{16} << 20;  // bytes
   const int64_t elements = sharding::LocalElements(to.type->shape(), to.type->sharding());
   return elements * dtype.size() * to.layout->instances >= kStreamFrom;
 }
 
-// Gives boxes that are transposed on their way a kernel for it.
+// Gives boxes that are transposed on the way a kernel that transposes.
 void CopyTransposing(const MoveEnd& to, const KernelFactories& kernels, plan::Exchange& e) {
   const bool streams = Streams(to, e.dtype);
   for (plan::Box& box : e.boxes)
@@ -265,21 +272,22 @@ plan::Exchange MakeExchange(const std::vector<MoveEnd>& from, const MoveEnd& to,
                             const KernelFactories& kernels, const ir::HaloParams* halo) {
   plan::Exchange e;
   e.dtype = to.type->dtype();
-  Boxes boxes(e.boxes);
-  std::vector<Mover> movers;
+  BoxTable boxes(e.boxes);
+  std::vector<OperandPieces> operands;
   auto fill = static_cast<int32_t>(halo ? halo->fill : -1);
   for (size_t i = 0; i < from.size(); ++i)
     if (static_cast<int32_t>(i) != fill)
-      movers.emplace_back(static_cast<int32_t>(i), from[i], to, halo, boxes);
-  if (movers[0].reduces()) e.combine = CombinerOf(kernels, *from[0].type);
+      operands.emplace_back(static_cast<int32_t>(i), from[i], to, halo, boxes);
+  if (operands[0].reduces()) e.combine = CombinerOf(kernels, *from[0].type);
   const MeshDef* mesh = to.type->mesh() ? to.type->mesh() : from[0].type->mesh();
-  std::vector<int64_t> positions = Positions(*mesh);
+  std::vector<int64_t> positions = MeshPositions(*mesh);
   for (int32_t device : to.layout->device_of_instance) {
     e.pieces.emplace_back();
-    for (Mover& mover : movers) mover.AddPieces(base::At(positions, device), e.pieces.back());
+    for (OperandPieces& operand : operands)
+      operand.AddPieces(base::At(positions, device), e.pieces.back());
     if (fill < 0) continue;
     int32_t source = base::At(base::At(from, fill).layout->instance_of_device, device);
-    movers[0].AddFill(base::At(positions, device), source, fill, e.pieces.back());
+    operands[0].AddFill(base::At(positions, device), source, fill, e.pieces.back());
   }
   if (!e.combine) CopyTransposing(to, kernels, e);
   return e;
@@ -297,7 +305,7 @@ plan::Exchange MakePermutation(const MoveEnd& from, const MoveEnd& to,
   e.boxes = {Collapsed({.extents = sharding::LocalShape(place.shape(), place.sharding()),
                         .in_strides = from.strides,
                         .out_strides = to.strides})};
-  const std::vector<int64_t> positions = Positions(mesh);
+  const std::vector<int64_t> positions = MeshPositions(mesh);
   for (int32_t device : to.layout->device_of_instance) {
     const int64_t index = base::At(positions, device);
     const int64_t s = base::At(source, sharding::ShardIndex(mesh, axes, index));
@@ -330,7 +338,7 @@ plan::Layout MakeLayout(const LayoutKey& key, int32_t devices) {
   layout.instance_of_device.assign(base::Size(devices), 0);
   layout.device_of_instance = {0};
   if (!key.mesh) return layout;
-  // Devices outside of the mesh count as the device at position 0.
+  // Devices outside of the mesh share the buffer of the device at position 0.
   layout.instances = static_cast<int32_t>(sharding::SizeOf(key.axes));
   layout.device_of_instance.assign(base::Size(layout.instances), devices);
   for (int64_t i = 0; i < key.mesh->size(); ++i) {

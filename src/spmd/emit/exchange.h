@@ -1,4 +1,4 @@
-// Exchanges of plans.
+// Collectives as exchanges: boxes of elements that are copied between buffers.
 #pragma once
 #include <vector>
 
@@ -9,27 +9,27 @@
 
 namespace tessera::spmd {
 
-// Returns the instances of a layout on so many devices.
+// Returns the layout of a plan for `devices` devices.
 plan::Layout MakeLayout(const LayoutKey& key, int32_t devices);
 
-// What a move reads or makes, and where its elements are in the buffers.
+// An operand or the result of a move, and the positions of its elements in a buffer.
 struct MoveEnd {
   const ir::Type* type;  // global
   const plan::Layout* layout;
-  std::vector<int64_t> strides;  // of one device's part, in elements per dim
-  int64_t offset = 0;            // of its first element
+  std::vector<int64_t> strides;  // of a shard, in elements per dim
+  int64_t offset = 0;            // of the shard's first element
 };
 
-// Returns the exchange, but for its values, that makes `to`: of one operand of another sharding,
-// or, with `halo`, of what it says is read of the operands.
+// Returns an exchange whose result is `to`: the operand in another sharding, or, with `halo`, the
+// elements of the operands that it names. The caller sets the values of the plan (in, out).
 plan::Exchange MakeExchange(const std::vector<MoveEnd>& from, const MoveEnd& to,
                             const KernelFactories& kernels, const ir::HaloParams* halo = nullptr);
-// The same, in which each device gets another's array, and zeros where none is named.
+// Returns an exchange in which each device receives the array of another one, or zeros.
 plan::Exchange MakePermutation(const MoveEnd& from, const MoveEnd& to,
                                const KernelFactories& kernels, const ops::PermuteParams& params);
 
-// Makes an exchange that only copies compute each element of its result by a group over any space,
-// of one operand and one result.
+// Makes an exchange that only copies compute each element of its result with the group `each`,
+// which has one operand and one result. The iteration space of `each` does not matter.
 void ComputeOnTheWay(plan::FusedDesc each, const MoveEnd& to, const KernelFactories& kernels,
                      plan::Exchange& e);
 

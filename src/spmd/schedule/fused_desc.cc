@@ -1,11 +1,10 @@
-// The nodes of a fused group, one per instruction, as the fused kernel takes them.
+// Gives each instruction of the group a node, and each operand one where it is first read.
 #include "spmd/schedule/fused_desc.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 
-#include <algorithm>
-
-#include "base/at.h"
+#include "ir/local_values.h"
 
 namespace tessera::spmd {
 namespace {
@@ -13,24 +12,25 @@ namespace {
 using ir::Instruction;
 using ir::ValueId;
 
-class Fuser {
+class FusedDescriber {
  public:
-  Fuser(const ir::Program& program, const Item& item) : program_(program), item_(item) {
-    desc_.dims = item.space;
-    desc_.reduced = item.reduced;
+  FusedDescriber(const ir::Program& program, const FusedItem& group)
+      : program_(program), group_(group) {
+    desc_.dims = group.space;
+    desc_.reduced = group.reduced;
   }
 
   plan::FusedDesc Run() {
-    for (int32_t i : item_.instructions) Add(base::At(program_.instructions, i));
-    for (ValueId v : item_.out) AddOutput(v);
+    for (InstructionId i : group_.instructions) Add(InstructionAt(program_, i));
+    for (ValueId v : group_.out) AddOutput(v);
     return std::move(desc_);
   }
 
  private:
   const base::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
 
-  // Strides of a tensor over the iteration space: dims of size 1 and dims it lacks repeat. One with
-  // fewer dims is a scalar, or a row value without the reduced dims.
+  // Returns the strides of a tensor over the iteration space. They are 0 along dims of size 1 and
+  // along dims that it lacks: a scalar lacks all, a row value may lack the reduced dims.
   std::vector<int64_t> Strides(const base::Shape& s) const {
     std::vector<int64_t> strides(desc_.dims.size(), 0);
     int64_t stride = 1;
@@ -47,8 +47,8 @@ class Fuser {
   }
 
   int32_t OperandOf(ValueId v) const {
-    const auto at = std::find(item_.in.begin(), item_.in.end(), v);
-    return at == item_.in.end() ? -1 : static_cast<int32_t>(at - item_.in.begin());
+    const auto at = absl::c_find(group_.in, v);
+    return at == group_.in.end() ? -1 : static_cast<int32_t>(at - group_.in.begin());
   }
 
   int32_t AddInput(ValueId v, plan::FusedDesc::Tensor input) {
@@ -74,26 +74,28 @@ class Fuser {
     return AddInput(v, std::move(input));
   }
 
-  // Returns the node of an operand, which becomes one where it is first used.
+  // Returns the node of an operand, and adds it the first time.
   int32_t NodeOf(ValueId v) {
     if (const auto it = node_.find(v); it != node_.end()) return it->second;
-    if (const auto it = item_.made_here.find(v); it != item_.made_here.end())
-      return AddMade(v, base::At(program_.instructions, it->second));
-    if (const auto it = item_.reads.find(v); it != item_.reads.end()) return AddRead(v, it->second);
+    if (const auto it = group_.rematerialised.find(v); it != group_.rematerialised.end())
+      return AddRematerialised(v, InstructionAt(program_, it->second));
+    if (const auto it = group_.reads.find(v); it != group_.reads.end())
+      return AddRead(v, it->second);
     return AddInput(v, {.dtype = {}, .strides = Strides(shape(v)), .operand = OperandOf(v)});
   }
 
-  int32_t AddMade(ValueId v, const Instruction& maker) {
-    if (auto* iota = std::get_if<ir::AsIota>(&*maker.op->lowering)) return AddIota(v, maker, *iota);
+  int32_t AddRematerialised(ValueId v, const Instruction& definition) {
+    if (auto* iota = std::get_if<ir::AsIota>(&*definition.op->lowering))
+      return AddIota(v, definition, *iota);
     return node_[v] = Push({.kind = plan::FusedNode::kConstant,
                             .dtype = program_.type(v)->dtype(),
-                            .bits = ConstantBits(maker)});
+                            .bits = ir::ConstantBits(definition)});
   }
 
-  // `v` is the index, or a view of it with dims of size 1 more or less.
-  int32_t AddIota(ValueId v, const Instruction& maker, const ir::AsIota& iota) {
-    const ir::LocalTensor whole = LocalOf(program_, maker.results[0]);
-    ir::AffineIndex index = iota.index(maker.params.get(), whole);
+  // `v` is the iota, or a view of it that adds or drops dims of size 1.
+  int32_t AddIota(ValueId v, const Instruction& definition, const ir::AsIota& iota) {
+    const ir::LocalTensor whole = ir::LocalTensorOf(program_, definition.results[0]);
+    ir::AffineIndex index = iota.index(definition.params.get(), whole);
     std::vector<int64_t> strides(desc_.dims.size(), 0);
     size_t from = 0;
     for (size_t d = 0; d < shape(v).size(); ++d) {
@@ -112,7 +114,7 @@ class Fuser {
     const ir::Lowering& lowering = *instruction.op->lowering;
     DType dtype = program_.type(result)->dtype();
     if (instruction.operands.empty()) {
-      AddMade(result, instruction);
+      AddRematerialised(result, instruction);
       return;
     }
     plan::FusedNode node{.dtype = dtype};
@@ -127,7 +129,7 @@ class Fuser {
       node.reduction = r->reduction;
       node_[result] = Push(node);
     } else {
-      node_[result] = node.args[0];  // a broadcast row value or a view of one
+      node_[result] = node.args[0];  // a broadcast or a view of a row value
     }
   }
 
@@ -136,24 +138,15 @@ class Fuser {
   }
 
   const ir::Program& program_;
-  const Item& item_;
+  const FusedItem& group_;
   plan::FusedDesc desc_;
   absl::flat_hash_map<ValueId, int32_t> node_;
 };
 
 }  // namespace
 
-plan::FusedDesc Fuse(const ir::Program& program, const Item& item) {
-  return Fuser(program, item).Run();
-}
-
-ir::LocalTensor LocalOf(const ir::Program& device, ValueId v) {
-  const ir::Type *local = device.type(v), *placed = device.place(v);
-  return {local->dtype(), local->shape(), placed->shape(), &placed->sharding()};
-}
-
-uint64_t ConstantBits(const ir::Instruction& instruction) {
-  return std::get<ir::AsConstant>(*instruction.op->lowering).bits(instruction.params.get());
+plan::FusedDesc DescribeFused(const ir::Program& program, const FusedItem& group) {
+  return FusedDescriber(program, group).Run();
 }
 
 }  // namespace tessera::spmd

@@ -1,14 +1,14 @@
-// What items read and make: who reads what another item would have made, and makes it on the way.
+// Visits items from the last to the first, so that all readers of a value are known before it.
 #include "spmd/schedule/live_values.h"
+
+#include <absl/algorithm/container.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 
-#include "base/at.h"
 #include "sharding/local.h"
 #include "spmd/moves.h"
-#include "spmd/schedule/reads.h"
 
 namespace tessera::spmd {
 namespace {
@@ -17,250 +17,294 @@ using ir::Instruction;
 using ir::ValueId;
 using sharding::StepKind;
 
+// The position of an item in the schedule before this pass.
+enum class ItemId : int32_t {};
+constexpr ItemId kNoItem{-1};
+
 base::Shape WithoutOnes(base::Shape s) {
   std::erase(s, 1);
   return s;
 }
 
-class Borders {
- public:
-  Borders(const ir::Program& device, const std::vector<int32_t>& defined_at, Schedule& schedule)
-      : program_(device), defined_at_(defined_at), reads_(device), schedule_(schedule) {}
+bool CoversAll(const ReadPart& part, const base::Shape& shape) {
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (part.begin[d] != 0 || part.end[d] != shape[d]) return false;
+  return true;
+}
 
-  void Find() {
-    maker_.assign(program_.values.size(), -1);
+// Whether the part reads no element twice and steps forward along every dim.
+bool ReadsEachOnceForward(const ReadPart& part) {
+  std::vector<bool> read(part.begin.size());
+  for (const ReadDim& dim : part.dims) {
+    if (dim.dim < 0) continue;
+    if (dim.step <= 0 || base::At(read, dim.dim)) return false;
+    base::At(read, dim.dim) = true;
+  }
+  for (size_t d = 0; d < read.size(); ++d)
+    if (!read[d] && part.end[d] - part.begin[d] != 1) return false;
+  return true;
+}
+
+// Whether a move takes each element of its result from one device, without passing another.
+bool CopiesOnce(const Instruction& move) {
+  if (std::holds_alternative<ir::AsPermute>(*move.op->lowering)) return true;
+  const StepKind kind = KindOf(*move.op);
+  return kind == StepKind::kAllGather || kind == StepKind::kAllToAll ||
+         kind == StepKind::kCollectivePermute;
+}
+
+// Whether a group that reads the larger of two items' results may run with the other one. Far away
+// from it, a value that was converted in order to be kept for long should stay converted.
+bool AreNear(ItemId item, ItemId later) {
+  constexpr int32_t kNear = 8;
+  return base::Number(later) - base::Number(item) <= kNear;
+}
+
+class LiveValueFinder {
+ public:
+  LiveValueFinder(const ir::Program& device, Schedule& schedule)
+      : program_(device),
+        definitions_(DefinitionsOf(device)),
+        reads_(device),
+        schedule_(schedule),
+        use_count_(device.values.size(), 0),
+        item_of_(device.values.size(), kNoItem),
+        in_memory_(device.values.size(), false) {}
+
+  void Run() {
     for (size_t k = 0; k < schedule_.items.size(); ++k)
-      for (int32_t i : schedule_.items[k].instructions)
-        for (ValueId v : base::At(program_.instructions, i).results)
-          base::At(maker_, v) = static_cast<int32_t>(k);
-    std::vector<bool> crosses(program_.values.size());
-    for (ValueId v : program_.outputs) base::At(crosses, Storage(v)) = true;
+      for (InstructionId i : schedule_.items[k].instructions())
+        for (ValueId v : InstructionAt(program_, i).results)
+          item_of_[v] = ItemId{static_cast<int32_t>(k)};
+    for (ValueId v : program_.outputs) in_memory_[Storage(v)] = true;
     CountUses();
     std::vector<Item> kept;
-    // Users before what they use: what is read through is not made if nobody else reads it.
     for (size_t k = schedule_.items.size(); k-- > 0;) {
+      const ItemId id{static_cast<int32_t>(k)};
       Item& item = schedule_.items[k];
-      if (IsUnread(item, crosses) || StoredByMove(item, crosses) || ComputedByMove(item, k))
-        continue;
-      for (int32_t i : item.instructions)
-        for (ValueId v : base::At(program_.instructions, i).operands)
-          if (base::At(maker_, Storage(v)) != static_cast<int32_t>(k)) Enter(item, v, crosses);
+      if (IsUnread(item)) continue;
+      if (TryStoreThroughMove(item)) continue;
+      if (TryComputeThroughMove(item, id)) continue;
+      for (InstructionId i : item.instructions())
+        for (ValueId v : InstructionAt(program_, i).operands)
+          if (item_of_[Storage(v)] != id) AddOperand(item, v);
       kept.push_back(std::move(item));
     }
-    std::reverse(kept.begin(), kept.end());
-    for (Item& item : kept) {
-      if (!item.out.empty()) continue;  // a move that makes what another item would
-      for (int32_t i : item.instructions)
-        for (ValueId v : base::At(program_.instructions, i).results)
-          if (base::At(crosses, v) || item.kind != Item::kFused) item.out.push_back(v);
-    }
+    absl::c_reverse(kept);
+    for (Item& item : kept) SetLiveOuts(item);
     schedule_.items = std::move(kept);
   }
 
  private:
-  // Whether all users of what an item makes do without: what a group reads through may turn out to
-  // be of something else altogether.
-  bool IsUnread(const Item& item, const std::vector<bool>& crosses) {
-    if (item.kind == Item::kFused)
-      return std::none_of(item.instructions.begin(), item.instructions.end(), [&](int32_t i) {
-        const auto& results = base::At(program_.instructions, i).results;
-        return std::any_of(results.begin(), results.end(),
-                           [&](ValueId v) { return base::At(crosses, v); });
+  // Whether no item needs this item's results in memory.
+  bool IsUnread(const Item& item) {
+    const auto is_in_memory = [&](ValueId v) { return bool{in_memory_[v]}; };
+    if (const auto* group = std::get_if<FusedItem>(&item))
+      return absl::c_none_of(group->instructions, [&](InstructionId i) {
+        return absl::c_any_of(InstructionAt(program_, i).results, is_in_memory);
       });
-    if (item.kind != Item::kKernel) return false;
-    const Instruction& made = base::At(program_.instructions, item.instructions[0]);
-    if (made.results.size() != 1 || base::At(crosses, made.results[0])) return false;
-    return IsMadeByUsers(made.results[0], made.results[0]) || reads_.Of(made.results[0]);
+    const auto* kernel = std::get_if<KernelItem>(&item);
+    if (!kernel) return false;
+    const Instruction& instruction = InstructionAt(program_, kernel->instruction);
+    if (instruction.results.size() != 1) return false;
+    const ValueId result = instruction.results[0];
+    return !in_memory_[result] && (IsRematerialised(result) || reads_.Of(result));
   }
 
-  // Brings operand v into the item: its buffer, or how to make it, or the buffers that its parts
-  // are in.
-  void Enter(Item& item, ValueId v, std::vector<bool>& crosses) {
-    const ValueId root = Storage(v);
-    const auto take = [&](ValueId value) {
-      base::At(crosses, Storage(value)) = true;
-      if (item.kind != Item::kFused ||
-          std::find(item.in.begin(), item.in.end(), value) == item.in.end())
-        item.in.push_back(value);
+  // A move that does another item's work has that item's result already.
+  void SetLiveOuts(Item& item) {
+    if (!item.out().empty()) return;
+    const bool fused = std::holds_alternative<FusedItem>(item);
+    for (InstructionId i : item.instructions())
+      for (ValueId v : InstructionAt(program_, i).results)
+        if (in_memory_[v] || !fused) item.out().push_back(v);
+  }
+
+  // Makes an operand of a member available to the item: in memory, or by another way.
+  void AddOperand(Item& item, ValueId v) {
+    if (auto* group = std::get_if<FusedItem>(&item)) return AddGroupOperand(*group, v);
+    if (auto* move = std::get_if<MoveItem>(&item)) return AddMoveOperand(*move, v);
+    AddLiveIn(item.in(), v);
+  }
+
+  void AddLiveIn(std::vector<ValueId>& in, ValueId v) {
+    in_memory_[Storage(v)] = true;
+    in.push_back(v);
+  }
+
+  void AddGroupOperand(FusedItem& group, ValueId v) {
+    const auto add = [&](ValueId value) {
+      if (!absl::c_linear_search(group.in, value)) AddLiveIn(group.in, value);
     };
-    if (item.kind == Item::kMove && !item.each && IsReadByMove(item, v)) {
-      const ReadParts& parts = *reads_.Of(v);
-      item.reads.emplace(v, parts);
-      return take(parts[0].source);
-    }
-    if (item.kind == Item::kMove && ComputesOperand(item, v, crosses))
-      return take(item.each->in[0]);
-    if (item.kind != Item::kFused) return take(v);
-    if (IsMadeByUsers(v, root)) {
-      item.made_here.emplace(v, base::At(defined_at_, root));
-    } else if (const ReadParts* parts = PartsFor(item, v)) {
-      if (item.reads.emplace(v, *parts).second)
-        for (const ReadPart& part : *parts) take(part.source);
+    if (IsRematerialised(v)) {
+      group.rematerialised.emplace(v, definitions_[Storage(v)]);
+    } else if (const ReadParts* parts = PartsFor(group, v)) {
+      if (group.reads.emplace(v, *parts).second)
+        for (const ReadPart& part : *parts) add(part.source);
     } else {
-      take(v);
+      add(v);
     }
   }
 
-  const ReadParts* PartsFor(const Item& group, ValueId v) {
+  void AddMoveOperand(MoveItem& move, ValueId v) {
+    if (!move.computes && CanReadThrough(move, v)) {
+      const ReadParts& parts = *reads_.Of(v);
+      move.reads.emplace(v, parts);
+      v = parts[0].source;
+    } else if (TryComputeOperand(move, v)) {
+      v = move.computes->in[0];
+    }
+    AddLiveIn(move.in, v);
+  }
+
+  const ReadParts* PartsFor(const FusedItem& group, ValueId v) {
     const ReadParts* element = reads_.Element(v);
     return element ? element : reads_.For(v, group.space, group.reduced);
   }
 
-  // ---- what moves between devices do on the way ----
+  // ---- work that moves do on the way ----
 
   void CountUses() {
-    uses_.assign(program_.values.size(), 0);
     for (const Instruction& i : program_.instructions)
-      for (ValueId v : i.operands) ++base::At(uses_, Storage(v));
-    for (ValueId v : program_.outputs) ++base::At(uses_, Storage(v));
+      for (ValueId v : i.operands) ++use_count_[Storage(v)];
+    for (ValueId v : program_.outputs) ++use_count_[Storage(v)];
   }
 
-  // Whether each element of the result comes from one place, by way of no other device.
-  bool IsCopiedOnce(const Instruction& move) const {
-    if (std::holds_alternative<ir::AsPermute>(*move.op->lowering)) return true;
-    const StepKind kind = KindOf(*move.op);
-    return kind == StepKind::kAllGather || kind == StepKind::kAllToAll ||
-           kind == StepKind::kCollectivePermute;
-  }
-  int64_t AllElements(ValueId v) const {
-    const LayoutKey& key = base::At(schedule_.layouts, layout(v));
-    return program_.type(v)->elements() * sharding::SizeOf(key.axes);
+  int64_t ElementsOnAllDevices(ValueId v) const {
+    return program_.type(v)->elements() * sharding::SizeOf(schedule_.layouts[layout(v)].axes);
   }
 
-  // Whether the move of v, which nobody else reads, reads what v is made of in its place: in one
-  // pass, unless that gathers from far more places than a copy would.
-  bool IsReadByMove(const Item& item, ValueId v) {
-    const Instruction& move = base::At(program_.instructions, item.instructions[0]);
-    if (!IsCopiedOnce(move) || Storage(v) != v || base::At(uses_, v) != 1) return false;
-    if (AllElements(move.results[0]) > 2 * AllElements(v)) return false;
+  // Whether the move, the only reader of v, may read v's source in its place. One pass then does
+  // the work of two, unless a gather repeats v more than a copy would.
+  bool CanReadThrough(const MoveItem& move, ValueId v) {
+    const Instruction& instruction = InstructionAt(program_, move.instructions[0]);
+    if (!CopiesOnce(instruction) || Storage(v) != v || use_count_[v] != 1) return false;
+    if (ElementsOnAllDevices(instruction.results[0]) > 2 * ElementsOnAllDevices(v)) return false;
     const ReadParts* parts = reads_.Of(v);
     if (!parts || parts->size() != 1) return false;
     const ReadPart& part = parts->front();
-    return IsWhole(part, shape(v)) && Injects(part) &&
+    return CoversAll(part, shape(v)) && ReadsEachOnceForward(part) &&
            2 * program_.type(v)->elements() >= program_.type(part.source)->elements();
   }
 
-  // Lets the move that makes all that `item` puts into another order write in that order.
-  bool StoredByMove(const Item& item, const std::vector<bool>& crosses) {
-    if (item.kind != Item::kKernel) return false;
-    const Instruction& last = base::At(program_.instructions, item.instructions[0]);
-    const std::optional<ReadParts> parts = PartsOf(program_, last);
+  // Returns the move that defines v; null if none does.
+  MoveItem* MoveOf(ValueId v) {
+    const ItemId k = item_of_[v];
+    return k == kNoItem ? nullptr : std::get_if<MoveItem>(&base::At(schedule_.items, k));
+  }
+
+  // If the item permutes the elements of a move's result and nothing else reads that result, makes
+  // the move store it in the item's order. The item is then done.
+  bool TryStoreThroughMove(const Item& item) {
+    const auto* kernel = std::get_if<KernelItem>(&item);
+    if (!kernel) return false;
+    const Instruction& instruction = InstructionAt(program_, kernel->instruction);
+    const std::optional<ReadParts> parts = PartsOf(program_, instruction);
     if (!parts || parts->size() != 1) return false;
     const ReadPart& part = parts->front();
-    const ValueId source = part.source, result = last.results[0];
-    const int32_t k = base::At(maker_, source);
-    if (k < 0 || base::At(schedule_.items, k).kind != Item::kMove) return false;
-    Item& move = base::At(schedule_.items, k);
-    if (!IsCopiedOnce(base::At(program_.instructions, move.instructions[0]))) return false;
-    if (base::At(uses_, source) != 1 || base::At(crosses, source) || Storage(source) != source ||
-        layout(source) != layout(result) || !IsWhole(part, shape(result)) || !Injects(part) ||
+    const ValueId source = part.source, result = instruction.results[0];
+    MoveItem* move = MoveOf(source);
+    if (!move || !CopiesOnce(InstructionAt(program_, move->instructions[0]))) return false;
+    if (use_count_[source] != 1 || in_memory_[source] || Storage(source) != source ||
+        layout(source) != layout(result) || !CoversAll(part, shape(result)) ||
+        !ReadsEachOnceForward(part) ||
         program_.type(source)->elements() != program_.type(result)->elements())
       return false;
-    move.stored = part;
-    move.out = {result};
+    move->stored = part;
+    move->out = {result};
     return true;
   }
 
-  // Lets the move that makes all that a group reads compute what the group does.
-  bool ComputedByMove(const Item& item, size_t at) {
-    if (item.kind != Item::kFused) return false;
-    const auto group = EachElement(item);
-    const int32_t k = group ? base::At(maker_, group->in[0]) : -1;
-    if (k < 0 || base::At(schedule_.items, k).kind != Item::kMove) return false;
-    Item& move = base::At(schedule_.items, k);
-    const Instruction& from = base::At(program_.instructions, move.instructions[0]);
-    if (move.stored || !MovesRows(from)) return false;
+  // If the item is an elementwise group of a move's result, makes the move compute the group on the
+  // way. The item is then done.
+  bool TryComputeThroughMove(const Item& item, ItemId id) {
+    const auto* fused = std::get_if<FusedItem>(&item);
+    const auto group = fused ? AsUnary(*fused) : nullptr;
+    MoveItem* move = group ? MoveOf(group->in[0]) : nullptr;
+    if (!move) return false;
+    if (move->stored || !MovesLongRuns(InstructionAt(program_, move->instructions[0])))
+      return false;
     const ValueId v = group->in[0];
-    if (base::At(uses_, v) != UsesIn(item, v) || layout(v) != layout(group->out[0]) ||
-        (Bytes(group->out[0]) > Bytes(v) && !IsNear(k, static_cast<int32_t>(at))))
+    if (use_count_[v] != UsesIn(*fused, v) || layout(v) != layout(group->out[0]) ||
+        (Bytes(group->out[0]) > Bytes(v) && !AreNear(item_of_[v], id)))
       return false;
-    move.out = group->out;
-    move.each = group;
+    move->out = group->out;
+    move->computes = group;
     return true;
   }
 
-  // Lets the move of v, which nobody else reads, compute it of what the group that makes v reads,
-  // unless that computes an element for more than one place.
-  bool ComputesOperand(Item& move, ValueId v, const std::vector<bool>& crosses) {
-    const Instruction& to = base::At(program_.instructions, move.instructions[0]);
-    const int32_t k = base::At(maker_, v);
-    if (move.stored || move.each || k < 0 || base::At(uses_, v) != 1 || !MovesRows(to) ||
-        AllElements(to.results[0]) > AllElements(v) ||
-        base::At(schedule_.items, k).kind != Item::kFused)
+  // If an elementwise group defines v and only the move reads v, makes the move compute the group
+  // on the way, unless that computes an element more than once.
+  bool TryComputeOperand(MoveItem& move, ValueId v) {
+    const Instruction& instruction = InstructionAt(program_, move.instructions[0]);
+    const ItemId k = item_of_[v];
+    if (move.stored || move.computes || k == kNoItem || use_count_[v] != 1 ||
+        !MovesLongRuns(instruction) ||
+        ElementsOnAllDevices(instruction.results[0]) > ElementsOnAllDevices(v))
       return false;
-    const auto group = EachElement(base::At(schedule_.items, k));
+    const auto* fused = std::get_if<FusedItem>(&base::At(schedule_.items, k));
+    const auto group = fused ? AsUnary(*fused) : nullptr;
     if (!group || group->out[0] != v || layout(group->in[0]) != layout(v)) return false;
-    const ValueId read = group->in[0];
-    const bool stays = base::At(defined_at_, Storage(read)) < 0 || base::At(crosses, Storage(read));
-    if (Bytes(read) > Bytes(v) && !stays && !IsNear(k, base::At(maker_, to.results[0])))
+    const ValueId read = group->in[0], root = Storage(read);
+    const bool stays = definitions_[root] == kNoInstruction || in_memory_[root];
+    if (Bytes(read) > Bytes(v) && !stays && !AreNear(k, item_of_[instruction.results[0]]))
       return false;
-    move.each = group;
+    move.computes = group;
     return true;
   }
 
-  // Whether the larger of what two items make may be kept from one to the other: what was converted
-  // to be kept until much later should stay so.
-  static bool IsNear(int32_t item, int32_t later) {
-    constexpr int32_t kNear = 8;
-    return later - item <= kNear;
-  }
-  int64_t Bytes(ValueId v) const {
-    return program_.type(v)->elements() * program_.type(v)->dtype().size();
+  // Returns the group with its one operand and its one result, if each element of the result
+  // depends on one element of the operand, at the same position; else null.
+  std::shared_ptr<const FusedItem> AsUnary(const FusedItem& group) {
+    if (group.reduced > 0) return nullptr;
+    const std::optional<ValueId> operand = OnlyOperand(group);
+    if (!operand || shape(*operand) != group.space || IsRematerialised(*operand) ||
+        PartsFor(group, *operand))
+      return nullptr;
+    auto unary = std::make_shared<FusedItem>(group);
+    unary->in = {*operand};
+    for (InstructionId i : group.instructions) {
+      const Instruction& instruction = InstructionAt(program_, i);
+      for (ValueId v : instruction.operands)
+        if (IsLiteral(v)) unary->rematerialised.emplace(v, definitions_[Storage(v)]);
+      for (ValueId v : instruction.results)
+        if (use_count_[v] != UsesIn(group, v)) unary->out.push_back(v);
+    }
+    return unary->out.size() == 1 ? unary : nullptr;
   }
 
-  // Returns the group with its operand and its result, if that is one of each and each element of
-  // the result depends on nothing but the one at its place; else null.
-  std::shared_ptr<const Item> EachElement(const Item& group) {
-    if (group.reduced > 0) return nullptr;
-    const std::optional<ValueId> read = OnlyOperand(group);
-    if (!read || shape(*read) != group.space || IsMadeByUsers(*read, Storage(*read)) ||
-        PartsFor(group, *read))
-      return nullptr;
-    auto each = std::make_shared<Item>(group);
-    each->in = {*read};
-    for (int32_t i : group.instructions) {
-      const Instruction& instruction = base::At(program_.instructions, i);
-      for (ValueId v : instruction.operands)
-        if (IsLiteral(v)) each->made_here.emplace(v, base::At(defined_at_, Storage(v)));
-      for (ValueId v : instruction.results)
-        if (base::At(uses_, v) != UsesIn(group, v)) each->out.push_back(v);
-    }
-    return each->out.size() == 1 ? each : nullptr;
-  }
-  // Returns what a group reads beside literals, if it is one value.
-  std::optional<ValueId> OnlyOperand(const Item& group) const {
-    const int32_t first = group.instructions[0];
-    const int32_t k = base::At(maker_, base::At(program_.instructions, first).results[0]);
+  // Returns the one value that the group reads apart from literals; none if it reads several.
+  std::optional<ValueId> OnlyOperand(const FusedItem& group) const {
+    const ItemId k = item_of_[InstructionAt(program_, group.instructions[0]).results[0]];
     std::optional<ValueId> only;
-    for (int32_t i : group.instructions)
-      for (ValueId v : base::At(program_.instructions, i).operands) {
-        if (base::At(maker_, v) == k || v == only || IsLiteral(v)) continue;
+    for (InstructionId i : group.instructions)
+      for (ValueId v : InstructionAt(program_, i).operands) {
+        if (item_of_[v] == k || v == only || IsLiteral(v)) continue;
         if (only) return std::nullopt;
         only = v;
       }
     return only;
   }
-  int32_t UsesIn(const Item& group, ValueId v) const {
+
+  int32_t UsesIn(const FusedItem& group, ValueId v) const {
     int32_t uses = 0;
-    for (int32_t i : group.instructions) {
-      const auto& operands = base::At(program_.instructions, i).operands;
-      uses += static_cast<int32_t>(std::count(operands.begin(), operands.end(), v));
-    }
+    for (InstructionId i : group.instructions)
+      uses += static_cast<int32_t>(absl::c_count(InstructionAt(program_, i).operands, v));
     return uses;
   }
+
   bool IsLiteral(ValueId v) const {
-    const ValueId root = Storage(v);
-    return IsMadeByUsers(v, root) &&
+    return IsRematerialised(v) &&
            std::holds_alternative<ir::AsConstant>(
-               *base::At(program_.instructions, base::At(defined_at_, root)).op->lowering);
+               *InstructionAt(program_, definitions_[Storage(v)]).op->lowering);
   }
 
-  // Whether a move copies, by runs that are long but not whole shards: these may be renamed only,
-  // and where a permutation sends nothing, there are zeros, which are not to be computed with.
-  bool MovesRows(const Instruction& move) const {
+  // Whether a move copies long runs, and not whole shards. A move of whole shards may only rename
+  // buffers, and a permutation that sends nothing leaves zeros, with which nothing must compute.
+  bool MovesLongRuns(const Instruction& move) const {
     constexpr int64_t kLongRun = 256;  // elements
     const base::Shape &from = shape(move.operands[0]), &to = shape(move.results[0]);
-    if (!IsCopiedOnce(move)) return false;
+    if (!CopiesOnce(move)) return false;
     int64_t run = 1;
     for (size_t d = from.size(); d-- > 0;) {
       run *= std::min(from[d], to[d]);
@@ -269,56 +313,39 @@ class Borders {
     return run >= kLongRun && run < program_.type(move.operands[0])->elements();
   }
 
-  static bool IsWhole(const ReadPart& part, const base::Shape& shape) {
-    for (size_t d = 0; d < shape.size(); ++d)
-      if (part.begin[d] != 0 || part.end[d] != shape[d]) return false;
-    return true;
+  bool IsRematerialised(ValueId v) const {
+    return spmd::IsRematerialised(program_, definitions_, v, Storage(v));
   }
-  // Whether no element is read twice, and all that are read lie forward.
-  static bool Injects(const ReadPart& part) {
-    std::vector<bool> read(part.begin.size());
-    for (const ReadDim& dim : part.dims) {
-      if (dim.dim < 0) continue;
-      if (dim.step <= 0 || base::At(read, dim.dim)) return false;
-      base::At(read, dim.dim) = true;
-    }
-    for (size_t d = 0; d < read.size(); ++d)
-      if (!read[d] && part.end[d] - part.begin[d] != 1) return false;
-    return true;
-  }
-
-  bool IsMadeByUsers(ValueId v, ValueId root) const {
-    return spmd::IsMadeByUsers(program_, defined_at_, v, root);
-  }
-  ValueId Storage(ValueId v) const { return base::At(schedule_.values, v).storage; }
-  int32_t layout(ValueId v) const { return base::At(schedule_.values, v).layout; }
+  int64_t Bytes(ValueId v) const { return ShardBytes(program_, v); }
+  ValueId Storage(ValueId v) const { return schedule_.values[v].storage; }
+  LayoutId layout(ValueId v) const { return schedule_.values[v].layout; }
   const base::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
 
   const ir::Program& program_;
-  const std::vector<int32_t>& defined_at_;  // per value
+  const ValueDefinitions definitions_;
   Reads reads_;
   Schedule& schedule_;
-  std::vector<int32_t> uses_;   // per storage
-  std::vector<int32_t> maker_;  // per value: the item that makes it
+  base::IdVector<ValueId, int32_t> use_count_;  // of the buffer that the value owns
+  base::IdVector<ValueId, ItemId> item_of_;     // the item that defines the value
+  base::IdVector<ValueId, bool> in_memory_;  // an item reads its buffer, or the program returns it
 };
 
 }  // namespace
 
-bool IsMadeByUsers(const ir::Program& device, const std::vector<int32_t>& defined_at, ValueId v,
-                   ValueId root) {
-  const int32_t at = base::At(defined_at, root);
-  if (at < 0) return false;
-  const ir::Lowering& lowering = *base::At(device.instructions, at).op->lowering;
-  const DType view = device.type(v)->dtype(), made = device.type(root)->dtype();
-  // Each element of a view of a literal is that literal, if under another dtype.
-  if (std::holds_alternative<ir::AsConstant>(lowering)) return view.size() == made.size();
-  return std::holds_alternative<ir::AsIota>(lowering) && view == made &&
+bool IsRematerialised(const ir::Program& device, const ValueDefinitions& definitions, ValueId v,
+                      ValueId root) {
+  const InstructionId i = definitions[root];
+  if (i == kNoInstruction) return false;
+  const ir::Lowering& lowering = *InstructionAt(device, i).op->lowering;
+  const DType view = device.type(v)->dtype(), stored = device.type(root)->dtype();
+  // A view of a literal is a literal with the same bits, if elements keep their size.
+  if (std::holds_alternative<ir::AsConstant>(lowering)) return view.size() == stored.size();
+  return std::holds_alternative<ir::AsIota>(lowering) && view == stored &&
          WithoutOnes(device.type(v)->shape()) == WithoutOnes(device.type(root)->shape());
 }
 
-void FindBorders(const ir::Program& device, const std::vector<int32_t>& defined_at,
-                 Schedule& schedule) {
-  Borders(device, defined_at, schedule).Find();
+void FindLiveValues(const ir::Program& device, Schedule& schedule) {
+  LiveValueFinder(device, schedule).Run();
 }
 
 }  // namespace tessera::spmd

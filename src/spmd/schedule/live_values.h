@@ -1,20 +1,19 @@
-// The values that enter and leave the items of a schedule.
+// Live-ins and live-outs: which values each item reads from memory and stores there.
 #pragma once
-#include <vector>
-
 #include "spmd/schedule/schedule.h"
 
 namespace tessera::spmd {
 
-// Sets what each item reads and makes, and drops items whose work others do: what users make by
-// themselves enters only items that cannot, and a move may read in another order, write in another
-// order, or compute each element on its way. `defined_at`: per value its instruction, or -1.
-void FindBorders(const ir::Program& device, const std::vector<int32_t>& defined_at,
-                 Schedule& schedule);
+// Sets `in` and `out` of every item, and drops items whose results no other item reads from memory:
+//  * A fused group rematerialises literals and iotas.
+//  * A fused group reads an operand that only moves elements (a slice, say) out of its source.
+//  * A move does the same, stores its result in another order, or computes an elementwise group of
+//    one operand on the way.
+void FindLiveValues(const ir::Program& device, Schedule& schedule);
 
-// Whether fused groups that read `v`, which is kept as `root`, make it by themselves: a literal or
-// an index.
-bool IsMadeByUsers(const ir::Program& device, const std::vector<int32_t>& defined_at, ir::ValueId v,
-                   ir::ValueId root);
+// Whether fused groups that read v compute it themselves, since it is a literal, an iota or a view
+// of one. `root`: the value whose buffer holds v.
+bool IsRematerialised(const ir::Program& device, const ValueDefinitions& definitions, ir::ValueId v,
+                      ir::ValueId root);
 
 }  // namespace tessera::spmd

@@ -1,60 +1,63 @@
-// How much memory a schedule needs at most.
+// Adds up live bytes from item to item.
 #include "spmd/schedule/peak_bytes.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
-#include "base/at.h"
+#include <algorithm>
 
 namespace tessera::spmd {
 
 using ir::ValueId;
 
 namespace {
-int64_t Bytes(const ir::Program& device, ValueId v) {
-  return device.type(v)->elements() * device.type(v)->dtype().size();
-}
 
-// Returns the most bytes that one of the item's regions holds beside its inputs.
+// Returns the most bytes that one region of the item holds in addition to its inputs.
 int64_t RegionBytes(const ir::Program& device, const Item& item) {
+  const auto* regions = std::get_if<RegionItem>(&item);
+  if (!regions) return 0;
   int64_t most = 0;
-  for (size_t r = 0; r < item.schedules.size(); ++r) {
-    const ir::Program& region = *base::At(device.instructions, item.instructions[0]).regions[r];
+  for (size_t r = 0; r < regions->schedules.size(); ++r) {
+    const ir::Program& region = *InstructionAt(device, regions->instruction).regions[r];
     int64_t inputs = 0;
-    for (ValueId v : region.inputs) inputs += Bytes(region, v);
-    most = std::max(most, PeakBytes(region, *item.schedules[r]) - inputs);
+    for (ValueId v : region.inputs) inputs += ShardBytes(region, v);
+    most = std::max(most, PeakBytes(region, *regions->schedules[r]) - inputs);
   }
   return most;
 }
+
+// Returns the last item that reads each buffer; one past the last for buffers that are never freed.
+base::IdVector<ValueId, size_t> LastReads(const ir::Program& device, const Schedule& schedule) {
+  base::IdVector<ValueId, size_t> last(device.values.size(), 0);
+  const size_t end = schedule.items.size();
+  for (size_t k = 0; k < end; ++k)
+    for (ValueId v : schedule.items[k].in()) last[schedule.values[v].storage] = k;
+  for (ValueId v : device.outputs) last[schedule.values[v].storage] = end;
+  for (ValueId v : device.inputs) last[v] = end;
+  for (const ir::Capture& c : device.captures) last[c.value] = end;
+  return last;
+}
+
 }  // namespace
 
 int64_t PeakBytes(const ir::Program& device, const Schedule& schedule) {
-  auto storage = [&](ValueId v) { return base::At(schedule.values, v).storage; };
-  // Per storage: the last item that reads it, one behind all for what is never freed.
-  std::vector<size_t> last(device.values.size(), 0);
-  const size_t end = schedule.items.size();
-  for (size_t k = 0; k < end; ++k)
-    for (ValueId v : schedule.items[k].in) base::At(last, storage(v)) = k;
-  for (ValueId v : device.outputs) base::At(last, storage(v)) = end;
-  int64_t live = 0, peak = 0;
-  auto keep = [&](ValueId v) {
-    base::At(last, v) = end;
-    live += Bytes(device, v);
-  };
-  for (ValueId v : device.inputs) keep(v);
-  for (const ir::Capture& c : device.captures) keep(c.value);
-  for (size_t k = 0; k < end; ++k) {
+  const base::IdVector<ValueId, size_t> last = LastReads(device, schedule);
+  int64_t live = 0;
+  for (ValueId v : device.inputs) live += ShardBytes(device, v);
+  for (const ir::Capture& c : device.captures) live += ShardBytes(device, c.value);
+  int64_t peak = live;
+  for (size_t k = 0; k < schedule.items.size(); ++k) {
     const Item& item = schedule.items[k];
-    for (ValueId v : item.out) live += Bytes(device, v);
+    for (ValueId v : item.out()) live += ShardBytes(device, v);
     peak = std::max(peak, live + RegionBytes(device, item));
-    std::vector<ValueId> freed;
-    for (const auto* values : {&item.in, &item.out})
-      for (ValueId v : *values) freed.push_back(storage(v));
-    std::sort(freed.begin(), freed.end());
-    freed.erase(std::unique(freed.begin(), freed.end()), freed.end());
-    for (ValueId v : freed)
-      if (base::At(last, v) <= k) live -= Bytes(device, v);
+    std::vector<ValueId> buffers;
+    for (const auto* values : {&item.in(), &item.out()})
+      for (ValueId v : *values) buffers.push_back(schedule.values[v].storage);
+    absl::c_sort(buffers);
+    buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
+    for (ValueId v : buffers)
+      if (last[v] <= k) live -= ShardBytes(device, v);
   }
-  return std::max(peak, live);
+  return peak;
 }
 
 }  // namespace tessera::spmd

@@ -1,5 +1,5 @@
-// How much memory a schedule needs at most. Of a schedule, not of a plan: abstract meshes of any
-// size have no plan. A run never needs more, as values of a plan share memory (runtime/flow.cc).
+// The peak memory of a schedule. Schedules have one on abstract meshes of any size, which have no
+// plan. A run needs at most as much, since the values of a plan share memory (runtime/flow.cc).
 #pragma once
 #include <cstdint>
 

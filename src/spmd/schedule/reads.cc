@@ -1,12 +1,13 @@
-// Finds what only moves elements, and composes it.
+// Finds the parts of one op, and composes those of several.
 #include "spmd/schedule/reads.h"
+
+#include <absl/algorithm/container.h>
 
 #include <algorithm>
 
 #include "base/at.h"
 #include "base/divide.h"
 #include "base/shape.h"
-#include "ir/infer.h"
 #include "sharding/access.h"
 
 namespace tessera::spmd {
@@ -18,68 +19,62 @@ using sharding::DimMap;
 using sharding::ShardRun;
 using sharding::ShardRuns;
 
-// More boxes than that are not worth finding one's way in.
+// With more parts than that, finding the part of an element takes too long.
 constexpr size_t kMostParts = 32;
-// Moves of moves of moves: what lies deeper is made, so that a long chain ends.
+// The longest chain of instructions that is followed; the value at its end is computed.
 constexpr int kDeepest = 64;
-// A shorter row of the fused kernel is not worth its start.
+// Starting a row of the fused kernel costs more than reading a shorter row through parts saves.
 constexpr int64_t kLeastRow = 64;
 
-int64_t Volume(const ReadPart& part) {
+int64_t ElementsOf(const ReadPart& part) {
   int64_t n = 1;
   for (size_t d = 0; d < part.begin.size(); ++d) n *= part.end[d] - part.begin[d];
   return n;
 }
 
-// One op's parts.
-class Finder {
+// Finds the parts of the result of one op.
+class PartFinder {
  public:
-  Finder(const DimMap& map, const std::vector<const base::Shape*>& operands,
-         const base::Shape& result, absl::Span<const ValueId> values)
+  PartFinder(const DimMap& map, const std::vector<const base::Shape*>& operands,
+             const base::Shape& result, absl::Span<const ValueId> values)
       : map_(map), operands_(operands), result_(result), values_(values) {}
 
   std::optional<ReadParts> Run() {
-    if (!OnlyMoves() || base::Elements(result_) == 0) return {};
+    if (!OnlyMovesElements(map_) || base::Elements(result_) == 0) return {};
     const int32_t fill = sharding::FillOf(map_);
     for (size_t i = 0; i < operands_.size(); ++i)
-      if (static_cast<int32_t>(i) != fill && !Add(i, fill)) return {};
+      if (static_cast<int32_t>(i) != fill && !TryAddOperand(i, fill)) return {};
     int64_t covered = 0;
-    for (const ReadPart& part : parts_) covered += Volume(part);
+    for (const ReadPart& part : parts_) covered += ElementsOf(part);
     if (covered != base::Elements(result_)) return {};
     return std::move(parts_);
   }
 
  private:
-  // What commutes with all reductions in all operands at once takes each element from somewhere.
-  bool OnlyMoves() const {
-    return map_.results.size() == 1 && map_.linear.size() == 1 && !map_.traits.custom &&
-           map_.linear[0].operands.size() == operands_.size() && map_.linear[0].kinds.sum &&
-           map_.linear[0].kinds.max && map_.linear[0].kinds.min;
-  }
-
-  // The result's dim with one factor, this one; -1 if there is none.
-  int32_t DimOf(int32_t factor) const {
+  // Returns the dim of the result whose only factor this is; -1 if there is none.
+  int32_t ResultDimOf(int32_t factor) const {
     for (size_t d = 0; d < map_.results[0].size(); ++d)
       if (map_.results[0][d] == sharding::FactorList{factor}) return static_cast<int32_t>(d);
     return -1;
   }
 
-  // Adds what operand i gives, and `fill` around it. False: it is not known.
-  bool Add(size_t i, int32_t fill) {
+  // Adds the parts that read operand i, and those around them that read the scalar `fill`, if there
+  // is one. Returns false if the map does not describe them.
+  bool TryAddOperand(size_t i, int32_t fill) {
     const base::Shape& shape = *operands_[i];
-    std::vector<ShardRuns> runs;  // per dim of the result: of indices o, those of i
+    std::vector<ShardRuns> runs;  // per dim of the result: indices of i by indices of the result
     for (int64_t size : result_) runs.push_back({{.count = size}});
     std::vector<ReadDim> dims(shape.size());
     std::vector<std::pair<size_t, const sharding::Access*>> gaps;
     for (size_t d = 0; d < shape.size(); ++d) {
       const sharding::FactorList& factors = map_.operands[i][d];
-      if (shape[d] == 1 && (factors.empty() || !Accessed(i, factors[0]))) continue;
+      if (shape[d] == 1 && (factors.empty() || !HasAccess(i, factors[0]))) continue;
       if (factors.size() != 1) return false;
-      const int32_t r = DimOf(factors[0]);
+      const int32_t r = ResultDimOf(factors[0]);
       if (r < 0) return false;
       dims[d] = {.dim = r, .start = 0, .step = 1};
       ShardRuns& along = base::At(runs, r);
-      if (!Accessed(i, factors[0])) {
+      if (!HasAccess(i, factors[0])) {
         if (base::At(map_.factors, factors[0]).kind != sharding::FactorKind::kPass ||
             shape[d] != base::At(result_, r))
           return false;
@@ -89,7 +84,7 @@ class Finder {
       for (const sharding::Access& a : map_.accesses) {
         if (a.operand != static_cast<int32_t>(i) || a.factor != factors[0]) continue;
         gaps.emplace_back(base::Size(r), &a);
-        for (const ShardRun& run : sharding::RunsOf(a, Whole(shape[d], r), 0)) {
+        for (const ShardRun& run : sharding::RunsOf(a, OnOneDevice(shape[d], r), 0)) {
           if (run.out_step != 1 && run.count > 1) return false;
           along.push_back(run);
         }
@@ -99,17 +94,17 @@ class Finder {
     return fill < 0 || AddFill(values_[base::Size(fill)], runs, gaps);
   }
 
-  bool Accessed(size_t i, int32_t factor) const {
-    return std::any_of(map_.accesses.begin(), map_.accesses.end(), [&](const auto& a) {
+  bool HasAccess(size_t i, int32_t factor) const {
+    return absl::c_any_of(map_.accesses, [&](const sharding::Access& a) {
       return a.operand == static_cast<int32_t>(i) && a.factor == factor;
     });
   }
-  sharding::AccessDim Whole(int64_t size, int32_t r) const {
+  sharding::AccessDim OnOneDevice(int64_t size, int32_t r) const {
     const int64_t to = base::At(result_, r);
     return {size, size, to, to};
   }
 
-  // One part for each choice of a run along every dim.
+  // Adds a part for each choice of one run per dim.
   void AddParts(ValueId source, const std::vector<ShardRuns>& runs,
                 const std::vector<ReadDim>& dims) {
     sharding::ForEachChoice(runs, [&](const std::vector<const ShardRun*>& choice) {
@@ -127,15 +122,16 @@ class Finder {
     });
   }
 
-  // For each dim what is not read of it, of what the dims before it read.
+  // Adds parts for elements that read no element of the operand. For each dim these are the gaps
+  // along it, within the elements that the dims before it cover.
   bool AddFill(ValueId fill, const std::vector<ShardRuns>& runs,
                const std::vector<std::pair<size_t, const sharding::Access*>>& accesses) {
     std::vector<ShardRuns> boxes;
     for (int64_t size : result_) boxes.push_back({{.count = size}});
     for (const auto& [r, access] : accesses) {
-      const size_t d = DimOfOperand(*access);
+      const size_t d = OperandDimOf(*access);
       boxes[r] = sharding::GapsOf(
-          *access, Whole((*operands_[Index(*access)])[d], static_cast<int32_t>(r)), 0);
+          *access, OnOneDevice((*operands_[OperandOf(*access)])[d], static_cast<int32_t>(r)), 0);
       for (const ShardRun& gap : boxes[r])
         if (gap.out_step != 1 && gap.count > 1) return false;
       AddParts(fill, boxes, {});
@@ -143,9 +139,9 @@ class Finder {
     }
     return true;
   }
-  static size_t Index(const sharding::Access& a) { return base::Size(a.operand); }
-  size_t DimOfOperand(const sharding::Access& a) const {
-    const sharding::DimFactors& dims = map_.operands[Index(a)];
+  static size_t OperandOf(const sharding::Access& a) { return base::Size(a.operand); }
+  size_t OperandDimOf(const sharding::Access& a) const {
+    const sharding::DimFactors& dims = map_.operands[OperandOf(a)];
     size_t d = 0;
     while (dims[d].size() != 1 || dims[d][0] != a.factor) ++d;
     return d;
@@ -158,9 +154,9 @@ class Finder {
   ReadParts parts_;
 };
 
-// Narrows [begin, end) to the positions p with lo <= start + step * p < hi; returns whether there
-// are some.
-bool Narrow(int64_t& begin, int64_t& end, const ReadDim& dim, int64_t lo, int64_t hi) {
+// Narrows [begin, end) to the positions p with lo <= start + step * p < hi. Returns whether there
+// are any.
+bool NarrowRange(int64_t& begin, int64_t& end, const ReadDim& dim, int64_t lo, int64_t hi) {
   if (dim.step > 0) {
     begin = std::max(begin, base::CeilDiv(lo - dim.start, dim.step));
     end = std::min(end, base::CeilDiv(hi - dim.start, dim.step));
@@ -171,8 +167,8 @@ bool Narrow(int64_t& begin, int64_t& end, const ReadDim& dim, int64_t lo, int64_
   return begin < end;
 }
 
-// What `part` reads of its source, whose parts are `inner`, as parts of what those read.
-void Through(const ReadPart& part, const ReadParts& inner, ReadParts& out) {
+// Adds `part` to `out`, with the sources of its source, whose parts are `inner`.
+void AddComposed(const ReadPart& part, const ReadParts& inner, ReadParts& out) {
   ReadPart p;
   for (const ReadPart& q : inner) {
     p.begin = part.begin, p.end = part.end;
@@ -182,8 +178,8 @@ void Through(const ReadPart& part, const ReadParts& inner, ReadParts& out) {
       if (dim.dim < 0)
         meets = q.begin[e] <= dim.start && dim.start < q.end[e];
       else
-        meets =
-            Narrow(base::At(p.begin, dim.dim), base::At(p.end, dim.dim), dim, q.begin[e], q.end[e]);
+        meets = NarrowRange(base::At(p.begin, dim.dim), base::At(p.end, dim.dim), dim, q.begin[e],
+                            q.end[e]);
     }
     for (size_t d = 0; meets && d < p.begin.size(); ++d) meets = p.begin[d] < p.end[d];
     if (!meets) continue;
@@ -198,11 +194,12 @@ void Through(const ReadPart& part, const ReadParts& inner, ReadParts& out) {
 }
 
 bool AllZero(const std::vector<int64_t>& strides) {
-  return std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s == 0; });
+  return absl::c_all_of(strides, [](int64_t s) { return s == 0; });
 }
 
-// Whether the fused kernel takes the part: rows of neighbours, or one element everywhere.
-bool Suits(const plan::FusedDesc::Part& part, const base::Shape& space, size_t row) {
+// Whether fused kernels take the part: its rows are contiguous in the source, or it repeats one
+// element. Rows are the dims from `row` on; the part covers them if reductions run over them.
+bool IsReadable(const plan::FusedDesc::Part& part, const base::Shape& space, size_t row) {
   const bool whole_rows = row < space.size();
   size_t inner = space.size();
   while (inner > 0 && space[inner - 1] == 1) --inner;
@@ -227,21 +224,17 @@ std::optional<ReadParts> PartsOf(const ir::Program& device, const Instruction& i
     return {};
   if (instruction.op->flops_per_point != 0 || instruction.results.size() != 1) return {};
   if (!std::holds_alternative<ir::DimMapFn>(*instruction.op->dims)) return {};
-  std::vector<const ir::Type*> in, out{device.type(instruction.results[0])};
+  const ir::Type* result = device.type(instruction.results[0]);
   std::vector<const base::Shape*> shapes;
   for (ValueId v : instruction.operands) {
-    in.push_back(device.type(v));
-    shapes.push_back(&in.back()->shape());
-    if (in.back()->dtype() != out[0]->dtype()) return {};
+    shapes.push_back(&device.type(v)->shape());
+    if (device.type(v)->dtype() != result->dtype()) return {};
   }
-  const DimMap map = ir::DimMapOf(*instruction.op, instruction.params.get(), in, out);
-  return Finder(map, shapes, out[0]->shape(), instruction.operands).Run();
+  const DimMap map = DimMapOf(device, instruction);
+  return PartFinder(map, shapes, result->shape(), instruction.operands).Run();
 }
 
-Reads::Reads(const ir::Program& device) : device_(device), maker_(device.values.size()) {
-  for (const Instruction& i : device.instructions)
-    for (ValueId v : i.results) base::At(maker_, v) = &i;
-}
+Reads::Reads(const ir::Program& device) : device_(device), definitions_(DefinitionsOf(device)) {}
 
 const ReadParts* Reads::Of(ValueId v) {
   auto it = known_.find(v);
@@ -255,14 +248,13 @@ const ReadParts* Reads::Of(ValueId v) {
 }
 
 std::optional<ReadParts> Reads::Composed(ValueId v) {
-  const Instruction* maker = base::At(maker_, v);
-  if (!maker) return {};
-  std::optional<ReadParts> own = PartsOf(device_, *maker);
+  if (definitions_[v] == kNoInstruction) return {};
+  std::optional<ReadParts> own = PartsOf(device_, InstructionAt(device_, definitions_[v]));
   if (!own) return {};
   ReadParts composed;
   for (const ReadPart& part : *own) {
     if (const ReadParts* inner = Of(part.source))
-      Through(part, *inner, composed);
+      AddComposed(part, *inner, composed);
     else
       composed.push_back(part);
   }
@@ -278,12 +270,13 @@ const ReadParts* Reads::For(ValueId v, const base::Shape& space, int32_t reduced
   const ReadParts* parts = Of(v);
   if (!parts || parts->size() > kMostParts) return nullptr;
   const size_t outer = space.size() - base::Size(reduced);
-  ValueId fill = -1;
+  ValueId fill = kNoValue;  // the source of parts that repeat one element
   for (const ReadPart& part : *parts) {
     const plan::FusedDesc::Part desc = PartDesc(part, device_.type(part.source)->shape());
-    if (!Suits(desc, space, outer) || !IsKept(part.source, base::Elements(space))) return nullptr;
+    if (!IsReadable(desc, space, outer) || !MayStayAlive(part.source, base::Elements(space)))
+      return nullptr;
     if (!AllZero(desc.strides)) continue;
-    if (fill >= 0 && fill != part.source) return nullptr;
+    if (fill != kNoValue && fill != part.source) return nullptr;
     fill = part.source;
   }
   return parts;
@@ -292,19 +285,21 @@ const ReadParts* Reads::For(ValueId v, const base::Shape& space, int32_t reduced
 const ReadParts* Reads::Element(ValueId v) {
   constexpr int64_t kSmall = 32;
   if (device_.type(v)->elements() != 1) return nullptr;
-  for (const Instruction* maker = base::At(maker_, v);
-       maker && std::holds_alternative<ir::AsView>(*maker->op->lowering);
-       maker = base::At(maker_, v)) {
-    if (device_.type(maker->operands[0])->dtype() != device_.type(v)->dtype()) return nullptr;
-    v = maker->operands[0];
+  for (InstructionId i = definitions_[v]; i != kNoInstruction && IsView(InstructionAt(device_, i));
+       i = definitions_[v]) {
+    const ValueId operand = InstructionAt(device_, i).operands[0];
+    if (device_.type(operand)->dtype() != device_.type(v)->dtype()) return nullptr;
+    v = operand;
   }
   const ReadParts* parts = Of(v);
-  return parts && parts->size() == 1 && IsKept(parts->front().source, kSmall) ? parts : nullptr;
+  return parts && parts->size() == 1 && MayStayAlive(parts->front().source, kSmall) ? parts
+                                                                                    : nullptr;
 }
 
-// A source lives as long as it is read: not one that is much larger, unless it lives anyway.
-bool Reads::IsKept(ValueId source, int64_t elements) const {
-  return !base::At(maker_, source) || device_.type(source)->elements() <= 2 * elements;
+// Whether the source may stay in memory until a reader of `elements` elements runs. Inputs are in
+// memory anyway; a value that is much larger than what is read should be freed before.
+bool Reads::MayStayAlive(ValueId source, int64_t elements) const {
+  return definitions_[source] == kNoInstruction || device_.type(source)->elements() <= 2 * elements;
 }
 
 plan::FusedDesc::Part PartDesc(const ReadPart& part, const base::Shape& source) {

@@ -1,60 +1,59 @@
-// What ops that only move elements (slices, pads, concatenations, rolls, transposes, broadcasts)
-// make of their operands, as boxes: a fused group reads the operands themselves.
+// Reads through ops that only move elements: slices, pads, concatenations, rolls, transposes and
+// broadcasts. Their results need not be in memory, since each box of them is a box of an operand.
 #pragma once
 #include <map>
 #include <optional>
 #include <vector>
 
-#include "ir/program.h"
 #include "plan/fused.h"
-#include "sharding/dim_map.h"
+#include "spmd/definitions.h"
 
 namespace tessera::spmd {
 
-// Along a dim of a source, the index that position p of a value's dim `dim` reads is
-// start + step * p; without a dim it is `start`.
+// One dim of a source. Position p of a value reads index start + step * p[dim] along it; without a
+// dim it reads index `start`.
 struct ReadDim {
   int32_t dim = -1;
   int64_t start = 0, step = 0;
 };
-// The elements in a box of a value are elements of `source`.
+// The elements of a value in the box [begin, end) are elements of `source`.
 struct ReadPart {
   base::Shape begin, end;
-  ir::ValueId source = -1;
+  ir::ValueId source = kNoValue;
   std::vector<ReadDim> dims;  // of the source
 };
-// All of a value; parts do not overlap.
+// Parts that cover a value and do not overlap.
 using ReadParts = std::vector<ReadPart>;
 
-// Returns what the instruction's result consists of, found from its dimension map; none if the op
-// computes anything, or takes elements from places that the map does not know.
+// Returns the parts of an instruction's result, by its dimension map. None if the op computes
+// anything, or chooses elements in a way that the map does not describe.
 std::optional<ReadParts> PartsOf(const ir::Program& device, const ir::Instruction& instruction);
 
-// What each value of a device program can be read as, in place of its own buffer.
+// Parts of the values of a device program, through any number of instructions.
 class Reads {
  public:
   explicit Reads(const ir::Program& device);
 
-  // Returns the parts of v, of values that are not moved themselves; null if v is no such value.
+  // Returns the parts of v. Their sources are computed, not moved. Null if v has no parts.
   const ReadParts* Of(ir::ValueId v);
 
-  // Returns the parts, if a fused group over `space`, whose last `reduced` dims are reduced, may
-  // read v by them; else null.
+  // Returns the parts of v if a fused group over `space` can read them; else null. Reductions in
+  // the group run over its last `reduced` dims.
   const ReadParts* For(ir::ValueId v, const base::Shape& space, int32_t reduced);
-  // Returns the part of another value that v is, if it is one element of it; else null.
+  // Returns the part of v if v is one element of another value; else null.
   const ReadParts* Element(ir::ValueId v);
 
  private:
   std::optional<ReadParts> Composed(ir::ValueId v);
-  bool IsKept(ir::ValueId source, int64_t elements) const;
+  bool MayStayAlive(ir::ValueId source, int64_t elements) const;
 
   const ir::Program& device_;
-  std::vector<const ir::Instruction*> maker_;  // per value
+  const ValueDefinitions definitions_;
   std::map<ir::ValueId, std::optional<ReadParts>> known_;
-  int depth_ = 0;  // of moves that are being composed
+  int depth_ = 0;  // of the recursion
 };
 
-// Returns a part as the fused kernel takes it, but for its operand.
+// Returns a part as fused kernels take it. The caller sets its operand.
 plan::FusedDesc::Part PartDesc(const ReadPart& part, const base::Shape& source);
 
 }  // namespace tessera::spmd

@@ -1,59 +1,121 @@
-// The steps of a device program in the order they run: fused groups, single kernels and exchanges,
-// with the layout of every value.
+// The steps of a device program in the order they run, with the layout of every value.
 #pragma once
+#include <absl/functional/function_ref.h>
+#include <absl/types/span.h>
+
 #include <map>
+#include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
-#include "ir/program.h"
+#include "spmd/definitions.h"
 #include "spmd/schedule/reads.h"
 
 namespace tessera::spmd {
 
-// Mesh axes along which devices hold different bits, on one mesh; the layout of a value.
+// The mesh axes along which devices hold different data.
 struct LayoutKey {
-  const sharding::MeshDef* mesh = nullptr;  // null: all devices hold the same
+  const sharding::MeshDef* mesh = nullptr;  // null: all devices share one buffer
   sharding::AxisList axes;
   friend bool operator==(const LayoutKey&, const LayoutKey&) = default;
 };
+// An index into Schedule::layouts.
+enum class LayoutId : int32_t {};
 
 struct Schedule;
 
-struct Item {
-  enum Kind : uint8_t { kKernel, kFused, kMove, kRegion, kHostCall } kind;
-  // Of the device program, in order; one, unless they are fused, or moves that run as one.
-  std::vector<int32_t> instructions;
-  std::vector<ir::ValueId> in = {}, out = {};  // values that cross the item's border
-  base::Shape space = {};                      // kFused: the iteration space
-  int32_t reduced = 0;                         // kFused: trailing dims of it that are reduced over
-  std::map<ir::ValueId, int32_t> made_here =
-      {};  // kFused: literals, indices and views of them, and what makes them
-  // kFused, kMove: operands that are parts of those in `in`.
-  std::map<ir::ValueId, ReadParts> reads = {};
-  // kMove: `out` is not the move's result but this part of it, which is all of it in another order.
-  std::optional<ReadPart> stored = {};
-  // kMove: a group that is computed on the way, of the move's result or of what becomes its
-  // operand.
-  std::shared_ptr<const Item> each = {};
-  std::vector<std::shared_ptr<const Schedule>> schedules = {};  // kRegion: one per region
+// In every item, `in` are the values that it reads from memory, `out` those that it stores there.
+
+// One instruction that has a kernel of its own.
+struct KernelItem {
+  InstructionId instruction;
+  std::vector<ir::ValueId> in = {}, out = {};
 };
 
-// Where a value is.
-struct ScheduledValue {
-  int32_t layout = 0;        // of Schedule::layouts
-  ir::ValueId storage = -1;  // the value whose buffer it is: of a view another one
+// Instructions that one fused kernel runs, in program order.
+struct FusedItem {
+  std::vector<InstructionId> instructions;
+  std::vector<ir::ValueId> in = {}, out = {};
+  base::Shape space;    // the iteration space
+  int32_t reduced = 0;  // the number of its trailing dims over which reductions in the group run
+  // Operands that the group rematerialises (literals, iotas and views of them), with the
+  // instruction that defines the literal or iota.
+  std::map<ir::ValueId, InstructionId> rematerialised = {};
+  // Operands that are not in memory: the group reads their elements out of values in `in`.
+  std::map<ir::ValueId, ReadParts> reads = {};
 };
+
+// A move between shardings, or several reductions that run as one exchange.
+struct MoveItem {
+  std::vector<InstructionId> instructions;  // in program order
+  std::vector<ir::ValueId> in = {}, out = {};
+  // As in FusedItem; one part each.
+  std::map<ir::ValueId, ReadParts> reads = {};
+  // Set: the move writes its result in another order. `out` is this part of the result, and holds
+  // each of its elements once.
+  std::optional<ReadPart> stored = {};
+  // Set: an elementwise group of one operand and one result that the move computes on the way. The
+  // operand is the move's result, or the result is the move's operand.
+  std::shared_ptr<const FusedItem> computes = {};
+};
+
+// One device's run of a region instruction, which needs no other device.
+struct DeviceRun {
+  ir::Program program;  // the instruction alone: its operands are inputs, its results outputs
+  std::shared_ptr<const Schedule> schedule;
+};
+
+// A loop or a branch.
+struct RegionItem {
+  InstructionId instruction;
+  std::vector<ir::ValueId> in = {}, out = {};
+  std::vector<std::shared_ptr<const Schedule>> schedules;  // one per region
+  // Set: each device chooses with data of its own, so each runs the instruction by itself.
+  std::shared_ptr<const DeviceRun> per_device = {};
+};
+
+struct HostCallItem {
+  InstructionId instruction;
+  std::vector<ir::ValueId> in = {}, out = {};
+};
+
+struct Item : std::variant<KernelItem, FusedItem, MoveItem, RegionItem, HostCallItem> {
+  using variant::variant;
+
+  std::vector<ir::ValueId>& in();
+  std::vector<ir::ValueId>& out();
+  const std::vector<ir::ValueId>& in() const;
+  const std::vector<ir::ValueId>& out() const;
+  absl::Span<const InstructionId> instructions() const;
+};
+
+struct ScheduledValue {
+  LayoutId layout{0};
+  ir::ValueId storage = kNoValue;  // the value whose buffer holds it; itself unless it is a view
+};
+using ScheduledValues = base::IdVector<ir::ValueId, ScheduledValue>;
 
 struct Schedule {
   std::vector<Item> items;
-  std::vector<LayoutKey> layouts;
-  std::vector<ScheduledValue> values;  // those of the program
+  base::IdVector<LayoutId, LayoutKey> layouts;
+  ScheduledValues values;
 };
 
-// `shares[v]`: devices that hold equal bits of v share a buffer; else each has its own.
-Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares);
+// Who runs a program: all devices together, or each one by itself.
+enum class RunBy : uint8_t { kAllDevices, kOneDevice };
 
-// Returns the schedule of one device by itself: every value is one buffer.
-Schedule AloneOn(Schedule s);
+// Returns the schedule of a region's program. `shares`: as for Fuse.
+using RegionScheduling =
+    absl::FunctionRef<Schedule(const ir::Program& region, std::vector<bool> shares, RunBy)>;
+
+// Gives every value a layout, and puts instructions that one kernel can run into fused groups. The
+// items have no live values yet. Where `shares[v]` is false, every device has a buffer of its own
+// for v; where it is true, and where `shares` is empty, devices with equal data share one.
+Schedule Fuse(const ir::Program& device, const std::vector<bool>& shares,
+              RegionScheduling schedule_region, RunBy run_by = RunBy::kAllDevices);
+
+// Returns the schedule of a device program: Fuse, FindLiveValues, CombineReductions.
+Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares);
 
 }  // namespace tessera::spmd

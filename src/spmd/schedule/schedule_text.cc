@@ -1,10 +1,9 @@
-// Schedules as text, an item a line.
+// Writes one line per item.
 #include "spmd/schedule/schedule_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/at.h"
 #include "sharding/dim_map.h"
 
 namespace tessera::spmd {
@@ -13,49 +12,51 @@ namespace {
 using ir::Instruction;
 using ir::ValueId;
 
-// The numbers that values have in the text of the device program, which go by definition. A
-// region's go on after the results of its instruction.
-struct Numbers {
-  std::vector<int> of;                        // per value
-  std::vector<std::vector<Numbers>> regions;  // per instruction
+// The numbers of values in the text of the device program, which counts definitions. Values of a
+// region are numbered after the results of its instruction.
+struct ValueNumbers {
+  base::IdVector<ValueId, int> of;
+  base::IdVector<InstructionId, std::vector<ValueNumbers>> regions;
 };
 
-Numbers NumbersOf(const ir::Program& program, int& next) {
-  Numbers numbers{std::vector<int>(program.values.size(), -1), {}};
-  auto define = [&](ValueId v) { base::At(numbers.of, v) = next++; };
+ValueNumbers NumbersOf(const ir::Program& program, int& next) {
+  ValueNumbers numbers{base::IdVector<ValueId, int>(program.values.size(), -1), {}};
+  const auto define = [&](ValueId v) { numbers.of[v] = next++; };
   for (ValueId v : program.inputs) define(v);
   for (const ir::Capture& c : program.captures) define(c.value);
   for (const Instruction& instruction : program.instructions) {
     for (ValueId v : instruction.results) define(v);
-    numbers.regions.emplace_back();
+    std::vector<ValueNumbers> regions;
     for (const ir::RegionPtr& region : instruction.regions)
-      numbers.regions.back().push_back(NumbersOf(*region, next));
+      regions.push_back(NumbersOf(*region, next));
+    numbers.regions.Add(std::move(regions));
   }
   return numbers;
 }
 
-class Printer {
+class SchedulePrinter {
  public:
-  std::string Run(const Schedule& schedule, const ir::Program& device, const Numbers& numbers) {
-    Items(schedule, device, numbers, "");
+  std::string Run(const Schedule& schedule, const ir::Program& device,
+                  const ValueNumbers& numbers) {
+    PrintItems({schedule, device, numbers}, "");
     return std::move(out_);
   }
 
  private:
-  // One program's schedule, the region's inside of one.
+  // The schedule of one program: the device program, or a region.
   struct Scope {
     const Schedule& schedule;
     const ir::Program& device;
-    const Numbers& numbers;
+    const ValueNumbers& numbers;
 
-    std::string Value(ValueId v) const { return fmt::format("%{}", base::At(numbers.of, v)); }
+    std::string Value(ValueId v) const { return fmt::format("%{}", numbers.of[v]); }
     template <class Values>
     std::string List(const Values& values) const {
       std::string out;
       for (ValueId v : values) out += (out.empty() ? "" : ", ") + Value(v);
       return out;
     }
-    const Instruction& At(int32_t i) const { return base::At(device.instructions, i); }
+    std::string Text(InstructionId i) const { return Text(InstructionAt(device, i)); }
     std::string Text(const Instruction& i) const {
       std::string out = List(i.results) + (i.results.empty() ? "" : " = ");
       out += i.op->name;
@@ -63,9 +64,8 @@ class Printer {
       if (i.params) out += fmt::format(" {{{}}}", i.params->text());
       return out;
     }
-    // The axes along which devices hold different bits of v.
     std::string Layout(ValueId v) const {
-      const LayoutKey& key = base::At(schedule.layouts, base::At(schedule.values, v).layout);
+      const LayoutKey& key = schedule.layouts[schedule.values[v].layout];
       std::string out;
       for (sharding::AxisPart a : key.axes)
         out += (out.empty() ? "" : ", ") + sharding::AxisText(*key.mesh, a);
@@ -73,42 +73,81 @@ class Printer {
     }
   };
 
-  void Items(const Schedule& schedule, const ir::Program& device, const Numbers& numbers,
-             const std::string& indent) {
-    Scope scope{schedule, device, numbers};
-    for (const Item& item : schedule.items) {
-      if (item.kind == Item::kFused)
-        Group(scope, item, indent);
-      else
-        Single(scope, item, indent);
-      for (size_t r = 0; r < item.schedules.size(); ++r) {
-        const auto at = item.instructions[0];
-        out_ += fmt::format("{}  region {}\n", indent, r);
-        Items(*item.schedules[r], *base::At(device.instructions, at).regions[r],
-              base::At(numbers.regions, at)[r], indent + "    ");
-      }
-    }
-    for (size_t v = 0; v < schedule.values.size(); ++v)
-      if (schedule.values[v].storage != static_cast<ValueId>(v))
-        out_ += fmt::format("{}view {} of {}\n", indent, scope.Value(static_cast<ValueId>(v)),
-                            scope.Value(schedule.values[v].storage));
+  void PrintItems(const Scope& scope, const std::string& indent) {
+    for (const Item& item : scope.schedule.items)
+      std::visit([&](const auto& kind) { PrintItem(scope, kind, indent); }, item);
+    const ScheduledValues& values = scope.schedule.values;
+    for (ValueId v : values.ids())
+      if (values[v].storage != v)
+        out_ += fmt::format("{}view {} of {}\n", indent, scope.Value(v),
+                            scope.Value(values[v].storage));
   }
 
-  void Group(const Scope& scope, const Item& item, const std::string& indent) {
-    out_ += fmt::format("{}fused over [{}]", indent, fmt::join(item.space, ","));
-    if (item.reduced > 0) out_ += fmt::format(", the last {} reduced", item.reduced);
-    out_ += fmt::format(": ({}) -> ({}), {}\n", scope.List(item.in), scope.List(item.out),
-                        scope.Layout(item.out[0]));
-    for (const auto& [value, maker] : item.made_here)
-      out_ += fmt::format("{}  {}\n", indent, scope.Text(scope.At(maker)));
-    for (const auto& [value, parts] : item.reads)
+  void PrintItem(const Scope& scope, const KernelItem& item, const std::string& indent) {
+    PrintInstruction(scope, "kernel", item.instruction, indent);
+  }
+  void PrintItem(const Scope& scope, const HostCallItem& item, const std::string& indent) {
+    PrintInstruction(scope, "host call", item.instruction, indent);
+  }
+
+  void PrintItem(const Scope& scope, const RegionItem& item, const std::string& indent) {
+    PrintInstruction(scope, "control", item.instruction, indent);
+    const Instruction& instruction = InstructionAt(scope.device, item.instruction);
+    for (size_t r = 0; r < item.schedules.size(); ++r) {
+      out_ += fmt::format("{}  region {}\n", indent, r);
+      PrintItems(
+          {*item.schedules[r], *instruction.regions[r], scope.numbers.regions[item.instruction][r]},
+          indent + "    ");
+    }
+  }
+
+  void PrintItem(const Scope& scope, const FusedItem& group, const std::string& indent) {
+    out_ += fmt::format("{}fused over [{}]", indent, fmt::join(group.space, ","));
+    if (group.reduced > 0) out_ += fmt::format(", the last {} reduced", group.reduced);
+    out_ += fmt::format(": ({}) -> ({}), {}\n", scope.List(group.in), scope.List(group.out),
+                        scope.Layout(group.out[0]));
+    PrintRematerialised(scope, group, indent + "  ");
+    PrintReads(scope, group.reads, indent);
+    PrintMembers(scope, group, indent + "  ");
+  }
+
+  void PrintItem(const Scope& scope, const MoveItem& move, const std::string& indent) {
+    for (InstructionId i : move.instructions) {
+      PrintInstruction(scope, i == move.instructions[0] ? "move" : "  with it", i, indent);
+      PrintReads(scope, move.reads, indent);
+      if (move.computes) {
+        out_ += fmt::format("{}  computed on the way: {} -> {}\n", indent,
+                            scope.Value(move.computes->in[0]), scope.Value(move.computes->out[0]));
+        PrintRematerialised(scope, *move.computes, indent + "    ");
+        PrintMembers(scope, *move.computes, indent + "    ");
+      }
+      if (move.stored)
+        out_ += fmt::format("{}  stored as {}\n", indent, Part(scope, move.out[0], *move.stored));
+    }
+  }
+
+  void PrintInstruction(const Scope& scope, const char* kind, InstructionId i,
+                        const std::string& indent) {
+    const Instruction& instruction = InstructionAt(scope.device, i);
+    out_ += fmt::format(
+        "{}{}: {}, {}\n", indent, kind, scope.Text(instruction),
+        instruction.results.empty() ? "no results" : scope.Layout(instruction.results[0]));
+  }
+  void PrintRematerialised(const Scope& scope, const FusedItem& group, const std::string& indent) {
+    for (const auto& [value, definition] : group.rematerialised)
+      out_ += fmt::format("{}{}\n", indent, scope.Text(definition));
+  }
+  void PrintMembers(const Scope& scope, const FusedItem& group, const std::string& indent) {
+    for (InstructionId i : group.instructions) out_ += fmt::format("{}{}\n", indent, scope.Text(i));
+  }
+  void PrintReads(const Scope& scope, const std::map<ValueId, ReadParts>& reads,
+                  const std::string& indent) {
+    for (const auto& [value, parts] : reads)
       for (const ReadPart& part : parts)
         out_ += fmt::format("{}  {}\n", indent, Part(scope, value, part));
-    for (int32_t i : item.instructions)
-      out_ += fmt::format("{}  {}\n", indent, scope.Text(scope.At(i)));
   }
 
-  // `%3[0:1,0:64] = %1[7 + i,j]`: indices of the source by those of the value.
+  // Returns `%3[0:1,0:64] = %1[7 + i,j]`: element (i, j) of %3 is element (7 + i, j) of %1.
   static std::string Part(const Scope& scope, ValueId value, const ReadPart& part) {
     std::string box, index;
     for (size_t d = 0; d < part.begin.size(); ++d)
@@ -124,47 +163,6 @@ class Printer {
     return fmt::format("{}[{}] = {}[{}]", scope.Value(value), box, scope.Value(part.source), index);
   }
 
-  static const char* KindName(Item::Kind kind) {
-    switch (kind) {
-      case Item::kKernel:
-        return "kernel";
-      case Item::kFused:
-        return "fused";
-      case Item::kMove:
-        return "move";
-      case Item::kRegion:
-        return "control";
-      case Item::kHostCall:
-        return "host call";
-    }
-    return "";
-  }
-
-  void Single(const Scope& scope, const Item& item, const std::string& indent) {
-    for (int32_t i : item.instructions) Line(scope, item, scope.At(i), indent);
-  }
-  void Line(const Scope& scope, const Item& item, const Instruction& instruction,
-            const std::string& indent) {
-    const bool joined = &instruction != &scope.At(item.instructions[0]);
-    out_ += fmt::format(
-        "{}{}: {}, {}\n", indent, joined ? "  with it" : KindName(item.kind),
-        scope.Text(instruction),
-        instruction.results.empty() ? "no results" : scope.Layout(instruction.results[0]));
-    for (const auto& [value, parts] : item.reads)
-      for (const ReadPart& part : parts)
-        out_ += fmt::format("{}  {}\n", indent, Part(scope, value, part));
-    if (item.each) {
-      out_ += fmt::format("{}  computed on the way: {} -> {}\n", indent,
-                          scope.Value(item.each->in[0]), scope.Value(item.each->out[0]));
-      for (const auto& [value, maker] : item.each->made_here)
-        out_ += fmt::format("{}    {}\n", indent, scope.Text(scope.At(maker)));
-      for (int32_t i : item.each->instructions)
-        out_ += fmt::format("{}    {}\n", indent, scope.Text(scope.At(i)));
-    }
-    if (item.stored)
-      out_ += fmt::format("{}  stored as {}\n", indent, Part(scope, item.out[0], *item.stored));
-  }
-
   std::string out_;
 };
 
@@ -172,7 +170,7 @@ class Printer {
 
 std::string Text(const Schedule& schedule, const ir::Program& device) {
   int next = 0;
-  return Printer().Run(schedule, device, NumbersOf(device, next));
+  return SchedulePrinter().Run(schedule, device, NumbersOf(device, next));
 }
 
 }  // namespace tessera::spmd

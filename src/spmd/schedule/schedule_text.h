@@ -6,9 +6,8 @@
 
 namespace tessera::spmd {
 
-// Returns the items in their order, a line each and one per member of a fused group, with the
-// layout of what they make. Values have the numbers that they have in the text of the device
-// program.
+// Returns the items in order: a line each, and a line for every member of a fused group, with the
+// layouts of their results. Values are numbered as in the text of the device program.
 std::string Text(const Schedule& schedule, const ir::Program& device);
 
 }  // namespace tessera::spmd

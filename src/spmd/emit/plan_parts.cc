@@ -1,0 +1,104 @@
+// Adds each layout and each kernel once.
+#include "spmd/emit/plan_parts.h"
+
+#include <absl/algorithm/container.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "ir/local_values.h"
+#include "spmd/emit/exchange.h"
+
+namespace tessera::spmd {
+namespace {
+
+using ir::Instruction;
+using ir::ValueId;
+
+plan::Kernel MakeKernel(const ir::Program& program, const Instruction& instruction) {
+  ir::LocalCall call{.op = *instruction.op,
+                     .params = instruction.params.get(),
+                     .operands = {},
+                     .results = {},
+                     .mesh = program.mesh};
+  for (ValueId v : instruction.operands) call.operands.push_back(ir::LocalTensorOf(program, v));
+  for (ValueId v : instruction.results) call.results.push_back(ir::LocalTensorOf(program, v));
+  plan::Kernel kernel;
+  const ir::Lowering& lowering = *instruction.op->lowering;
+  if (const auto* k = std::get_if<ir::AsKernel>(&lowering))
+    k->make(call, &kernel);
+  else if (const auto* r = std::get_if<ir::AsReduction>(&lowering))
+    r->make(call, &kernel);
+  else if (const auto* b = std::get_if<ir::AsBroadcast>(&lowering))
+    b->make(call, &kernel);
+  else
+    base::ThrowInternal(base::Refusal(std::string(instruction.op->name), "kernel",
+                                      base::Where(instruction.loc), "the op has no kernel"));
+  return kernel;
+}
+
+// Room for one element of any dtype, as aligned as buffers are.
+using ElementBytes = std::array<std::byte, 64>;
+
+}  // namespace
+
+bool operator==(const KernelKey& x, const KernelKey& y) {
+  const Instruction &a = *x.instruction, &b = *y.instruction;
+  if (a.op != b.op || a.operands.size() != b.operands.size()) return false;
+  if (a.params != b.params && !(a.params && b.params && a.params->Equals(*b.params))) return false;
+  const auto same = [&](ValueId v, ValueId w) {
+    return x.program->place(v) == y.program->place(w);
+  };
+  return absl::c_equal(a.operands, b.operands, same) && same(a.results[0], b.results[0]);
+}
+
+int32_t PlanParts::LayoutFor(const LayoutKey& key) {
+  const auto known = absl::c_find(layout_keys_, key);
+  const auto layout = static_cast<int32_t>(known - layout_keys_.begin());
+  if (known == layout_keys_.end()) {
+    plan_.layouts.push_back(MakeLayout(key, plan_.devices));
+    layout_keys_.push_back(key);
+  }
+  return layout;
+}
+
+int32_t PlanParts::AddValue(int32_t layout, int64_t bytes, plan::ValueKind kind) {
+  plan_.values.push_back({.kind = kind, .layout = layout, .bytes = bytes, .data = nullptr});
+  return values() - 1;
+}
+
+void PlanParts::SetConstant(int32_t value, uint64_t bits) {
+  const auto data = std::make_shared<ElementBytes>();
+  std::memcpy(data->data(), &bits, sizeof bits);
+  const int32_t layout = SharedLayout();
+  plan::PlanValue& constant = base::At(plan_.values, value);
+  constant.kind = plan::ValueKind::kConstant;
+  constant.layout = layout;
+  constant.data = {data, data->data()};
+}
+
+int32_t PlanParts::Zero() {
+  if (zero_ < 0) {
+    zero_ = AddValue(SharedLayout(), 8);
+    SetConstant(zero_, 0);
+  }
+  return zero_;
+}
+
+int32_t PlanParts::AddNote(const Instruction& instruction) {
+  const std::string where = base::Where(instruction.loc);
+  plan_.notes.push_back(
+      fmt::format("{}{}{}", instruction.op->name, where.empty() ? "" : " at ", where));
+  return static_cast<int32_t>(plan_.notes.size()) - 1;
+}
+
+const plan::Kernel& PlanParts::KernelFor(const ir::Program& program,
+                                         const Instruction& instruction) {
+  const auto [it, is_new] = made_.try_emplace(KernelKey{&instruction, &program});
+  if (is_new) it->second = MakeKernel(program, instruction);
+  return it->second;
+}
+
+}  // namespace tessera::spmd

@@ -1,0 +1,75 @@
+// The parts of a plan that the device program and its regions share.
+#pragma once
+#include <absl/container/flat_hash_map.h>
+
+#include "plan/plan.h"
+#include "spmd/emit/kernel_factories.h"
+#include "spmd/schedule/schedule.h"
+
+namespace tessera::spmd {
+
+// Who runs a plan: all devices, or one of them that runs a region by itself.
+struct PlanRunner {
+  int32_t device = -1;  // -1: all devices
+  // Of devices that run a region on equal data, one makes its host calls.
+  bool calls_host = true;
+  bool is_one_device() const { return device >= 0; }
+};
+
+// An instruction as the key of its kernel: instructions that differ only in the values they read
+// and define have equal keys.
+struct KernelKey {
+  const ir::Instruction* instruction;
+  const ir::Program* program;
+  friend bool operator==(const KernelKey& x, const KernelKey& y);
+  template <class H>
+  friend H AbslHashValue(H h, const KernelKey& k) {
+    for (ir::ValueId v : k.instruction->operands) h = H::combine(std::move(h), k.program->place(v));
+    return H::combine(std::move(h), k.instruction->op, k.program->place(k.instruction->results[0]));
+  }
+};
+
+// Layouts, values and notes are indices into the vectors of the plan.
+class PlanParts {
+ public:
+  PlanParts(const KernelFactories& kernels, int32_t devices, PlanRunner runner)
+      : kernels_(kernels), runner_(runner) {
+    plan_.devices = devices;
+  }
+
+  const KernelFactories& kernels() const { return kernels_; }
+  const PlanRunner& runner() const { return runner_; }
+  int32_t devices() const { return plan_.devices; }
+
+  int32_t LayoutFor(const LayoutKey& key);
+  // The reference holds until the next layout is added.
+  const plan::Layout& layout(int32_t layout) const { return base::At(plan_.layouts, layout); }
+  // Returns the layout of values that all devices share.
+  int32_t SharedLayout() { return LayoutFor({}); }
+
+  int32_t AddValue(int32_t layout, int64_t bytes, plan::ValueKind kind = plan::ValueKind::kTemp);
+  plan::PlanValue& value(int32_t value) { return base::At(plan_.values, value); }
+  int32_t values() const { return static_cast<int32_t>(plan_.values.size()); }
+  // Makes `value` a constant with these bits in its first bytes, shared by all devices.
+  void SetConstant(int32_t value, uint64_t bits);
+  // Returns a constant of 8 zero bytes.
+  int32_t Zero();
+
+  // Returns a note that names the instruction in messages.
+  int32_t AddNote(const ir::Instruction& instruction);
+
+  // Returns the kernel of an instruction; equal instructions share one.
+  const plan::Kernel& KernelFor(const ir::Program& program, const ir::Instruction& instruction);
+
+  plan::Plan& plan() { return plan_; }
+
+ private:
+  const KernelFactories& kernels_;
+  const PlanRunner runner_;
+  plan::Plan plan_;
+  std::vector<LayoutKey> layout_keys_;  // of the plan's layouts
+  int32_t zero_ = -1;
+  absl::flat_hash_map<KernelKey, plan::Kernel> made_;
+};
+
+}  // namespace tessera::spmd

@@ -1,0 +1,133 @@
+// Kernels, fused groups, constants and host calls; moves and regions have files of their own.
+#include "spmd/emit/program_emitter.h"
+
+#include <absl/algorithm/container.h>
+
+#include "ir/local_values.h"
+#include "spmd/emit/emit_move.h"
+#include "spmd/emit/emit_regions.h"
+#include "spmd/emit/host_calls.h"
+#include "spmd/schedule/fused_desc.h"
+
+namespace tessera::spmd {
+
+using ir::Instruction;
+using ir::ValueId;
+
+ProgramEmitter::ProgramEmitter(PlanParts& plan, const ir::Program& program,
+                               const Schedule& schedule, std::vector<plan::Node>& nodes,
+                               int32_t note)
+    : plan_(plan),
+      program_(program),
+      schedule_(schedule),
+      nodes_(nodes),
+      value_of_(program.values.size(), -1),
+      note_(note) {
+  for (const LayoutKey& key : schedule.layouts) layouts_.Add(plan.LayoutFor(key));
+}
+
+void ProgramEmitter::EmitItems() {
+  for (const Item& item : schedule_.items) Emit(item);
+}
+
+void ProgramEmitter::Emit(const Item& item) {
+  if (const auto* move = std::get_if<MoveItem>(&item)) return EmitMoves(*this, *move);
+  SetNote(InstructionAt(program_, item.instructions().back()));
+  if (const auto* group = std::get_if<FusedItem>(&item))
+    AddStep(plan_.kernels().fused(DescribeFused(program_, *group)), group->in, group->out);
+  else if (const auto* kernel = std::get_if<KernelItem>(&item))
+    EmitKernel(*kernel);
+  else if (const auto* regions = std::get_if<RegionItem>(&item))
+    EmitRegions(*this, *regions);
+  else
+    EmitHostCall(std::get<HostCallItem>(item));
+}
+
+void ProgramEmitter::EmitKernel(const KernelItem& item) {
+  const Instruction& instruction = InstructionAt(program_, item.instruction);
+  if (std::holds_alternative<ir::AsConstant>(*instruction.op->lowering))
+    return EmitConstant(instruction, item.instruction);
+  if (std::holds_alternative<ir::AsIota>(*instruction.op->lowering))
+    return EmitComputed(item.instruction);
+  AddStep(plan_.KernelFor(program_, instruction),
+          {instruction.operands.begin(), instruction.operands.end()},
+          {instruction.results.begin(), instruction.results.end()});
+}
+
+// A constant that an exchange or a kernel reads is data. One that is returned is computed.
+void ProgramEmitter::EmitConstant(const Instruction& instruction, InstructionId i) {
+  const ValueId v = instruction.results[0];
+  if (absl::c_linear_search(program_.outputs, v)) return EmitComputed(i);
+  plan_.SetConstant(Define(v), ir::ConstantBits(instruction));
+}
+
+// Emits an instruction without operands as a fused group of its own.
+void ProgramEmitter::EmitComputed(InstructionId i) {
+  const ValueId v = InstructionAt(program_, i).results[0];
+  const FusedItem alone{.instructions = {i}, .out = {v}, .space = program_.type(v)->shape()};
+  AddStep(plan_.kernels().fused(DescribeFused(program_, alone)), {}, {v});
+}
+
+void ProgramEmitter::EmitHostCall(const HostCallItem& item) {
+  const PlanRunner& runner = plan_.runner();
+  if (!runner.calls_host) return;
+  const Instruction& call = InstructionAt(program_, item.instruction);
+  std::vector<HostOperand> operands;
+  for (ValueId v : call.operands) {
+    const int32_t value = ValueOf(v);
+    operands.push_back({value, runner.is_one_device() ? program_.type(v) : program_.place(v),
+                        &plan_.layout(plan_.value(value).layout)});
+  }
+  AddNode(MakeHostCall(ir::As<ir::HostCallParams>(call.params.get()).function, operands,
+                       runner.device, note_));
+}
+
+int32_t ProgramEmitter::Define(ValueId v, plan::ValueKind kind) {
+  int32_t& value = value_of_[v];
+  if (value < 0) value = plan_.AddValue(LayoutOf(v), Bytes(v), kind);
+  return value;
+}
+
+void ProgramEmitter::AddStep(plan::Kernel kernel, const std::vector<ValueId>& in,
+                             const std::vector<ValueId>& out) {
+  plan::Step step{
+      .kernel = std::move(kernel), .layout = LayoutOf(out[0]), .in = {}, .out = {}, .note = note_};
+  for (ValueId v : in) step.in.push_back(ValueOf(v));
+  AddStep(std::move(step), out);
+}
+
+void ProgramEmitter::AddStep(plan::Step step, absl::Span<const ValueId> out) {
+  for (ValueId v : out) step.out.push_back(Define(v));
+  AddStep(std::move(step));
+}
+
+void ProgramEmitter::AddCopy(int32_t from, int32_t to) {
+  AddStep(plan::Step{.kernel = plan_.kernels().copy_whole(plan_.value(to).bytes),
+                     .layout = plan_.value(to).layout,
+                     .in = {from},
+                     .out = {to},
+                     .note = note_});
+}
+
+// A step cannot read a value that the same segment defines in another layout.
+void ProgramEmitter::AddStep(plan::Step step) {
+  if (absl::c_any_of(step.in, [&](int32_t v) {
+        return made_.contains(v) && plan_.value(v).layout != step.layout;
+      }))
+    EndSegment();
+  made_.insert(step.out.begin(), step.out.end());
+  segment_.steps.push_back(std::move(step));
+}
+
+void ProgramEmitter::AddNode(plan::Node node) {
+  EndSegment();
+  nodes_.push_back(std::move(node));
+}
+
+void ProgramEmitter::EndSegment() {
+  if (!segment_.steps.empty()) nodes_.emplace_back(std::move(segment_));
+  segment_ = {};
+  made_.clear();
+}
+
+}  // namespace tessera::spmd

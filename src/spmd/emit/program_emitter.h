@@ -1,0 +1,67 @@
+// Turns the items of one program, the device program or a region, into nodes of the plan.
+#pragma once
+#include <absl/container/flat_hash_set.h>
+
+#include "spmd/emit/plan_parts.h"
+
+namespace tessera::spmd {
+
+class ProgramEmitter {
+ public:
+  // Nodes are appended to `nodes`. `note`: of nodes that come before the first item.
+  ProgramEmitter(PlanParts& plan, const ir::Program& program, const Schedule& schedule,
+                 std::vector<plan::Node>& nodes, int32_t note = -1);
+
+  void EmitItems();
+
+  PlanParts& plan() { return plan_; }
+  const ir::Program& program() const { return program_; }
+  const Schedule& schedule() const { return schedule_; }
+
+  // Returns the plan's layout of v, and the bytes of one of its buffers.
+  int32_t LayoutOf(ir::ValueId v) const { return layouts_[schedule_.values[v].layout]; }
+  int64_t Bytes(ir::ValueId v) const { return ShardBytes(program_, v); }
+  ir::ValueId Storage(ir::ValueId v) const { return schedule_.values[v].storage; }
+
+  // Returns the plan's value that stores v.
+  int32_t ValueOf(ir::ValueId v) const { return value_of_[Storage(v)]; }
+  // Returns the plan's value that stores v, and adds one unless v was bound to one.
+  int32_t Define(ir::ValueId v, plan::ValueKind kind = plan::ValueKind::kTemp);
+  // Makes the plan store v, which owns its buffer, as `value`.
+  void Bind(ir::ValueId v, int32_t value) { value_of_[v] = value; }
+
+  // The note of the item that is being emitted.
+  int32_t note() const { return note_; }
+  void SetNote(int32_t note) { note_ = note; }
+  void SetNote(const ir::Instruction& i) { note_ = plan_.AddNote(i); }
+
+  void AddStep(plan::Kernel kernel, const std::vector<ir::ValueId>& in,
+               const std::vector<ir::ValueId>& out);
+  // Adds a step that defines `out`.
+  void AddStep(plan::Step step, absl::Span<const ir::ValueId> out);
+  void AddCopy(int32_t from, int32_t to);
+  // Adds a node after the steps so far.
+  void AddNode(plan::Node node);
+  // Ends the segment: steps so far are a node of their own.
+  void EndSegment();
+
+ private:
+  void Emit(const Item& item);
+  void EmitKernel(const KernelItem& item);
+  void EmitConstant(const ir::Instruction& instruction, InstructionId i);
+  void EmitComputed(InstructionId i);
+  void EmitHostCall(const HostCallItem& item);
+  void AddStep(plan::Step step);
+
+  PlanParts& plan_;
+  const ir::Program& program_;
+  const Schedule& schedule_;
+  std::vector<plan::Node>& nodes_;
+  base::IdVector<LayoutId, int32_t> layouts_;      // the plan's layouts
+  base::IdVector<ir::ValueId, int32_t> value_of_;  // the plan's values; -1: none yet
+  plan::Segment segment_;
+  absl::flat_hash_set<int32_t> made_;  // values that steps of the segment define
+  int32_t note_;
+};
+
+}  // namespace tessera::spmd
