@@ -8,7 +8,7 @@
 
 #include "benchmarks/inputs.h"
 #include "benchmarks/workloads.h"
-#include "spmd/blocks/find_blocks.h"
+#include "spmd/blocks/limits.h"
 
 namespace tessera::bench {
 namespace {
@@ -108,11 +108,9 @@ void Attention(Recorder& recorder, int devices) {
   for (int64_t length : lengths) {
     measure("forward", "blocks", length, attention);
     if (length < 8192) measure("gradient", "blocks", length, gradient);
-    const spmd::BlockLimits before = spmd::Limits();
-    spmd::Limits().least = int64_t{1} << 40;
+    const spmd::BlockLimitsScope no_blocks({.least = int64_t{1} << 40});
     measure("forward", "whole", length, attention);
     if (length < 8192) measure("gradient", "whole", length, gradient);
-    spmd::Limits() = before;
   }
 }
 

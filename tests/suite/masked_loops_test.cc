@@ -9,22 +9,12 @@
 #include <string>
 
 #include "fuzz.h"
-#include "spmd/blocks/find_blocks.h"
+#include "spmd/blocks/limits.h"
 #include "suite/random_program.h"
 
 namespace tessera::suite {
 namespace {
 
-class BlockScope {
- public:
-  explicit BlockScope(spmd::BlockLimits limits) : before_(spmd::Limits()) {
-    spmd::Limits() = limits;
-  }
-  ~BlockScope() { spmd::Limits() = before_; }
-
- private:
-  spmd::BlockLimits before_;
-};
 constexpr spmd::BlockLimits kSmall{.least = 1, .block = 512, .ratio = 0, .line = 1},
     kWhole{.least = int64_t{1} << 40};
 
@@ -127,12 +117,12 @@ TEST_P(MaskedLoops, AreAsTheWhole) {
   const Masked& c = kMasked[GetParam()];
   const std::vector<Array> in = Arguments();
   const auto lowered = [&](const spmd::BlockLimits& limits) {
-    const BlockScope scope(limits);
+    const spmd::BlockLimitsScope scope(limits);
     return jit(Function(c.run)).lower(in[0], in[1], in[2]);
   };
   EXPECT_LE(lowered(kSmall).flops(), c.flops * lowered(kWhole).flops());
   const auto value = [&](const spmd::BlockLimits& limits) {
-    const BlockScope scope(limits);
+    const spmd::BlockLimitsScope scope(limits);
     return jit(Function(c.run))(in[0], in[1], in[2]);
   };
   const Array got = value(kSmall), want = value(kWhole);
@@ -150,7 +140,7 @@ TEST(MaskedLoopValues, KeepWhatIsNoNumber) {
     const Array last = expand_dims(arange(kRows), 1) >= kRows - 3;
     in[2] = where(last, odd, in[2]);
     const auto value = [&](const spmd::BlockLimits& limits) {
-      const BlockScope scope(limits);
+      const spmd::BlockLimitsScope scope(limits);
       return jit(Function(kMasked[0].run))(in[0], in[1], in[2]);
     };
     const Array got = value(kSmall), want = value(kWhole);
@@ -166,7 +156,7 @@ TEST(MaskedLoopValues, SmallFloatsAndDevices) {
   const MeshScope mesh(make_mesh({{"h", 2}, {"s", 4, Auto}}));
   for (DType dtype : {bf16, f32}) {
     const auto value = [&](const spmd::BlockLimits& limits, bool cuts_rows) {
-      const BlockScope scope(limits);
+      const spmd::BlockLimitsScope scope(limits);
       const auto attention = [&](const Array& q, const Array& k, const Array& v) {
         const auto laid_out = [&](const Array& x) { return reshard(astype(x, dtype), P("h")); };
         Array rows = laid_out(q);

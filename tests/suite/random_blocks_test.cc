@@ -8,22 +8,11 @@
 #include <cstdlib>
 
 #include "fuzz.h"
-#include "spmd/blocks/find_blocks.h"
+#include "spmd/blocks/limits.h"
 #include "suite/random_program.h"
 
 namespace tessera::suite {
 namespace {
-
-class SmallBlocks {
- public:
-  SmallBlocks(int64_t least, int64_t block) : before_(spmd::Limits()) {
-    spmd::Limits() = {.least = least, .block = block, .ratio = 0, .line = 1};
-  }
-  ~SmallBlocks() { spmd::Limits() = before_; }
-
- private:
-  spmd::BlockLimits before_;
-};
 
 // Dims by letter: b and h of all operands, s and t of the product's sides, and d, which is summed.
 struct Sizes {
@@ -209,7 +198,8 @@ TEST_P(RandomBlocks, AgreeWithWholeProducts) {
     static const std::vector<std::vector<MeshAxis>> meshes = {
         {{"x", 1, Auto}}, {{"x", 2, Auto}}, {{"x", 2, Auto}, {"y", 2, Auto}}};
     MeshScope scope(make_mesh(dice.Of(meshes)));
-    const SmallBlocks small(2 + dice.Below(40), 1 + dice.Below(24));
+    const int64_t block = 1 + dice.Below(24), least = 2 + dice.Below(40);
+    const spmd::BlockLimitsScope small({.least = least, .block = block, .ratio = 0, .line = 1});
     std::string what;
     try {
       for (Array& x : arguments) x = LaidOut(dice, x);

@@ -1,37 +1,38 @@
-// Ranges through what repeats, moves and adds.
+// Computes bounds of literals and iotas, and follows them through moves of elements and sums.
 #include "spmd/blocks/index_bounds.h"
+
+#include <absl/algorithm/container.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "base/at.h"
 #include "ir/local_values.h"
-#include "ops/ops.h"
-#include "ops/params.h"
+#include "plan/scalar_op.h"
+#include "spmd/blocks/factors.h"
 
 namespace tessera::spmd {
 namespace {
 
 using ir::Instruction;
 using ir::ValueId;
-using MaybeBounds = std::optional<IndexBounds>;
 
-// Numbers that neither wrap around in a dtype nor in sums of two.
-bool Fits(const IndexBounds& r, const ir::Type& type) {
+// Whether all elements within the bounds fit into 32 bits. Sums of two of them do not overflow.
+bool AreSmall(const IndexBounds& bounds, const ir::Type& type) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  int64_t least = r.least, most = r.most;
-  for (size_t d = 0; d < r.strides.size(); ++d) {
+  int64_t least = bounds.least, most = bounds.most;
+  for (size_t d = 0; d < bounds.strides.size(); ++d) {
     const int64_t size = std::max<int64_t>(type.shape()[d], 1);
-    if (std::abs(r.strides[d]) > kMost / size) return false;
-    (r.strides[d] < 0 ? least : most) += r.strides[d] * (size - 1);
+    if (std::abs(bounds.strides[d]) > kMost / size) return false;
+    (bounds.strides[d] < 0 ? least : most) += bounds.strides[d] * (size - 1);
   }
   return least >= -kMost && most <= kMost;
 }
 
-class Finder {
+class BoundsFinder {
  public:
-  Finder(const ir::Program& p, const ValueBounds& inputs) : p_(p), known_(p.values.size()) {
-    for (size_t k = 0; k < inputs.size(); ++k) base::At(known_, p.inputs[k]) = inputs[k];
+  BoundsFinder(const ir::Program& p, const std::vector<MaybeBounds>& inputs)
+      : p_(p), known_(p.values.size()) {
+    for (size_t k = 0; k < inputs.size(); ++k) known_[p.inputs[k]] = inputs[k];
   }
 
   ValueBounds Run() {
@@ -42,33 +43,30 @@ class Finder {
       MaybeBounds bounds = BoundsOfResult(i);
       for (size_t d = 0; bounds && d < bounds->strides.size(); ++d)
         if (type->shape()[d] == 1) bounds->strides[d] = 0;
-      if (bounds && Fits(*bounds, *type)) base::At(known_, i.results[0]) = std::move(bounds);
+      if (bounds && AreSmall(*bounds, *type)) known_[i.results[0]] = std::move(bounds);
     }
     return std::move(known_);
   }
 
  private:
-  const MaybeBounds& Operand(const Instruction& i, size_t k) const {
-    return base::At(known_, i.operands[k]);
+  const IndexBounds& OfOperand(const Instruction& i, size_t k) const {
+    return *known_[i.operands[k]];
   }
   const base::Shape& shape(ValueId v) const { return p_.type(v)->shape(); }
 
   MaybeBounds BoundsOfResult(const Instruction& i) const {
     const ir::Lowering& lowering = *i.op->lowering;
-    if (std::holds_alternative<ir::AsConstant>(lowering)) return Constant(i);
-    if (const auto* iota = std::get_if<ir::AsIota>(&lowering)) return Iota(i, *iota);
-    if (std::any_of(i.operands.begin(), i.operands.end(),
-                    [&](ValueId v) { return !base::At(known_, v); }))
+    if (std::holds_alternative<ir::AsConstant>(lowering)) return OfConstant(i);
+    if (const auto* iota = std::get_if<ir::AsIota>(&lowering)) return OfIota(i, *iota);
+    if (i.operands.empty() || absl::c_any_of(i.operands, [&](ValueId v) { return !known_[v]; }))
       return {};
-    if (const auto* by_element = std::get_if<ir::AsElementwise>(&lowering))
-      return ByElement(i, by_element->op);
-    if (i.op == &ops::kReshape) return Reshaped(i);
-    if (i.op == &ops::kBroadcastInDim) return Broadcast(i);
-    if (i.op == &ops::kTranspose) return Transposed(i);
-    return {};
+    if (const auto* elementwise = std::get_if<ir::AsElementwise>(&lowering))
+      return OfElementwise(i, elementwise->op);
+    if (std::holds_alternative<ir::AsView>(lowering)) return OfView(i);
+    return OfMovedElements(i);
   }
 
-  MaybeBounds Constant(const Instruction& i) const {
+  MaybeBounds OfConstant(const Instruction& i) const {
     const uint64_t bits = ir::ConstantBits(i);
     const int64_t n = p_.type(i.results[0])->dtype() == i32
                           ? static_cast<int32_t>(static_cast<uint32_t>(bits))
@@ -76,37 +74,38 @@ class Finder {
     return IndexBounds{n, n, std::vector<int64_t>(shape(i.results[0]).size(), 0)};
   }
 
-  // It may begin elsewhere on each device.
-  MaybeBounds Iota(const Instruction& i, const ir::AsIota& iota) const {
+  // The first number may differ from device to device.
+  MaybeBounds OfIota(const Instruction& i, const ir::AsIota& iota) const {
     ir::AffineIndex index = iota.index(i.params.get(), ir::LocalTensorOf(p_, i.results[0]));
     IndexBounds bounds{.strides = std::move(index.strides)};
     if (!index.offsets.empty()) {
-      const auto [least, most] = std::minmax_element(index.offsets.begin(), index.offsets.end());
+      const auto [least, most] = absl::c_minmax_element(index.offsets);
       bounds.least = *least, bounds.most = *most;
     }
     return bounds;
   }
 
-  // Operands' dims of size 1 are repeated.
-  MaybeBounds ByElement(const Instruction& i, plan::ScalarOp op) const {
-    if (op == plan::ScalarOp::kConvert) return Operand(i, 0);
+  // Dims of size 1 of the operands are broadcast.
+  MaybeBounds OfElementwise(const Instruction& i, plan::ScalarOp op) const {
+    if (op == plan::ScalarOp::kConvert) return OfOperand(i, 0);
     if (op != plan::ScalarOp::kAdd && op != plan::ScalarOp::kSub) return {};
-    const IndexBounds &x = *Operand(i, 0), &y = *Operand(i, 1);
+    const IndexBounds &x = OfOperand(i, 0), &y = OfOperand(i, 1);
     const bool adds = op == plan::ScalarOp::kAdd;
     IndexBounds sum{.least = adds ? x.least + y.least : x.least - y.most,
                     .most = adds ? x.most + y.most : x.most - y.least,
                     .strides = std::vector<int64_t>(shape(i.results[0]).size(), 0)};
     for (size_t k = 0; k < 2; ++k)
-      for (size_t d = 0; d < Operand(i, k)->strides.size(); ++d)
+      for (size_t d = 0; d < OfOperand(i, k).strides.size(); ++d)
         if (shape(i.operands[k])[d] != 1)
-          sum.strides[d] += (k == 0 || adds ? 1 : -1) * Operand(i, k)->strides[d];
+          sum.strides[d] += (k == 0 || adds ? 1 : -1) * OfOperand(i, k).strides[d];
     return sum;
   }
 
-  // Dims may be cut into several, and those of size 1 come and go.
-  MaybeBounds Reshaped(const Instruction& i) const {
+  // Follows a view that splits dims, or adds and drops dims of size 1.
+  MaybeBounds OfView(const Instruction& i) const {
+    if (p_.type(i.operands[0])->dtype() != p_.type(i.results[0])->dtype()) return {};
     const base::Shape &from = shape(i.operands[0]), &to = shape(i.results[0]);
-    const IndexBounds& x = *Operand(i, 0);
+    const IndexBounds& x = OfOperand(i, 0);
     IndexBounds bounds{x.least, x.most, std::vector<int64_t>(to.size(), 0)};
     size_t d = to.size();
     for (size_t e = from.size(); e-- > 0;) {
@@ -124,20 +123,23 @@ class Finder {
     return bounds;
   }
 
-  MaybeBounds Broadcast(const Instruction& i) const {
-    const IndexBounds& x = *Operand(i, 0);
-    const auto& dims = ir::As<ops::BroadcastParams>(i.params.get()).dims;
-    IndexBounds bounds{x.least, x.most, std::vector<int64_t>(shape(i.results[0]).size(), 0)};
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (shape(i.operands[0])[d] != 1) base::At(bounds.strides, dims[d]) = x.strides[d];
-    return bounds;
-  }
-
-  MaybeBounds Transposed(const Instruction& i) const {
-    const IndexBounds& x = *Operand(i, 0);
-    const auto& perm = ir::As<ops::TransposeParams>(i.params.get()).perm;
-    IndexBounds bounds{x.least, x.most, {}};
-    for (int64_t d : perm) bounds.strides.push_back(base::At(x.strides, d));
+  // Follows ops that permute dims or repeat elements along new dims, by their factors.
+  MaybeBounds OfMovedElements(const Instruction& i) const {
+    if (i.operands.size() != 1 || !std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return {};
+    const sharding::DimMap map = DimMapOf(p_, i);
+    if (!OnlyMovesElements(map) || !map.accesses.empty()) return {};
+    const base::Shape &from = shape(i.operands[0]), &to = shape(i.results[0]);
+    const IndexBounds& x = OfOperand(i, 0);
+    IndexBounds bounds{x.least, x.most, std::vector<int64_t>(to.size(), 0)};
+    for (size_t d = 0; d < from.size(); ++d) {
+      if (from[d] == 1) continue;
+      const int32_t factor = FactorOf(map.operands[0], static_cast<int>(d));
+      const int at = factor < 0 ? kNoDim : DimOf(map.results[0], factor);
+      if (at == kNoDim || base::At(map.factors, factor).kind != sharding::FactorKind::kPass ||
+          base::At(to, at) != from[d])
+        return {};
+      base::At(bounds.strides, at) = x.strides[d];
+    }
     return bounds;
   }
 
@@ -147,21 +149,20 @@ class Finder {
 
 }  // namespace
 
-ValueBounds BoundsOf(const ir::Program& device, const ValueBounds& inputs) {
-  return Finder(device, inputs).Run();
+ValueBounds BoundsOf(const ir::Program& device, const std::vector<MaybeBounds>& inputs) {
+  return BoundsFinder(device, inputs).Run();
 }
 
-std::optional<IndexBounds> BoundsOfSlices(const std::optional<IndexBounds>& whole, int64_t begin,
-                                          int64_t end) {
+MaybeBounds BoundsOfSlices(const MaybeBounds& whole, int64_t begin, int64_t end) {
   if (!whole) return {};
   const int64_t first = whole->strides[0] * begin, last = whole->strides[0] * (end - 1);
   return IndexBounds{whole->least + std::min(first, last), whole->most + std::max(first, last),
                      std::vector<int64_t>(whole->strides.begin() + 1, whole->strides.end())};
 }
 
-std::optional<bool> Compared(plan::ScalarOp op, const IndexBounds& x, const IndexBounds& y,
-                             const base::Shape& shape, int dim, int64_t begin, int64_t end) {
-  // The bounds of x - y.
+std::optional<bool> CompareBounds(plan::ScalarOp op, const IndexBounds& x, const IndexBounds& y,
+                                  const base::Shape& shape, int dim, int64_t begin, int64_t end) {
+  // Bounds on x - y.
   int64_t least = x.least - y.most, most = x.most - y.least;
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t stride =

@@ -1,30 +1,31 @@
-// What is known of whole numbers in device programs: positions, and what is made of them.
+// Bounds on the integers of a device program: positions, and numbers computed from them.
 #pragma once
 #include <optional>
 #include <vector>
 
-#include "ir/program.h"
+#include "spmd/definitions.h"
 
 namespace tessera::spmd {
 
-// The element at position p is at least least + p . strides, and at most most + p . strides, on
-// every device.
+// On every device, element p of the value is between least + p . strides and most + p . strides.
+// An iota over rows on two devices of 4 rows each, say: least 0, most 4, strides [1].
 struct IndexBounds {
   int64_t least = 0, most = 0;
   std::vector<int64_t> strides;  // per dim; 0 where its size is 1
 };
-using ValueBounds = std::vector<std::optional<IndexBounds>>;  // per value
+using MaybeBounds = std::optional<IndexBounds>;
+using ValueBounds = base::IdVector<ir::ValueId, MaybeBounds>;
 
-// Returns what is known of a program's values, from what is known of its inputs.
-ValueBounds BoundsOf(const ir::Program& device, const ValueBounds& inputs);
+// Returns bounds on the values of a program. `inputs`: bounds on its inputs, in order; inputs
+// beyond its end have none.
+ValueBounds BoundsOf(const ir::Program& device, const std::vector<MaybeBounds>& inputs);
 
-// Returns that of slices [begin, end) of the first dim of a value.
-std::optional<IndexBounds> BoundsOfSlices(const std::optional<IndexBounds>& whole, int64_t begin,
-                                          int64_t end);
+// Returns bounds on the slices [begin, end) along the first dim of a value. Slices lack that dim.
+MaybeBounds BoundsOfSlices(const MaybeBounds& whole, int64_t begin, int64_t end);
 
-// Whether comparing x and y of one shape, or with ones and without dims, is true at all positions
-// whose place in `dim` is in [begin, end), or false at all; none: neither is known.
-std::optional<bool> Compared(plan::ScalarOp op, const IndexBounds& x, const IndexBounds& y,
-                             const base::Shape& shape, int dim, int64_t begin, int64_t end);
+// Returns the result of comparing x and y if it is the same at all positions of `shape` with an
+// index in [begin, end) along `dim`. x and y may have dims of size 1, or lack leading dims.
+std::optional<bool> CompareBounds(plan::ScalarOp op, const IndexBounds& x, const IndexBounds& y,
+                                  const base::Shape& shape, int dim, int64_t begin, int64_t end);
 
 }  // namespace tessera::spmd

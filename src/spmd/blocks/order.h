@@ -2,16 +2,16 @@
 #pragma once
 #include <vector>
 
-#include "ir/program.h"
+#include "spmd/definitions.h"
 
 namespace tessera::spmd {
 
-// Whether each group of instructions can run as one: none waits for another that waits for it. What
-// several groups do counts for the first.
-bool CanBeOrdered(const ir::Program& p, const std::vector<std::vector<size_t>>& groups);
+// Whether each group of instructions can run as one: no two groups wait for each other. An
+// instruction in several groups counts for the first.
+bool CanBeOrdered(const ir::Program& p, const std::vector<std::vector<InstructionId>>& groups);
 
-// Orders instructions so that values are made before they are read, and otherwise as they are. They
-// have no effects.
+// Moves instructions after the definitions of their operands, and keeps their order otherwise. The
+// instructions have no effects.
 void Order(ir::Program& p);
 
 }  // namespace tessera::spmd

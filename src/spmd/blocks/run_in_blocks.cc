@@ -1,21 +1,16 @@
-// Makes loops of groups of instructions: operands that have the dim are cut along it, results put
-// together again, and sums over it carried.
+// Turns groups of instructions into loops. The loop slices operands that have the dim, stacks
+// results that have it, and carries sums over it.
 #include "spmd/blocks/run_in_blocks.h"
 
 #include <absl/container/flat_hash_map.h>
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
 
-#include "base/at.h"
 #include "ir/control_params.h"
 #include "ir/uses.h"
-#include "ops/ops.h"
-#include "ops/params.h"
+#include "spmd/blocks/block_types.h"
 #include "spmd/blocks/find_blocks.h"
 #include "spmd/blocks/order.h"
-#include "spmd/blocks/skip_masked.h"
 #include "spmd/blocks/writer.h"
 
 namespace tessera::spmd {
@@ -24,9 +19,10 @@ namespace {
 using ir::Instruction;
 using ir::ValueId;
 
-constexpr int kNone = DimOfCall::kNone;
+// Replaces products of at least `limits.least` elements. Returns whether there are any.
+bool ReplaceProducts(ir::Program& program, const BlockLimits& limits);
 
-// With one more dim, which is whole on each device.
+// Returns the place with one more dim, unsharded.
 const ir::Type* WithDim(const ir::Type* place, int at, int64_t size) {
   base::Shape shape = place->shape();
   shape.insert(shape.begin() + at, size);
@@ -36,147 +32,158 @@ const ir::Type* WithDim(const ir::Type* place, int at, int64_t size) {
   return ir::Type::Get(std::move(shape), place->dtype(), std::move(s));
 }
 
-// The same of products of so many elements. Returns whether there are some.
-bool RunInBlocksOf(ir::Program& program, int64_t least);
+// Returns the cost of one of so many blocks.
+ir::Cost CostOfBlock(ir::Cost cost, int64_t blocks) {
+  cost.flops = cost.flops / static_cast<double>(blocks);
+  cost.whole_flops = cost.whole_flops / static_cast<double>(blocks);
+  return cost;
+}
 
-// One loop. The program's instructions are read from `from`; what stands for them is added to it.
+// Builds one loop. It replaces instructions of `from`; `p` gets the loop.
 class LoopBuilder {
  public:
-  LoopBuilder(ir::Program& p, const std::vector<Instruction>& from, const BlockGroup& group)
+  LoopBuilder(ir::Program& p, const std::vector<Instruction>& from, const BlockGroup& group,
+              const BlockLimits& limits)
       : out_(p),
         in_(body_),
         from_(from),
         group_(group),
-        loc_(from[group.calls.back().instruction].loc) {
+        limits_(limits),
+        loc_(InstructionOf(group.calls.back()).loc) {
     body_.mesh = p.mesh;
     body_.per_device = true;
   }
 
   void Build() {
-    for (const BlockedCall& call : group_.calls) Clone(from_[call.instruction], call.dims);
-    for (const BlockedCall& call : group_.calls) Return(from_[call.instruction], call.dims);
-    if (sums_.empty() && parts_.empty()) return;
+    for (const BlockedCall& call : group_.calls) Copy(InstructionOf(call), call.dims);
+    for (const BlockedCall& call : group_.calls)
+      if (call.dims.returns) AddResult(InstructionOf(call), call.dims);
+    if (sums_.empty() && stacks_.empty()) return;
     body_.inputs = constants_.inputs;
     for (const auto* more : {&carries_, &slices_})
       body_.inputs.insert(body_.inputs.end(), more->inputs.begin(), more->inputs.end());
-    body_.outputs = sums_;
-    body_.outputs.insert(body_.outputs.end(), parts_.begin(), parts_.end());
+    for (const Sum& sum : sums_) body_.outputs.push_back(sum.inside);
+    for (const Stack& stack : stacks_) body_.outputs.push_back(stack.inside);
     ir::RemoveInstructions(body_);
-    RunInBlocksOf(body_, Limits().block + 1);
-    EmitLoop();
+    BlockLimits inner = limits_;
+    inner.least = limits_.block + 1;
+    ReplaceProducts(body_, inner);
+    AddLoop();
   }
 
  private:
-  int64_t Blocks() const { return group_.size / group_.block; }
+  // Operands of the loop, and the inputs of the body that receive them.
+  struct LoopOperands {
+    std::vector<ValueId> outside, inputs;
+  };
+  // A result of the loop: the body's value, and the program's value that it defines.
+  struct Sum {
+    ValueId inside, outside;
+  };
+  struct Stack {
+    ValueId inside, outside;
+    int dim;  // of `outside`
+  };
+
+  const Instruction& InstructionOf(const BlockedCall& call) const {
+    return base::At(from_, call.instruction);
+  }
+  int64_t blocks() const { return group_.size / group_.block; }
+  const ir::Type* PlaceOfBlock(const ir::Type* place, int dim) const {
+    return dim == kNoDim ? place : WithSize(place, dim, group_.block);
+  }
 
   // ---- the body --------------------------------------------------------------------------------
 
-  struct Given {
-    std::vector<ValueId> outside, inputs;
-  };
-
-  ValueId Input(Given& given, ValueId outside, const ir::Type* place) {
-    given.outside.push_back(outside);
-    given.inputs.push_back(in_.Value(place, loc_));
-    return given.inputs.back();
+  ValueId AddOperand(LoopOperands& operands, ValueId outside, const ir::Type* place) {
+    operands.outside.push_back(outside);
+    operands.inputs.push_back(in_.AddValue(place, loc_));
+    return operands.inputs.back();
   }
 
-  // The body's value for operand k of an instruction.
-  ValueId Operand(ValueId v, int dim) {
-    if (const auto it = made_.find(v); it != made_.end()) return it->second;
-    const auto [it, is_new] = given_.try_emplace({v, dim}, -1);
+  // Returns the body's value for an operand: a block along `dim`, or all of it for kNoDim.
+  ValueId OperandOf(ValueId v, int dim) {
+    if (const auto it = copies_.find(v); it != copies_.end()) return it->second;
+    const auto [it, is_new] = operands_.try_emplace({v, dim}, kNoValue);
     if (!is_new) return it->second;
-    const ir::Type* place = out_.Place(v);
-    if (dim == kNone)
-      it->second = Input(constants_, v, place);
-    else
-      it->second = Input(slices_, Cut(v, dim), WithSize(place, dim, group_.block));
+    const ir::Type* place = PlaceOfBlock(out_.Place(v), dim);
+    it->second = dim == kNoDim ? AddOperand(constants_, v, place)
+                               : AddOperand(slices_, SplitIntoBlocks(v, dim), place);
     return it->second;
   }
 
-  // Returns v as blocks along the dim, one after the other.
-  ValueId Cut(ValueId v, int dim) {
-    const ir::Type* block = WithSize(out_.Place(v), dim, group_.block);
-    const ValueId apart = out_.Reshape(v, WithDim(block, dim, Blocks()), loc_);
-    return out_.MoveDim(apart, dim, 0, WithDim(block, 0, Blocks()), loc_);
+  // Returns v with a leading dim that counts blocks of `dim`.
+  ValueId SplitIntoBlocks(ValueId v, int dim) {
+    const ir::Type* block = PlaceOfBlock(out_.Place(v), dim);
+    const ValueId split = out_.Reshape(v, WithDim(block, dim, blocks()), loc_);
+    return out_.MoveDim(split, dim, 0, WithDim(block, 0, blocks()), loc_);
   }
-  ValueId Joined(ValueId stacked, int dim, const ir::Type* place) {
-    const ir::Type* block = WithSize(place, dim, group_.block);
-    const ValueId apart = out_.MoveDim(stacked, 0, dim, WithDim(block, dim, Blocks()), loc_);
-    return out_.Reshape(apart, place, loc_);
+  ValueId JoinBlocks(ValueId stacked, int dim, const ir::Type* place) {
+    const ir::Type* block = PlaceOfBlock(place, dim);
+    const ValueId split = out_.MoveDim(stacked, 0, dim, WithDim(block, dim, blocks()), loc_);
+    return out_.Reshape(split, place, loc_);
   }
 
-  void Clone(const Instruction& call, const DimOfCall& dims) {
+  void Copy(const Instruction& call, const DimOfCall& dims) {
     const ValueId v = call.results[0];
-    const ir::Type* place = out_.Place(v);
-    if (dims.result != kNone) place = WithSize(place, dims.result, group_.block);
-    if (std::holds_alternative<ir::AsIota>(*call.op->lowering) && dims.result != kNone &&
-        ir::As<ops::IotaParams>(call.params.get()).dim == std::vector<int64_t>{dims.result}) {
-      made_[v] = Index(call, dims.result, place);
+    const ir::Type* place = PlaceOfBlock(out_.Place(v), dims.result);
+    if (dims.result != kNoDim && std::holds_alternative<ir::AsIota>(*call.op->lowering) &&
+        base::At(IotaSteps(out_.program(), call), dims.result) != 0) {
+      copies_[v] = CopyIota(call, dims.result, place);
       return;
     }
     absl::InlinedVector<ValueId, 3> operands;
     for (size_t k = 0; k < call.operands.size(); ++k)
-      operands.push_back(Operand(call.operands[k], dims.operands[k]));
-    ir::Cost cost = *call.cost;
-    const bool has_dim =
-        dims.result != kNone ||
-        std::any_of(dims.operands.begin(), dims.operands.end(), [](int d) { return d != kNone; });
-    if (has_dim) {
-      cost.flops = cost.flops / static_cast<double>(Blocks());
-      cost.whole_flops = cost.whole_flops / static_cast<double>(Blocks());
-    }
-    made_[v] = in_.Emit(*call.op, call.params, operands, place, call.loc, std::move(cost));
+      operands.push_back(OperandOf(call.operands[k], dims.operands[k]));
+    ir::Cost cost = dims.HasDim() ? CostOfBlock(*call.cost, blocks()) : *call.cost;
+    copies_[v] = in_.Emit(*call.op, call.params, operands, place, call.loc, std::move(cost));
   }
 
-  // An index along the dim is cut like an operand, from one that counts along nothing else.
-  ValueId Index(const Instruction& call, int dim, const ir::Type* block) {
-    ops::IotaParams counted;
-    counted.dim.push_back(0);
-    ops::BroadcastParams repeated;
-    repeated.dims.push_back(dim);
+  // An iota along the dim starts elsewhere in every block. The body reads a block of a 1-d iota
+  // outside of the loop, and broadcasts it.
+  ValueId CopyIota(const Instruction& call, int dim, const ir::Type* block) {
+    ops::IotaParams along;
+    along.dim.push_back(0);
+    ops::BroadcastParams broadcast;
+    broadcast.dims.push_back(dim);
     const ir::Type* place = out_.Place(call.results[0]);
     sharding::TensorSharding s = place->sharding();
     s.dims = {base::At(s.dims, dim)};
     const ir::Type* line =
         ir::Type::Get({base::At(place->shape(), dim)}, place->dtype(), std::move(s));
-    const ValueId index = out_.Emit(ops::kIota, ir::MakeParams(counted), {}, line, call.loc);
-    const ValueId part = Operand(index, 0);
-    return in_.Emit(ops::kBroadcastInDim, ir::MakeParams(repeated), {part}, block, call.loc);
+    const ValueId iota = out_.Emit(ops::kIota, ir::MakeParams(along), {}, line, call.loc);
+    const ValueId part = OperandOf(iota, 0);
+    return in_.Emit(ops::kBroadcastInDim, ir::MakeParams(broadcast), {part}, block, call.loc);
   }
 
-  // ---- what leaves it --------------------------------------------------------------------------
+  // ---- results of the loop ---------------------------------------------------------------------
 
-  void Return(const Instruction& call, const DimOfCall& dims) {
-    const ValueId v = call.results[0];
-    if (!dims.returns) return;
-    const ir::Type* place = out_.Place(v);
-    const ValueId made = made_.at(v);
+  void AddResult(const Instruction& call, const DimOfCall& dims) {
+    const ValueId v = call.results[0], copy = copies_.at(v);
     if (!dims.sums) {
-      parts_.push_back(made);
-      results_.push_back({v, dims.result});
+      stacks_.push_back({copy, v, dims.result});
       return;
     }
-    // Small floats are added up in f32.
-    const DType dtype =
-        place->dtype().is_floating() && place->dtype().size() < 4 ? f32 : place->dtype();
-    const ir::Type* sum = place->WithDType(dtype);
-    const ValueId carried = Input(carries_, out_.Zeros(sum, loc_), sum);
-    sums_.push_back(in_.Emit(ops::Elementwise(plan::ScalarOp::kAdd), nullptr,
-                             {carried, in_.Convert(made, dtype, loc_)}, sum, loc_));
-    summed_.push_back(v);
+    // Floats below 32 bits are summed in f32.
+    const ir::Type* place = out_.Place(v);
+    const bool widens = place->dtype().is_floating() && place->dtype().size() < 4;
+    const ir::Type* sum = place->WithDType(widens ? f32 : place->dtype());
+    const ValueId carried = AddOperand(carries_, out_.Zeros(sum, loc_), sum);
+    const ValueId added = in_.Emit(ops::Elementwise(plan::ScalarOp::kAdd), nullptr,
+                                   {carried, in_.Convert(copy, sum->dtype(), loc_)}, sum, loc_);
+    sums_.push_back({added, v});
   }
 
-  void EmitLoop() {
+  void AddLoop() {
     std::vector<ValueId> operands = constants_.outside, results;
     for (const auto* more : {&carries_, &slices_})
       operands.insert(operands.end(), more->outside.begin(), more->outside.end());
-    for (ValueId v : carries_.inputs) results.push_back(out_.Value(in_.Place(v), loc_));
-    for (ValueId v : parts_)
-      results.push_back(out_.Value(WithDim(in_.Place(v), 0, Blocks()), loc_));
+    for (ValueId v : carries_.inputs) results.push_back(out_.AddValue(in_.Place(v), loc_));
+    for (const Stack& stack : stacks_)
+      results.push_back(out_.AddValue(WithDim(in_.Place(stack.inside), 0, blocks()), loc_));
     const ir::ScanParams params{.constants = static_cast<int64_t>(constants_.inputs.size()),
                                 .carries = static_cast<int64_t>(carries_.inputs.size()),
-                                .length = Blocks()};
+                                .length = blocks()};
     out_.program().instructions.push_back(
         {.op = &ops::kScan,
          .params = ir::MakeParams(params),
@@ -184,44 +191,48 @@ class LoopBuilder {
          .results = {results.begin(), results.end()},
          .loc = loc_,
          .regions = {std::make_shared<const ir::Program>(std::move(body_))},
-         .cost = Costing({})});
-    for (size_t k = 0; k < summed_.size(); ++k)
-      Define(summed_[k], out_.Convert(results[k], out_.Place(summed_[k])->dtype(), loc_));
-    for (size_t k = 0; k < results_.size(); ++k) {
-      const auto [v, dim] = results_[k];
-      Define(v, Joined(results[summed_.size() + k], dim, out_.Place(v)));
+         .cost = std::make_shared<const ir::Cost>()});
+    for (size_t k = 0; k < sums_.size(); ++k) {
+      const DType dtype = out_.Place(sums_[k].outside)->dtype();
+      Rename(out_.Convert(results[k], dtype, loc_), sums_[k].outside);
+    }
+    for (size_t k = 0; k < stacks_.size(); ++k) {
+      const auto& [inside, outside, dim] = stacks_[k];
+      Rename(JoinBlocks(results[sums_.size() + k], dim, out_.Place(outside)), outside);
     }
   }
 
-  // What the loop made is the value that its instruction made before.
-  void Define(ValueId v, ValueId made) {
-    for (size_t i = out_.program().instructions.size(); i-- > 0;) {
-      for (ValueId& result : out_.program().instructions[i].results) {
-        if (result != made) continue;
-        result = v;
+  // Makes the instruction that defines `from` define `to` in its place.
+  void Rename(ValueId from, ValueId to) {
+    std::vector<Instruction>& instructions = out_.program().instructions;
+    for (size_t i = instructions.size(); i-- > 0;) {
+      for (ValueId& result : instructions[i].results) {
+        if (result != from) continue;
+        result = to;
         return;
       }
     }
   }
 
   ir::Program body_;
-  Writer out_, in_;
+  Writer out_, in_;  // outside of the loop, and in its body
   const std::vector<Instruction>& from_;
   const BlockGroup& group_;
+  const BlockLimits& limits_;
   const Loc loc_;
-  Given constants_, carries_, slices_;
-  absl::flat_hash_map<ValueId, ValueId> made_;                   // of the group, in the body
-  absl::flat_hash_map<std::pair<ValueId, int>, ValueId> given_;  // of the outside, by value and dim
-  std::vector<ValueId> sums_, parts_;                            // of the body
-  std::vector<ValueId> summed_;                                  // of the program
-  std::vector<std::pair<ValueId, int>> results_;                 // of the program, with the dim
+  LoopOperands constants_, carries_, slices_;
+  absl::flat_hash_map<ValueId, ValueId> copies_;  // results of the group, in the body
+  absl::flat_hash_map<std::pair<ValueId, int>, ValueId> operands_;  // by value and dim of blocks
+  std::vector<Sum> sums_;
+  std::vector<Stack> stacks_;
 };
 
-void Apply(ir::Program& p, const std::vector<BlockGroup>& groups) {
-  std::vector<Instruction> from = std::move(p.instructions);
-  p.instructions.clear();
-  std::vector<bool> replaced(from.size()), shared(from.size());
-  std::vector<const BlockGroup*> ends_at(from.size());
+// Replaces every group by a loop after the group's last instruction.
+void ReplaceGroups(ir::Program& p, const std::vector<BlockGroup>& groups,
+                   const BlockLimits& limits) {
+  std::vector<Instruction> from = std::exchange(p.instructions, {});
+  base::IdVector<InstructionId, bool> replaced(from.size()), shared(from.size());
+  base::IdVector<InstructionId, const BlockGroup*> ends_at(from.size());
   for (const BlockGroup& group : groups) {
     for (const BlockedCall& call : group.calls) {
       replaced[call.instruction] = true;
@@ -229,30 +240,30 @@ void Apply(ir::Program& p, const std::vector<BlockGroup>& groups) {
     }
     ends_at[group.calls.back().instruction] = &group;
   }
-  for (size_t i = 0; i < from.size(); ++i) {
+  for (InstructionId i : ends_at.ids()) {
     if (shared[i])
-      p.instructions.push_back(from[i]);
+      p.instructions.push_back(base::At(from, i));
     else if (!replaced[i])
-      p.instructions.push_back(std::move(from[i]));
-    if (ends_at[i]) LoopBuilder(p, from, *ends_at[i]).Build();
+      p.instructions.push_back(std::move(base::At(from, i)));
+    if (ends_at[i]) LoopBuilder(p, from, *ends_at[i], limits).Build();
   }
   Order(p);
   ir::RemoveDead(p);
 }
 
-bool RunInBlocksOf(ir::Program& program, int64_t least) {
+bool ReplaceProducts(ir::Program& program, const BlockLimits& limits) {
   std::set<ValueId> tried;
   for (bool any = false;; any = true) {
-    const std::vector<BlockGroup> groups = FindBlocks(program, least, tried);
+    const std::vector<BlockGroup> groups = FindBlocks(program, limits, tried);
     if (groups.empty()) return any;
-    Apply(program, groups);
+    ReplaceGroups(program, groups, limits);
   }
 }
 
 }  // namespace
 
-void RunInBlocks(ir::Program& device) {
-  if (!ir::HasEffects(device) && RunInBlocksOf(device, Limits().least)) SkipMasked(device);
+bool RunInBlocks(ir::Program& device, const BlockLimits& limits) {
+  return ReplaceProducts(device, limits);
 }
 
 }  // namespace tessera::spmd

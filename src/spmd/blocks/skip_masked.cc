@@ -1,15 +1,17 @@
-// Which columns a mask hides in which iterations.
+// Bounds the positions that a mask compares, and finds columns where the comparison never changes.
 #include "spmd/blocks/skip_masked.h"
+
+#include <absl/algorithm/container.h>
+#include <absl/functional/function_ref.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "base/at.h"
 #include "base/divide.h"
 #include "ir/control_params.h"
-#include "spmd/blocks/find_blocks.h"
+#include "plan/scalar_op.h"
 #include "spmd/blocks/visible_part.h"
 
 namespace tessera::spmd {
@@ -21,146 +23,164 @@ using plan::ScalarOp;
 
 constexpr int64_t kMostLoops = 8;
 
-// One loop: its parts, and what they leave.
+// The sides of the visible columns on which hidden ones are skipped.
+enum class HiddenSides : uint8_t { kBoth, kAfter, kBefore };
+
+// Returns the largest n in [0, most] for which `holds` is true. If it is true for n, it is for all
+// smaller ones; it is for 0.
+int64_t LargestFor(int64_t most, absl::FunctionRef<bool(int64_t)> holds) {
+  int64_t least = 0;
+  while (least < most) {
+    const int64_t middle = (least + most + 1) / 2;
+    if (holds(middle))
+      least = middle;
+    else
+      most = middle - 1;
+  }
+  return least;
+}
+
+// Returns bounds on the inputs of a scan's body in iterations [begin, end).
+std::vector<MaybeBounds> BoundsOfInputs(const Instruction& scan, const ValueBounds& outside,
+                                        int64_t begin, int64_t end) {
+  const auto& params = ir::As<ir::ScanParams>(scan.params.get());
+  const auto constants = base::Size(params.constants), carries = base::Size(params.carries);
+  std::vector<MaybeBounds> inputs(scan.operands.size());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const ValueId v = scan.operands[k];
+    if (!outside.Has(v)) continue;  // the value is newer than the bounds
+    if (k < constants) inputs[k] = outside[v];
+    if (k >= constants + carries) inputs[k] = BoundsOfSlices(outside[v], begin, end);
+  }
+  return inputs;
+}
+
 class MaskedLoop {
  public:
-  MaskedLoop(ir::Program& p, const Instruction& loop, const ValueBounds& outside)
-      : p_(p),
-        out_(p),
+  MaskedLoop(ir::Program& p, const Instruction& loop, const ValueBounds& outside,
+             const BlockLimits& limits)
+      : out_(p),
         loop_(loop),
         params_(ir::As<ir::ScanParams>(loop.params.get())),
         columns_(*loop.regions[0]),
-        outside_(outside) {}
+        outside_(outside),
+        line_(limits.line) {}
 
-  // Adds what does the same with fewer columns; false: there is none.
-  bool Run() {
+  // Adds loops that do the same with fewer columns. Returns false if there are none.
+  bool TryReplace() {
     if (params_.reverse || params_.length < 2) return false;
-    const size_t before = p_.instructions.size();
-    const ValueBounds all = BoundsOf(columns_.body(), InputsIn(0, params_.length));
+    const ValueBounds all =
+        BoundsOf(columns_.body(), BoundsOfInputs(loop_, outside_, 0, params_.length));
     for (const Instruction& i : columns_.body().instructions) {
-      const ScalarOp* op = ByElement(i);
-      if (!op || !plan::FactsOf(*op).compares || !base::At(all, i.operands[0]) ||
-          !base::At(all, i.operands[1]))
-        continue;
-      for (int d = columns_.body().type(i.results[0])->rank(); d-- > 0;) {
-        if (!columns_.FollowFrom(i.results[0], d) || CarriesColumns()) continue;
-        for (const Sides sides : {Sides{true, true}, Sides{false, true}, Sides{true, false}}) {
-          if (FindParts(i.results[0], sides) && Build()) return true;
-          p_.instructions.erase(p_.instructions.begin() + static_cast<long>(before),
-                                p_.instructions.end());
-        }
-      }
+      const ScalarOp* op = ScalarOpOf(i);
+      if (op && plan::FactsOf(*op).compares && all[i.operands[0]] && all[i.operands[1]] &&
+          TryMask(i.results[0]))
+        return true;
     }
     return false;
   }
 
  private:
-  // What is known of the body's inputs in those iterations.
-  ValueBounds InputsIn(int64_t begin, int64_t end) const {
-    ValueBounds inputs(loop_.operands.size());
-    const auto constants = base::Size(params_.constants), carries = base::Size(params_.carries);
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      const auto v = base::Size(loop_.operands[k]);
-      if (v >= outside_.size()) continue;
-      if (k < constants) inputs[k] = outside_[v];
-      if (k >= constants + carries) inputs[k] = BoundsOfSlices(outside_[v], begin, end);
+  // Iterations that run in one loop, with the bounds of the body's values in them.
+  struct BoundedPart {
+    LoopPart part;
+    ValueBounds bounds;
+  };
+
+  bool TryMask(ValueId mask) {
+    std::vector<Instruction>& instructions = out_.program().instructions;
+    const auto before = static_cast<long>(instructions.size());
+    for (int d = columns_.body().type(mask)->rank(); d-- > 0;) {
+      if (!columns_.FollowFrom(mask, d) || CarriesColumns()) continue;
+      for (const HiddenSides sides :
+           {HiddenSides::kBoth, HiddenSides::kAfter, HiddenSides::kBefore}) {
+        const std::vector<BoundedPart> parts = FindParts(mask, sides);
+        if (!parts.empty() && TryAddParts(parts)) return true;
+        instructions.erase(instructions.begin() + before, instructions.end());
+      }
     }
-    return inputs;
+    return false;
   }
 
   bool CarriesColumns() const {
     const std::vector<ValueId>& inputs = columns_.body().inputs;
     for (int64_t k = 0; k < params_.carries; ++k)
-      if (columns_.Has(base::At(inputs, params_.constants + k))) return true;
+      if (columns_.HasColumns(base::At(inputs, params_.constants + k))) return true;
     return false;
   }
 
-  // Where a mask that is the same in many columns may hide them: what it takes there decides.
-  struct Sides {
-    bool before, behind;
-  };
-
-  // Cuts the iterations where that saves a fifth of the columns or more.
-  bool FindParts(ValueId mask, Sides sides) {
-    if (columns_.count() < 2 * Limits().line) return false;
-    parts_.clear();
-    bounds_.clear();
+  // Returns the parts of the loop; none if they skip less than a fifth of the columns.
+  std::vector<BoundedPart> FindParts(ValueId mask, HiddenSides sides) const {
+    if (columns_.count() < 2 * line_) return {};
     const int64_t loops = std::min(kMostLoops, params_.length);
-    int64_t needed = 0;
+    std::vector<BoundedPart> parts;
+    int64_t visible = 0;
     for (int64_t k = 0; k < loops; ++k) {
-      LoopPart part{.begin = k * params_.length / loops, .end = (k + 1) * params_.length / loops};
-      bounds_.push_back(BoundsOf(columns_.body(), InputsIn(part.begin, part.end)));
-      part.needed = NeededBy(mask, sides, bounds_.back());
-      needed += part.needed.count() * (part.end - part.begin);
-      parts_.push_back(part);
+      const int64_t begin = k * params_.length / loops, end = (k + 1) * params_.length / loops;
+      ValueBounds bounds = BoundsOf(columns_.body(), BoundsOfInputs(loop_, outside_, begin, end));
+      const Columns columns = VisibleColumns(mask, sides, bounds);
+      visible += columns.count() * (end - begin);
+      parts.push_back({{.begin = begin, .end = end, .visible = columns}, std::move(bounds)});
     }
-    return 5 * needed <= 4 * columns_.count() * params_.length;
+    if (5 * visible > 4 * columns_.count() * params_.length) return {};
+    return parts;
   }
 
-  // All columns but those before and behind in which the mask does not change.
-  Columns NeededBy(ValueId mask, Sides sides, const ValueBounds& bounds) const {
+  // Returns all columns without those on the given sides where the mask is known and constant.
+  Columns VisibleColumns(ValueId mask, HiddenSides sides, const ValueBounds& bounds) const {
     const int64_t n = columns_.count();
     const auto is_known = [&](int64_t begin, int64_t end) {
-      return columns_.State(mask, bounds, {begin, end}).has_value();
+      return columns_.KnownBool(mask, bounds, {begin, end}).has_value();
     };
-    // Known of some columns, it is known of fewer.
-    const auto longest = [&](const auto& is_hidden) {
-      int64_t least = 0, most = n;
-      while (least < most) {
-        const int64_t middle = (least + most + 1) / 2;
-        if (is_hidden(middle))
-          least = middle;
-        else
-          most = middle - 1;
-      }
-      return least;
-    };
-    Columns needed{0, n};
-    if (sides.before) needed.begin = longest([&](int64_t c) { return is_known(0, c); });
-    if (sides.behind) needed.end = n - longest([&](int64_t c) { return is_known(n - c, n); });
-    // Whole lines of memory; and one column at least, of which there is a largest.
-    const int64_t line = Limits().line;
-    needed.begin = needed.begin / line * line;
-    needed.end = std::min(n, base::CeilDiv(needed.end, line) * line);
-    if (needed.begin >= needed.end) {
-      needed.begin = std::min(needed.begin, std::max<int64_t>(0, n - line));
-      needed.end = std::min(n, needed.begin + line);
+    Columns visible{0, n};
+    if (sides != HiddenSides::kAfter)
+      visible.begin = LargestFor(n, [&](int64_t c) { return is_known(0, c); });
+    if (sides != HiddenSides::kBefore)
+      visible.end = n - LargestFor(n, [&](int64_t c) { return is_known(n - c, n); });
+    // Whole lines of memory, and at least one column: a maximum over none does not exist.
+    visible.begin = visible.begin / line_ * line_;
+    visible.end = std::min(n, base::CeilDiv(visible.end, line_) * line_);
+    if (visible.begin >= visible.end) {
+      visible.begin = std::min(visible.begin, std::max<int64_t>(0, n - line_));
+      visible.end = std::min(n, visible.begin + line_);
     }
-    return needed;
+    return visible;
   }
 
-  bool Build() {
+  // Adds a loop per part and joins their stacked results. Each loop takes the carries of the one
+  // before. Returns false if a part cannot skip its hidden columns.
+  bool TryAddParts(const std::vector<BoundedPart>& parts) {
+    ir::Program& p = out_.program();
     const auto carries = base::Size(params_.carries);
-    std::vector<ValueId> carried(loop_.operands.begin() + params_.constants,
-                                 loop_.operands.begin() + params_.constants + params_.carries);
+    const auto first = loop_.operands.begin() + params_.constants;
+    std::vector<ValueId> carried(first, first + params_.carries);
     std::vector<std::vector<ValueId>> stacked(loop_.results.size() - carries);
-    for (size_t k = 0; k < parts_.size(); ++k) {
-      const auto made = AddPart(out_, loop_, columns_, parts_[k], bounds_[k], carried);
-      if (!made) return false;
-      carried.assign(made->begin(), made->begin() + params_.carries);
-      for (size_t r = carries; r < made->size(); ++r) stacked[r - carries].push_back((*made)[r]);
+    for (const auto& [part, bounds] : parts) {
+      const auto results = AddPart(out_, loop_, columns_, part, bounds, carried);
+      if (!results) return false;
+      carried.assign(results->begin(), results->begin() + params_.carries);
+      for (size_t r = carries; r < results->size(); ++r)
+        stacked[r - carries].push_back((*results)[r]);
     }
-    for (size_t r = 0; r < carries; ++r) p_.instructions.back().results[r] = loop_.results[r];
+    for (size_t r = 0; r < carries; ++r) p.instructions.back().results[r] = loop_.results[r];
     ops::DimParams along;
     along.dim.push_back(0);
     for (size_t r = 0; r < stacked.size(); ++r)
-      p_.instructions.push_back({.op = &ops::kConcatenate,
-                                 .params = ir::MakeParams(along),
-                                 .operands = {stacked[r].begin(), stacked[r].end()},
-                                 .results = {loop_.results[carries + r]},
-                                 .loc = loop_.loc,
-                                 .cost = Costing({})});
+      p.instructions.push_back({.op = &ops::kConcatenate,
+                                .params = ir::MakeParams(along),
+                                .operands = {stacked[r].begin(), stacked[r].end()},
+                                .results = {loop_.results[carries + r]},
+                                .loc = loop_.loc,
+                                .cost = std::make_shared<const ir::Cost>()});
     return true;
   }
 
-  ir::Program& p_;
   Writer out_;
   const Instruction& loop_;
   const ir::ScanParams& params_;
   LoopColumns columns_;
-  const ValueBounds& outside_;  // of the values around the loop
-  std::vector<LoopPart> parts_;
-  std::vector<ValueBounds> bounds_;  // per part
+  const ValueBounds& outside_;  // on the values around the loop
+  const int64_t line_;
 };
 
 bool IsScan(const Instruction& i) {
@@ -168,8 +188,9 @@ bool IsScan(const Instruction& i) {
   return regions && regions->kind == ir::AsRegions::kScan && !i.regions.empty();
 }
 
-void Skip(ir::Program& p, const ValueBounds& inputs) {
-  if (std::none_of(p.instructions.begin(), p.instructions.end(), IsScan)) return;
+void SkipMaskedIn(ir::Program& p, const std::vector<MaybeBounds>& inputs,
+                  const BlockLimits& limits) {
+  if (absl::c_none_of(p.instructions, IsScan)) return;
   const ValueBounds bounds = BoundsOf(p, inputs);
   std::vector<Instruction> from = std::exchange(p.instructions, {});
   for (Instruction& i : from) {
@@ -177,23 +198,18 @@ void Skip(ir::Program& p, const ValueBounds& inputs) {
       p.instructions.push_back(std::move(i));
       continue;
     }
-    const auto& params = ir::As<ir::ScanParams>(i.params.get());
-    ValueBounds inside(i.operands.size());
-    for (size_t k = 0; k < inside.size(); ++k) {
-      const auto& outside = base::At(bounds, i.operands[k]);
-      if (k < base::Size(params.constants)) inside[k] = outside;
-      if (k >= base::Size(params.constants + params.carries))
-        inside[k] = BoundsOfSlices(outside, 0, params.length);
-    }
+    const int64_t length = ir::As<ir::ScanParams>(i.params.get()).length;
     ir::Program body = *i.regions[0];
-    Skip(body, inside);
+    SkipMaskedIn(body, BoundsOfInputs(i, bounds, 0, length), limits);
     i.regions[0] = std::make_shared<const ir::Program>(std::move(body));
-    if (!MaskedLoop(p, i, bounds).Run()) p.instructions.push_back(std::move(i));
+    if (!MaskedLoop(p, i, bounds, limits).TryReplace()) p.instructions.push_back(std::move(i));
   }
 }
 
 }  // namespace
 
-void SkipMasked(ir::Program& device) { Skip(device, {}); }
+void SkipMasked(ir::Program& device, const BlockLimits& limits) {
+  SkipMaskedIn(device, {}, limits);
+}
 
 }  // namespace tessera::spmd

@@ -1,14 +1,14 @@
-// Loops over blocks of rows of which a mask hides columns.
+// Skips the columns that a mask hides, as a causal mask hides the columns after each row.
 #pragma once
 #include "ir/program.h"
+#include "spmd/blocks/limits.h"
 
 namespace tessera::spmd {
 
-// Cuts loops over blocks, as a causal mask hides from each row the columns behind it: into loops
-// over fewer blocks, each of which leaves out the columns that all its rows have hidden. What is
-// made of hidden columns is one number per row, so that one column stands for all of them in sums,
-// maxima and products: results are those of the whole, but for the order of sums. Loops of which
-// that is not true stay as they are.
-void SkipMasked(ir::Program& device);
+// Splits loops over blocks of rows into up to 8 loops, each over some of the iterations, without
+// the columns that the mask hides in all of them. Causal attention then does 9/16 of the work.
+// Results are those of all columns up to rounding (visible_part.h says why). A loop stays whole if
+// hidden columns of a row may differ.
+void SkipMasked(ir::Program& device, const BlockLimits& limits = CurrentBlockLimits());
 
 }  // namespace tessera::spmd

@@ -1,13 +1,11 @@
-// The body of a part: its columns, and for each side that is hidden one that stands for all.
+// Copies the body for the visible columns, and adds the share of hidden ones to each reduction.
 #include "spmd/blocks/visible_part.h"
 
 #include <absl/container/flat_hash_map.h>
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "base/at.h"
 #include "ir/control_params.h"
 #include "ir/uses.h"
 
@@ -18,253 +16,265 @@ using ir::Instruction;
 using ir::ValueId;
 using plan::ScalarOp;
 
-// The loop over one part.
+// Adjacent hidden columns: those before the visible ones, or those after them.
+struct HiddenColumns {
+  Columns columns;
+  // Values of the body with one column that equals each of the hidden ones; none: they differ.
+  absl::flat_hash_map<ValueId, std::optional<ValueId>> representatives = {};
+  // Means over the hidden columns of inputs of the body.
+  absl::flat_hash_map<ValueId, ValueId> means = {};
+};
+
+// Returns the place of a device's sums over a dim: they are partial sums over the dim's axes.
+const ir::Type* PlaceOfSums(const ir::Type* place, int dim) {
+  base::Shape shape = place->shape();
+  shape.erase(shape.begin() + dim);
+  sharding::TensorSharding s = place->sharding();
+  const sharding::AxisList& axes = base::At(s.dims, dim).axes;
+  s.unreduced.insert(s.unreduced.end(), axes.begin(), axes.end());
+  s.dims.erase(s.dims.begin() + dim);
+  return ir::Type::Get(std::move(shape), place->dtype(), std::move(s));
+}
+
+// Converts floats below 32 bits to f32, in which they are summed.
+ValueId Widened(Writer& at, ValueId v, Loc loc) {
+  const DType dtype = at.Place(v)->dtype();
+  return dtype.is_floating() && dtype.size() < 4 ? at.Convert(v, f32, loc) : v;
+}
+
+// Broadcasts an operand of an elementwise op, a scalar or one with dims of size 1, to its result.
+ValueId BroadcastOperand(Writer& at, ValueId v, const ir::Type* place, Loc loc) {
+  if (at.Place(v)->rank() != place->rank()) return at.BroadcastScalar(v, place, loc);
+  if (LocalType(at.Place(v))->shape() == LocalType(place)->shape()) return v;
+  ops::BroadcastParams all;
+  for (int64_t d = 0; d < place->rank(); ++d) all.dims.push_back(d);
+  return at.Emit(ops::kBroadcastInDim, ir::MakeParams(all), {v}, place, loc);
+}
+
 class PartBuilder {
  public:
-  PartBuilder(Writer& out, const Instruction& loop, const LoopColumns& from, const LoopPart& part,
-              const ValueBounds& bounds)
+  PartBuilder(Writer& out, const Instruction& loop, const LoopColumns& columns,
+              const LoopPart& part, const ValueBounds& bounds)
       : out_(out),
-        in_(made_),
+        in_(body_),
         loop_(loop),
         params_(ir::As<ir::ScanParams>(loop.params.get())),
-        from_(from),
-        p_(from.body()),
+        columns_(columns),
+        p_(columns.body()),
         part_(part),
         bounds_(bounds),
-        live_(p_.values.size(), -1) {
-    made_.mesh = p_.mesh;
-    made_.per_device = true;
-    for (Columns side : {Columns{0, part.needed.begin}, Columns{part.needed.end, from.count()}})
+        visible_(p_.values.size(), kNoValue) {
+    body_.mesh = p_.mesh;
+    body_.per_device = true;
+    for (Columns side :
+         {Columns{0, part.visible.begin}, Columns{part.visible.end, columns.count()}})
       if (side.count() > 0) hidden_.push_back({.columns = side});
   }
 
-  // Adds the loop. `carries`: what the part before left. Returns its results, fewer slices of what
-  // it stacks; none: what is hidden is needed.
   std::optional<std::vector<ValueId>> Build(const std::vector<ValueId>& carries) {
-    for (size_t k = 0; k < p_.inputs.size(); ++k) Input(k, carries);
+    for (size_t k = 0; k < p_.inputs.size(); ++k) AddInput(k, carries);
     for (const Instruction& i : p_.instructions)
-      if (!Clone(i)) return {};
-    for (ValueId v : p_.outputs) made_.outputs.push_back(Live(v));
-    return Emit();
+      if (!Copy(i)) return {};
+    for (ValueId v : p_.outputs) body_.outputs.push_back(VisibleOf(v));
+    return AddLoop();
   }
 
  private:
-  struct Hidden {
-    Columns columns;
-    absl::flat_hash_map<ValueId, std::optional<ValueId>> made = {};  // with one column
-    absl::flat_hash_map<ValueId, ValueId> means = {};                // of inputs' columns
-  };
+  // Returns the value of the new body that stands for v. It has the visible columns of v, or is the
+  // same as v if v has no columns.
+  ValueId VisibleOf(ValueId v) const { return visible_[v]; }
 
-  ValueId Live(ValueId v) const { return base::At(live_, v); }
-  const ir::Type* Place(ValueId v, int64_t columns) const {
-    return from_.Has(v) ? WithSize(p_.place(v), from_.dim(v), columns) : p_.place(v);
+  // Returns the place of v with so many columns.
+  const ir::Type* PlaceOf(ValueId v, int64_t columns) const {
+    return columns_.HasColumns(v) ? WithSize(p_.place(v), columns_.dim(v), columns) : p_.place(v);
   }
 
-  // ---- what enters -----------------------------------------------------------------------------
+  // ---- inputs of the body ----
 
-  void Input(size_t k, const std::vector<ValueId>& carries) {
+  void AddInput(size_t k, const std::vector<ValueId>& carries) {
     const ValueId v = p_.inputs[k];
     ValueId outside = loop_.operands[k];
     const auto constants = base::Size(params_.constants), carried = base::Size(params_.carries);
-    if (k < constants) {
-      if (from_.Has(v)) outside = Needed(out_, outside, v, 0);
+    const bool is_constant = k < constants;
+    if (is_constant) {
+      outside = SliceVisible(outside, v, 0);
     } else if (k < constants + carried) {
       outside = carries[k - constants];
     } else {
       outside = out_.Slice(outside, 0, part_.begin, part_.end, loop_.loc);
-      if (from_.Has(v)) outside = Needed(out_, outside, v, 1);
+      outside = SliceVisible(outside, v, 1);
     }
-    (k < constants ? constants_ : varying_).push_back(outside);
-    base::At(live_, v) = in_.Value(Place(v, part_.needed.count()), loop_.loc);
-    (k < constants ? made_.inputs : varying_inputs_).push_back(Live(v));
-  }
-  ValueId Needed(Writer& at, ValueId value, ValueId v, int before) {
-    return at.Slice(value, from_.dim(v) + before, part_.needed.begin, part_.needed.end, loop_.loc);
+    visible_[v] = in_.AddValue(PlaceOf(v, part_.visible.count()), loop_.loc);
+    (is_constant ? constants_ : varying_).push_back(outside);
+    (is_constant ? body_.inputs : varying_inputs_).push_back(VisibleOf(v));
   }
 
-  // The mean of the hidden columns of a value that is the same in all iterations, made before the
-  // loop. Divided first: a sum of what is large may be infinite.
-  std::optional<ValueId> Mean(Hidden& hidden, ValueId v) {
-    const auto input = std::find(p_.inputs.begin(), p_.inputs.end(), v);
-    const auto k = static_cast<size_t>(input - p_.inputs.begin());
+  // Slices the visible columns out of an operand of the loop. It has `leading` dims before those of
+  // v, the body's input.
+  ValueId SliceVisible(ValueId operand, ValueId v, int leading) {
+    if (!columns_.HasColumns(v)) return operand;
+    return out_.Slice(operand, columns_.dim(v) + leading, part_.visible.begin, part_.visible.end,
+                      loop_.loc);
+  }
+
+  // Returns the mean over the hidden columns of an input that is the same in all iterations; none
+  // for other values. It is computed before the loop. Columns are divided before they are summed,
+  // since the sum of large numbers may overflow.
+  std::optional<ValueId> MeanOfHidden(HiddenColumns& hidden, ValueId v) {
+    const auto k = static_cast<size_t>(absl::c_find(p_.inputs, v) - p_.inputs.begin());
     if (k >= base::Size(params_.constants) || !p_.type(v)->dtype().is_floating()) return {};
     if (const auto it = hidden.means.find(v); it != hidden.means.end()) return it->second;
     const Loc loc = loop_.loc;
-    const int dim = from_.dim(v);
-    const ValueId cut = Widened(
-        out_, out_.Slice(loop_.operands[k], dim, hidden.columns.begin, hidden.columns.end, loc));
-    const ir::Type* place = out_.Place(cut);
-    const ValueId part = out_.Apply(
-        ScalarOp::kMul,
-        {cut, out_.Number(1.0 / static_cast<double>(hidden.columns.count()), place, loc)}, place,
+    const int dim = columns_.dim(v);
+    const ValueId columns = Widened(
+        out_, out_.Slice(loop_.operands[k], dim, hidden.columns.begin, hidden.columns.end, loc),
         loc);
+    const ir::Type* place = out_.Place(columns);
+    const double share = 1.0 / static_cast<double>(hidden.columns.count());
+    const ValueId shares =
+        out_.Apply(ScalarOp::kMul, {columns, out_.Number(share, place, loc)}, place, loc);
     ops::DimsParams over;
     over.dims.push_back(dim);
-    const ir::Type* one = WithSize(place, dim, 1);
     const auto flops = static_cast<double>(LocalType(place)->elements());
     const ValueId sum =
-        out_.Emit(ops::kReduceSum, ir::MakeParams(over), {part}, WithoutDim(place, dim), loc,
+        out_.Emit(ops::kReduceSum, ir::MakeParams(over), {shares}, PlaceOfSums(place, dim), loc,
                   {.flops = flops, .whole_flops = flops});
-    constants_.push_back(out_.Reshape(sum, one, loc));
-    const ValueId mean = in_.Value(one, loc);
-    made_.inputs.push_back(mean);
+    const ir::Type* column = WithSize(place, dim, 1);
+    constants_.push_back(out_.Reshape(sum, column, loc));
+    const ValueId mean = in_.AddValue(column, loc);
+    body_.inputs.push_back(mean);
     return hidden.means[v] = mean;
   }
-  // Of what is summed over the dim on each device.
-  static const ir::Type* WithoutDim(const ir::Type* place, int dim) {
-    base::Shape shape = place->shape();
-    shape.erase(shape.begin() + dim);
-    sharding::TensorSharding s = place->sharding();
-    const sharding::AxisList& axes = base::At(s.dims, dim).axes;
-    s.unreduced.insert(s.unreduced.end(), axes.begin(), axes.end());
-    s.dims.erase(s.dims.begin() + dim);
-    return ir::Type::Get(std::move(shape), place->dtype(), std::move(s));
-  }
-  // Small floats are added up in f32.
-  ValueId Widened(Writer& at, ValueId v) const {
-    const DType dtype = at.Place(v)->dtype();
-    return dtype.is_floating() && dtype.size() < 4 ? at.Convert(v, f32, loop_.loc) : v;
-  }
 
-  // ---- the body --------------------------------------------------------------------------------
+  // ---- the body ----
 
-  bool Clone(const Instruction& i) {
-    if (i.results.size() == 1 && from_.Reduces(i)) return CloneReduction(i);
-    if (!from_.Touches(i)) {
-      CloneAsItIs(i);
-    } else {
-      base::At(live_, i.results[0]) = CloneLive(i);
-    }
+  bool Copy(const Instruction& i) {
+    if (i.results.size() == 1 && columns_.Reduces(i)) return CopyReduction(i);
+    if (!columns_.Touches(i))
+      CopyUnchanged(i);
+    else
+      visible_[i.results[0]] = CopyVisible(i);
     return true;
   }
-  void CloneAsItIs(const Instruction& i) {
-    Instruction next = i;
-    for (ValueId& v : next.operands) v = Live(v);
-    for (ValueId& v : next.results) {
-      const ValueId now = in_.Value(p_.place(v), i.loc);
-      base::At(live_, v) = now;
-      v = now;
-    }
-    made_.instructions.push_back(std::move(next));
+  void CopyUnchanged(const Instruction& i) {
+    Instruction copy = i;
+    for (ValueId& v : copy.operands) v = VisibleOf(v);
+    for (ValueId& v : copy.results) v = visible_[v] = in_.AddValue(p_.place(v), i.loc);
+    body_.instructions.push_back(std::move(copy));
   }
-  ValueId CloneLive(const Instruction& i) {
+  ValueId CopyVisible(const Instruction& i) {
     absl::InlinedVector<ValueId, 3> operands;
-    for (ValueId v : i.operands) operands.push_back(Live(v));
-    return in_.Emit(*i.op, i.params, operands, Place(i.results[0], part_.needed.count()), i.loc,
-                    CostOf(i, part_.needed.count()));
+    for (ValueId v : i.operands) operands.push_back(VisibleOf(v));
+    return in_.Emit(*i.op, i.params, operands, PlaceOf(i.results[0], part_.visible.count()), i.loc,
+                    CostOf(i, part_.visible.count()));
   }
+  // Returns the cost of an instruction on so many columns.
   ir::Cost CostOf(const Instruction& i, int64_t columns) const {
     ir::Cost cost = *i.cost;
-    const double share = static_cast<double>(columns) / static_cast<double>(from_.count());
+    const double share = static_cast<double>(columns) / static_cast<double>(columns_.count());
     cost.flops *= share;
     cost.whole_flops *= share;
     return cost;
   }
 
-  // The columns that are needed, and for each side that is hidden what as many equal ones give.
-  bool CloneReduction(const Instruction& i) {
+  // Reduces the visible columns, and combines the result with that of the hidden ones.
+  bool CopyReduction(const Instruction& i) {
     const auto* reduces = std::get_if<ir::AsReduction>(&*i.op->lowering);
     const bool sums = !reduces || reduces->reduction == Reduction::kSum;
-    // Whole numbers have no mean, and may have no number as large as the count.
+    // Integers have no mean, and their dtype may not hold the number of columns.
     if (sums && !p_.type(i.results[0])->dtype().is_floating()) return false;
-    ValueId all = CloneLive(i);
+    ValueId all = CopyVisible(i);
     const DType dtype = in_.Place(all)->dtype();
-    for (Hidden& hidden : hidden_) {
-      std::optional<ValueId> one = reduces ? OneReduced(hidden, i) : OneContracted(hidden, i);
-      if (!one) return false;
+    for (HiddenColumns& hidden : hidden_) {
+      std::optional<ValueId> row =
+          reduces ? RepresentativeReduction(hidden, i) : RepresentativeProduct(hidden, i);
+      if (!row) return false;
       if (sums) {
-        *one = Widened(in_, *one);
-        const ir::Type* place = in_.Place(*one);
+        *row = Widened(in_, *row, loop_.loc);
+        const ir::Type* place = in_.Place(*row);
         const auto count = static_cast<double>(hidden.columns.count());
-        *one = in_.Apply(ScalarOp::kMul, {*one, in_.Number(count, place, i.loc)}, place, i.loc);
+        *row = in_.Apply(ScalarOp::kMul, {*row, in_.Number(count, place, i.loc)}, place, i.loc);
         all = in_.Convert(all, place->dtype(), i.loc);
       }
       const ScalarOp op = sums                                    ? ScalarOp::kAdd
                           : reduces->reduction == Reduction::kMax ? ScalarOp::kMax
                                                                   : ScalarOp::kMin;
-      all = in_.Apply(op, {all, *one}, in_.Place(all), i.loc);
+      all = in_.Apply(op, {all, *row}, in_.Place(all), i.loc);
     }
-    base::At(live_, i.results[0]) = in_.Convert(all, dtype, i.loc);
+    visible_[i.results[0]] = in_.Convert(all, dtype, i.loc);
     return true;
   }
-  std::optional<ValueId> OneReduced(Hidden& hidden, const Instruction& i) {
-    const std::optional<ValueId> one = One(hidden, i.operands[0]);
-    if (!one) return {};
+  // Reduces one hidden column.
+  std::optional<ValueId> RepresentativeReduction(HiddenColumns& hidden, const Instruction& i) {
+    const std::optional<ValueId> column = RepresentativeColumn(hidden, i.operands[0]);
+    if (!column) return {};
     const ir::Type* place = p_.place(i.results[0]);
     if (p_.type(i.operands[0])->rank() == p_.type(i.results[0])->rank() + 1)
-      return in_.Reshape(*one, place, i.loc);
-    return in_.Emit(*i.op, i.params, {*one}, place, i.loc, CostOf(i, 1));
+      return in_.Reshape(*column, place, i.loc);
+    return in_.Emit(*i.op, i.params, {*column}, place, i.loc, CostOf(i, 1));
   }
-  // A product whose one side is alike in all hidden columns is one with the mean of the other.
-  std::optional<ValueId> OneContracted(Hidden& hidden, const Instruction& i) {
-    absl::InlinedVector<ValueId, 2> sides;
+  // Multiplies one hidden column of an operand, or of both. If the hidden columns of one operand
+  // differ, their mean takes the place of a column.
+  std::optional<ValueId> RepresentativeProduct(HiddenColumns& hidden, const Instruction& i) {
+    absl::InlinedVector<ValueId, 2> operands;
     int means = 0;
     for (ValueId v : i.operands) {
-      std::optional<ValueId> side = One(hidden, v);
-      if (!side && means++ == 0) side = Mean(hidden, v);
-      if (!side) return {};
-      sides.push_back(Widened(in_, *side));
+      std::optional<ValueId> column = RepresentativeColumn(hidden, v);
+      if (!column && means++ == 0) column = MeanOfHidden(hidden, v);
+      if (!column) return {};
+      operands.push_back(Widened(in_, *column, loop_.loc));
     }
     const ir::Type* place = p_.place(i.results[0]);
     if (place->dtype().is_floating() && place->dtype().size() < 4) place = place->WithDType(f32);
-    return in_.Emit(*i.op, i.params, sides, place, i.loc, CostOf(i, 1));
+    return in_.Emit(*i.op, i.params, operands, place, i.loc, CostOf(i, 1));
   }
 
-  // ---- one hidden column -----------------------------------------------------------------------
+  // ---- one column for all hidden ones ----
 
-  // Returns v with one column that is as each of the hidden ones; none: they differ.
-  std::optional<ValueId> One(Hidden& hidden, ValueId v) {
-    if (!from_.Has(v)) return Live(v);
-    if (const auto it = hidden.made.find(v); it != hidden.made.end()) return it->second;
-    const Instruction* made = from_.Maker(v);
-    const std::optional<ValueId> one = made ? MakeOne(hidden, *made) : std::nullopt;
-    hidden.made.insert_or_assign(v, one);
-    return one;
+  // Returns v with one column that equals each of the hidden ones; none if they differ.
+  std::optional<ValueId> RepresentativeColumn(HiddenColumns& hidden, ValueId v) {
+    if (!columns_.HasColumns(v)) return VisibleOf(v);
+    const auto known = hidden.representatives.find(v);
+    if (known != hidden.representatives.end()) return known->second;
+    const Instruction* i = columns_.DefinitionOf(v);
+    const std::optional<ValueId> column = i ? ComputeRepresentative(hidden, *i) : std::nullopt;
+    hidden.representatives.insert_or_assign(v, column);
+    return column;
   }
-  std::optional<ValueId> MakeOne(Hidden& hidden, const Instruction& i) {
-    const ir::Type* place = Place(i.results[0], 1);
-    const ScalarOp* op = ByElement(i);
-    if (const auto state = from_.State(i.results[0], bounds_, hidden.columns))
-      return in_.Repeated(in_.Number(*state ? 1 : 0, place, i.loc), place, i.loc);
+  std::optional<ValueId> ComputeRepresentative(HiddenColumns& hidden, const Instruction& i) {
+    const ir::Type* place = PlaceOf(i.results[0], 1);
+    const ScalarOp* op = ScalarOpOf(i);
+    if (const auto known = columns_.KnownBool(i.results[0], bounds_, hidden.columns))
+      return in_.BroadcastScalar(in_.Number(*known ? 1 : 0, place, i.loc), place, i.loc);
     if (op && *op == ScalarOp::kSelect) {
-      const auto state = from_.State(i.operands[0], bounds_, hidden.columns);
-      if (!state) return {};
-      const ValueId chosen = i.operands[*state ? 2 : 1];
-      const std::optional<ValueId> one = One(hidden, chosen);
-      return one ? std::optional(Spread(*one, place, i.loc)) : one;
+      const auto known = columns_.KnownBool(i.operands[0], bounds_, hidden.columns);
+      if (!known) return {};
+      const std::optional<ValueId> column =
+          RepresentativeColumn(hidden, i.operands[*known ? 2 : 1]);
+      return column ? std::optional(BroadcastOperand(in_, *column, place, i.loc)) : column;
     }
-    if (!op && i.op != &ops::kBroadcastInDim &&
-        !std::holds_alternative<ir::AsView>(*i.op->lowering))
-      return {};
+    if (!op && !std::holds_alternative<ir::AsBroadcast>(*i.op->lowering) && !IsView(i)) return {};
     absl::InlinedVector<ValueId, 3> operands;
     for (ValueId v : i.operands) {
-      const std::optional<ValueId> one = One(hidden, v);
-      if (!one) return {};
-      operands.push_back(*one);
+      const std::optional<ValueId> column = RepresentativeColumn(hidden, v);
+      if (!column) return {};
+      operands.push_back(*column);
     }
     return in_.Emit(*i.op, i.params, operands, place, i.loc, CostOf(i, 1));
   }
-  // Of an elementwise op's operand, which may be a scalar or have ones.
-  ValueId Spread(ValueId v, const ir::Type* place, Loc loc) {
-    if (in_.Place(v)->rank() != place->rank()) return in_.Repeated(v, place, loc);
-    if (LocalType(in_.Place(v))->shape() == LocalType(place)->shape()) return v;
-    ops::BroadcastParams all;
-    for (int64_t d = 0; d < place->rank(); ++d) all.dims.push_back(d);
-    return in_.Emit(ops::kBroadcastInDim, ir::MakeParams(all), {v}, place, loc);
-  }
 
-  // ---- the loop --------------------------------------------------------------------------------
+  // ---- the loop ----
 
-  std::vector<ValueId> Emit() {
-    const auto constants = static_cast<int64_t>(made_.inputs.size());
-    made_.inputs.insert(made_.inputs.end(), varying_inputs_.begin(), varying_inputs_.end());
-    ir::RemoveInstructions(made_);
+  std::vector<ValueId> AddLoop() {
+    const auto constants = static_cast<int64_t>(body_.inputs.size());
+    body_.inputs.insert(body_.inputs.end(), varying_inputs_.begin(), varying_inputs_.end());
+    ir::RemoveInstructions(body_);
     std::vector<ValueId> operands = constants_, results;
     operands.insert(operands.end(), varying_.begin(), varying_.end());
     for (size_t k = 0; k < loop_.results.size(); ++k) {
       const ir::Type* place = out_.Place(loop_.results[k]);
       if (k >= base::Size(params_.carries)) place = WithSize(place, 0, part_.end - part_.begin);
-      results.push_back(out_.Value(place, loop_.loc));
+      results.push_back(out_.AddValue(place, loop_.loc));
     }
     const ir::ScanParams params{
         .constants = constants, .carries = params_.carries, .length = part_.end - part_.begin};
@@ -274,21 +284,22 @@ class PartBuilder {
          .operands = {operands.begin(), operands.end()},
          .results = {results.begin(), results.end()},
          .loc = loop_.loc,
-         .regions = {std::make_shared<const ir::Program>(std::move(made_))},
+         .regions = {std::make_shared<const ir::Program>(std::move(body_))},
          .cost = loop_.cost});
     return results;
   }
 
-  ir::Program made_;
-  Writer &out_, in_;
+  ir::Program body_;  // of the new loop
+  Writer &out_, in_;  // outside of the new loop, and in its body
   const Instruction& loop_;
   const ir::ScanParams& params_;
-  const LoopColumns& from_;
-  const ir::Program& p_;
+  const LoopColumns& columns_;
+  const ir::Program& p_;  // the body of `loop_`
   const LoopPart part_;
-  const ValueBounds& bounds_;  // of the body's values in these iterations
-  std::vector<Hidden> hidden_;
-  std::vector<ValueId> live_;  // per value of the body: with the needed columns
+  const ValueBounds& bounds_;
+  std::vector<HiddenColumns> hidden_;
+  base::IdVector<ValueId, ValueId> visible_;
+  // Operands of the new loop: constants, and carries followed by slices with their inputs.
   std::vector<ValueId> constants_, varying_, varying_inputs_;
 };
 

@@ -1,4 +1,12 @@
-// A loop over some of the iterations of another, without the columns that a mask hides in them.
+// Some iterations of a masked loop, without the columns that the mask hides in all of them.
+//
+// After the mask, all hidden columns of a row hold the same number r, and so do the values computed
+// from them by element. One column then stands for all n hidden ones:
+//   sum(row)    = sum(visible) + n * r
+//   max(row)    = max(max(visible), r)
+//   row @ V     = visible @ V[visible] + n * r * mean(V[hidden])
+// The results are those of all columns up to rounding. They are so for a mask of any number, for
+// rows with no visible column, and where V holds NaN.
 #pragma once
 #include <optional>
 #include <vector>
@@ -8,15 +16,15 @@
 
 namespace tessera::spmd {
 
-// Iterations [begin, end) of a loop, and the columns that they need.
+// Iterations [begin, end) of a loop, and the columns that are visible in some of them.
 struct LoopPart {
   int64_t begin = 0, end = 0;
-  Columns needed = {};
+  Columns visible = {};
 };
 
-// Adds the loop over one part to `out`. `bounds`: of the body's values in these iterations.
-// `carries`: what the part before left. Returns its results, with fewer slices of what it stacks;
-// none: more of the hidden columns is needed than one number per row.
+// Adds a loop that runs one part of `loop` to `out`, and returns its results; stacked ones have a
+// slice per iteration of the part. `bounds`: on the values of the body in these iterations.
+// `carries`: the carried values before them. None if hidden columns of a row may differ.
 std::optional<std::vector<ir::ValueId>> AddPart(Writer& out, const ir::Instruction& loop,
                                                 const LoopColumns& columns, const LoopPart& part,
                                                 const ValueBounds& bounds,

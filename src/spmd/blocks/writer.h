@@ -1,52 +1,53 @@
 // Adds instructions to device programs.
 #pragma once
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
 
-#include "base/at.h"
 #include "ir/host_tensor.h"
-#include "ir/program.h"
 #include "ops/laid_out.h"
 #include "ops/ops.h"
 #include "ops/params.h"
+#include "spmd/definitions.h"
 #include "spmd/local_type.h"
-#include "spmd/lower/op_partition.h"
 
 namespace tessera::spmd {
 
-// Returns the place of a value whose parts have another size along one dim.
+// Returns `place` with another size of the shards along one dim.
 inline const ir::Type* WithSize(const ir::Type* place, int dim, int64_t size) {
   base::Shape sizes = LocalType(place)->shape();
   base::At(sizes, dim) = size;
   return WithLocalSizes(place, sizes);
 }
 
-// A program to which instructions are added.
+// Appends to a program. `place` is the global type of a value, with its sharding.
 class Writer {
  public:
   explicit Writer(ir::Program& p) : p_(p) {}
   ir::Program& program() { return p_; }
   const ir::Type* Place(ir::ValueId v) const { return p_.place(v); }
-  ir::ValueId Value(const ir::Type* place, Loc loc) {
+
+  ir::ValueId AddValue(const ir::Type* place, Loc loc) {
     return p_.AddValue(LocalType(place), loc, place);
   }
   ir::ValueId Emit(const ir::OpDef& op, ir::ParamsPtr params,
                    absl::Span<const ir::ValueId> operands, const ir::Type* place, Loc loc,
                    ir::Cost cost = {}) {
-    const ir::ValueId made = Value(place, loc);
+    const ir::ValueId result = AddValue(place, loc);
     p_.instructions.push_back({.op = &op,
                                .params = std::move(params),
                                .operands = {operands.begin(), operands.end()},
-                               .results = {made},
+                               .results = {result},
                                .loc = loc,
-                               .cost = Costing(std::move(cost))});
-    return made;
+                               .cost = std::make_shared<const ir::Cost>(std::move(cost))});
+    return result;
   }
+
   ir::ValueId Reshape(ir::ValueId v, const ir::Type* place, Loc loc) {
     return Place(v) == place ? v : Emit(ops::kReshape, nullptr, {v}, place, loc);
   }
-  // The dim goes from one number to another.
+  // Moves dim `from` to position `to`.
   ir::ValueId MoveDim(ir::ValueId v, int from, int to, const ir::Type* place, Loc loc) {
     if (from == to) return v;
     std::vector<int64_t> perm(base::Size(place->rank()));
@@ -61,7 +62,7 @@ class Writer {
     return Emit(ops::Elementwise(plan::ScalarOp::kConvert), nullptr, {v},
                 Place(v)->WithDType(dtype), loc);
   }
-  // A scalar, which elementwise ops repeat.
+  // Adds a scalar of the dtype of `like`. Elementwise ops broadcast it.
   ir::ValueId Number(double n, const ir::Type* like, Loc loc) {
     ir::HostTensor one(like->dtype(), {1});
     one.SetFloat(0, n);
@@ -69,10 +70,9 @@ class Writer {
                 ir::Type::Get({}, like->dtype(), like->mesh()), loc);
   }
   ir::ValueId Zeros(const ir::Type* place, Loc loc) {
-    return Repeated(Number(0, place, loc), place, loc);
+    return BroadcastScalar(Number(0, place, loc), place, loc);
   }
-  // A scalar repeated over a type.
-  ir::ValueId Repeated(ir::ValueId scalar, const ir::Type* place, Loc loc) {
+  ir::ValueId BroadcastScalar(ir::ValueId scalar, const ir::Type* place, Loc loc) {
     if (Place(scalar)->rank() == place->rank()) return scalar;
     return Emit(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{}), {scalar}, place, loc);
   }
@@ -82,7 +82,7 @@ class Writer {
     return Emit(ops::Elementwise(op), nullptr, operands, place, loc,
                 {.flops = flops, .whole_flops = flops});
   }
-  // Indices begin .. end - 1 of one dim.
+  // Slices [begin, end) of one dim out of every shard.
   ir::ValueId Slice(ir::ValueId v, int dim, int64_t begin, int64_t end, Loc loc) {
     const base::Shape sizes = LocalType(Place(v))->shape();
     if (begin == 0 && end == base::At(sizes, dim)) return v;

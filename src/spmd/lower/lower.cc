@@ -20,6 +20,7 @@
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/blocks/run_in_blocks.h"
+#include "spmd/blocks/skip_masked.h"
 #include "spmd/local_type.h"
 #include "spmd/lower/draft.h"
 #include "spmd/lower/halo_stages.h"
@@ -63,7 +64,7 @@ class ProgramLowering {
     JoinReductions(program());
     ReduceAfterLoops(program());
     ir::RemoveDead(program());
-    RunInBlocks(program());
+    if (!ir::HasEffects(program()) && RunInBlocks(program())) SkipMasked(program());
     return std::move(program());
   }
 

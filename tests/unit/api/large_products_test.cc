@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "spmd/blocks/find_blocks.h"
+#include "spmd/blocks/limits.h"
 
 namespace tessera {
 namespace {
@@ -55,12 +55,10 @@ double Difference(const F& f, const A&... arguments) {
     return values;
   };
   const std::vector<float> blocks = flat(jit(f)(arguments...));
-  const spmd::BlockLimits before = spmd::Limits();
-  spmd::Limits().least = int64_t{1} << 40;
+  const spmd::BlockLimitsScope no_blocks({.least = int64_t{1} << 40});
   const auto whole = jit([&f](const A&... a) { return f(a...); });
   EXPECT_EQ(CountLoops(whole.lower(arguments...)), 0);
   const std::vector<float> wanted = flat(whole(arguments...));
-  spmd::Limits() = before;
   double most = blocks.size() == wanted.size() ? 0 : INFINITY;
   for (size_t i = 0; i < wanted.size(); ++i)
     most = std::max<double>(most, std::abs(blocks[i] - wanted[i]));
@@ -144,11 +142,9 @@ TEST(Blocks, OfShardsOfTheSequence) {
 template <class F, class... A>
 double Work(const F& f, const A&... arguments) {
   const auto flops = static_cast<double>(jit(f).lower(arguments...).flops());
-  const spmd::BlockLimits before = spmd::Limits();
-  spmd::Limits().least = int64_t{1} << 40;
+  const spmd::BlockLimitsScope no_blocks({.least = int64_t{1} << 40});
   const auto whole =
       static_cast<double>(jit([&f](const A&... a) { return f(a...); }).lower(arguments...).flops());
-  spmd::Limits() = before;
   return flops / whole;
 }
 
