@@ -138,6 +138,21 @@ std::ostream& operator<<(std::ostream& os, const Lowered& lowered);
 // it violates a CommPolicy in scope; RuntimeError for a device program.
 Lowered lower(const Program& program, Loc loc = Loc::Current());
 
+// Finds what makes a program wrong on devices: the pass after which it is wrong, or the value that
+// must not be sharded.
+struct PartitionOptions {
+  // The last pass that runs: one of the table in docs/design.md. Empty: all run.
+  std::string stop_after = {};
+  // Values that are sharded, as the text of the propagated program numbers them: "%7,%9". All
+  // others are replicated, but for arguments and results. Empty: all are sharded.
+  std::string only = {};
+};
+// Returns the program of one device as text, with its communication, memory and FLOPs; or, with
+// `stop_after`, the program as that pass leaves it. Throws RuntimeError if there is no such pass or
+// value, and as `lower` does.
+std::string partition_text(const Program& program, const PartitionOptions& options = {},
+                           Loc loc = Loc::Current());
+
 enum class CommRule : uint8_t { kAllow, kForbidImplied, kForbid };
 struct CommLimits {
   CommRule rule = CommRule::kAllow;

@@ -61,8 +61,16 @@ class Command {
     AddStopAfter(explain);
     AddFile(Add("check", "Print ok, or the error and its place",
                 [this](std::ostream& out) { Load(), out << "ok\n"; }));
-    AddFile(Add("partition", "Print the program of one device, its communication, memory and FLOPs",
-                [this](std::ostream& out) { Partition(out); }));
+    CLI::App* partition =
+        Add("partition", "Print the program of one device, its communication, memory and FLOPs",
+            [this](std::ostream& out) { out << partition_text(Load(), partition_, kHere); });
+    AddFile(partition);
+    partition
+        ->add_option("--stop-after", partition_.stop_after, "Print the program after this pass")
+        ->type_name("PASS");
+    partition
+        ->add_option("--only", partition_.only, "Shard these values (%7,%9), replicate the others")
+        ->type_name("VALUES");
     Add("ops", "Print the reference of every op, or of one",
         [this](std::ostream& out) { out << (op_.empty() ? OpsText() : OpText(op_)); })
         ->add_option("NAME", op_, "The op")
@@ -133,15 +141,11 @@ class Command {
     Write(file, html_, [&](std::ostream& out) { out << page; });
   }
   void Explain(std::ostream& out) const { out << explain(Load(), value_, stop_after(), kHere); }
-  void Partition(std::ostream& out) const {
-    const Lowered lowered = lower(Load(), kHere);
-    out << lowered.device_program() << "\n"
-        << lowered.comm() << "at most " << lowered.peak_bytes() << " B on each device\n";
-  }
 
   CLI::App app_{"Inspects programs of sharded arrays."};
   std::string file_, value_, op_, html_;
   std::string stop_after_ = kStageNames.back();
+  PartitionOptions partition_;
   std::function<void(std::ostream&)> run_;  // the chosen sub-command
 };
 

@@ -2,19 +2,22 @@
 #pragma once
 #include <memory>
 
+#include "compile/inspect/dump.h"
 #include "ir/program.h"
-#include "spmd/schedule/schedule.h"
+#include "spmd/pipeline.h"
 #include "tessera/program.h"
 
 namespace tessera {
 
 struct Lowered::Impl {
   std::shared_ptr<const ir::Program> program;     // as traced
-  std::shared_ptr<const ir::Program> propagated;  // calls inlined, every value placed; `program`
-                                                  // itself where there is nothing to do
-  ir::Program device;
-  spmd::Schedule schedule;
-  int dump = 0;  // the number of its files, see dump.h
+  std::shared_ptr<const ir::Program> propagated;  // as the stage kPropagated leaves it; `program`
+                                                  // itself where no pass of it does anything
+  spmd::PassState passes;                         // the device program and its schedule
+  compile::PassDump dump;
+
+  const ir::Program& device() const { return passes.device; }
+  const spmd::Schedule& schedule() const { return passes.schedule; }
 };
 
 namespace compile {

@@ -16,6 +16,20 @@ const ir::Type* LocalType(const ir::Type* place) {
   return local;
 }
 
+const ir::Type* PlaceIn(const ir::Program& program, ir::ValueId v) {
+  static thread_local absl::flat_hash_map<const ir::Type*, const ir::Type*> without_modes;
+  if (const ir::Type* place = program.place(v)) return place;
+  const ir::Type* type = program.type(v);
+  if (!type->mesh() || !type->mesh()->has_mode(AxisMode::Manual)) return type;
+  const ir::Type*& place = without_modes[type];
+  if (!place) {
+    sharding::TensorSharding s = type->sharding();
+    s.mesh = s.mesh->WithoutModes();
+    place = type->WithSharding(std::move(s));
+  }
+  return place;
+}
+
 const ir::Type* WithLocalSizes(const ir::Type* place, const base::Shape& sizes) {
   base::Shape shape = sizes;
   for (size_t d = 0; d < shape.size(); ++d)

@@ -1,6 +1,7 @@
 #!/bin/bash
-# dump.sh PROGRAM LIBRARY_PROGRAM MANUAL_PROGRAM: TESSERA_DUMP has the stages of what the command lowers,
-# the plans too of what a program runs, and a folder that cannot be written to is an error.
+# dump.sh PROGRAM LIBRARY_PROGRAM MANUAL_PROGRAM: TESSERA_DUMP writes the passes and stages of programs
+# that the command lowers, and the plans of programs that run. A folder that cannot be written to is an
+# error.
 set -euo pipefail
 
 work=$(mktemp -d)
@@ -15,9 +16,22 @@ expect() {
 
 TESSERA_DUMP=$work/new/lowered "$1" partition mlp.txt >/dev/null
 expect "files of a program that is lowered" "$(ls "$work/new/lowered")" "0001_1_traced.txt
+0001_2.04_propagate.txt
 0001_2_propagated.txt
+0001_3.02_partition.txt
 0001_3_device.txt
+0001_4.01_fuse.txt
+0001_4.02_find_live_values.txt
 0001_4_schedule.txt"
+cmp "$work/new/lowered/0001_3.02_partition.txt" <("$1" partition mlp.txt --stop-after partition)
+
+# One pass alone, whether it changes the program or not.
+TESSERA_DUMP=$work/one TESSERA_DUMP_ONLY=simplify "$1" partition mlp.txt >/dev/null
+expect "files of one pass" "$(ls "$work/one")" "0001_3.03_simplify.txt"
+message=$(TESSERA_DUMP=$work/one TESSERA_DUMP_ONLY=simplfy "$1" partition mlp.txt 2>&1) && expect "exit code" 0 1
+expect "message" "${message%%$'\n'*}" \
+  "RuntimeError in TESSERA_DUMP_ONLY [TESSERA_DUMP_ONLY.C1]: there is no pass \"simplfy\""
+
 cmp <("$1" propagate mlp.txt) <(grep -v '^//' "$work/new/lowered/0001_2_propagated.txt")
 # The traits of maps, once per map, in comments: the file is program text all the same.
 expect "maps with traits" "$(grep '^//' "$work/new/lowered/0001_2_propagated.txt")" "// maps with traits

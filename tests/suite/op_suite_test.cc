@@ -7,7 +7,7 @@
 #include "ir/interpret.h"
 #include "ir/program_text.h"
 #include "sharding/reshard.h"
-#include "spmd/lower/lower.h"
+#include "spmd/pipeline.h"
 #include "suite/compare.h"
 #include "suite/placements.h"
 #include "suite/run.h"

@@ -11,7 +11,7 @@
 #include "ir/builder.h"
 #include "ir/fixes.h"
 #include "ir/infer.h"
-#include "spmd/lower/lower.h"
+#include "spmd/pipeline.h"
 #include "suite/device_examples.h"
 #include "suite/placements.h"
 #include "suite/run.h"

@@ -6,24 +6,18 @@
 #include <algorithm>
 #include <functional>
 
-#include "spmd/lower/value_places.h"
+#include "compile/run/lower.h"
 #include "suite/random_program.h"
 
 namespace tessera::suite {
 namespace {
 
-class AsTyped {
- public:
-  AsTyped() { spmd::ChoosesPlaces() = false; }
-  ~AsTyped() { spmd::ChoosesPlaces() = true; }
-};
-
 using Function = std::function<std::vector<Array>(const std::vector<Array>&)>;
 
 template <class F>
 Lowered LoweredAsTyped(const F& f, const std::vector<Array>& arguments) {
-  const AsTyped scope;
-  return jit(f).lower(arguments);
+  return Lowered(compile::LowerProgram(jit(f).lower(arguments).impl()->program, {},
+                                       {.skip = spmd::FindPass("choose_places")}));
 }
 
 bool Implied(const CommReport& comm) {

@@ -11,11 +11,9 @@
 #include "api/core/reshard_to.h"
 #include "base/at.h"
 #include "base/error.h"
-#include "compile/auto/propagate.h"
 #include "compile/inspect/report.h"
 #include "compile/run/lower.h"
 #include "ir/fixes.h"
-#include "spmd/lower/lower.h"
 #include "trace/function.h"
 #include "trace/key_reuse.h"
 
@@ -178,7 +176,7 @@ class Edits {
           trace::TraceFunction(parameters, body, "jit", call_.loc, /*outer=*/nullptr).program);
       Trial trial;
       for (ir::ValueId v : traced->outputs) trial.types.push_back(traced->type(v));
-      trial.sent = compile::Report(spmd::Lower(*compile::Placed(traced)));
+      trial.sent = compile::Report(compile::DeviceProgramOf(traced));
       return trial;
     } catch (const Error&) {
       return std::nullopt;

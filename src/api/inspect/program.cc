@@ -1,6 +1,7 @@
 // Programs, reports and policies as the user sees them.
 #include "tessera/program.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "compile/inspect/report.h"
 #include "compile/run/executor.h"
 #include "compile/run/lower.h"
+#include "compile/run/plan.h"
 #include "ir/program_text.h"
 #include "sharding/partition.h"
 #include "spmd/schedule/peak_bytes.h"
@@ -98,13 +100,27 @@ Lowered lower(const Program& program, Loc loc) {
   return Lowered(compile::LowerProgram(program.program(), {}));
 }
 
+std::string partition_text(const Program& program, const PartitionOptions& options, Loc loc) {
+  if (program.program()->per_device) Refuse("lower", 2, compile::kOfDevice, loc);
+  compile::PassChoice choice;
+  if (!options.stop_after.empty())
+    choice.stop_after = compile::PassNamed(options.stop_after, "partition");
+  choice.only = absl::StrSplit(options.only, ',', absl::SkipEmpty());
+  const std::shared_ptr<Lowered::Impl> impl = compile::LowerProgram(program.program(), {}, choice);
+  const Lowered lowered(impl);
+  if (!choice.stop_after)
+    return fmt::format("{}\n{}at most {} B on each device\n", lowered.device_program().text(),
+                       lowered.comm().text(), lowered.peak_bytes());
+  return compile::TextAfter(*choice.stop_after, *impl);
+}
+
 Program Lowered::program() const { return Program(impl_->program); }
 Program Lowered::propagated() const { return Program(impl_->propagated); }
 Program Lowered::device_program() const {
-  return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device));
+  return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device()));
 }
-CommReport Lowered::comm() const { return compile::Report(impl_->device); }
-int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device, impl_->schedule); }
+CommReport Lowered::comm() const { return compile::Report(impl_->device()); }
+int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device(), impl_->schedule()); }
 int64_t Lowered::flops() const { return comm().flops(); }
 int64_t Lowered::split_flops() const { return comm().split_flops(); }
 std::string Lowered::text() const {

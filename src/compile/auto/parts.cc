@@ -6,7 +6,7 @@
 
 #include "sharding/partition.h"
 #include "spmd/cost.h"
-#include "spmd/lower/lower.h"
+#include "spmd/pipeline.h"
 
 namespace tessera::compile {
 

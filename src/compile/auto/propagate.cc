@@ -6,7 +6,6 @@
 
 #include "base/at.h"
 #include "compile/auto/pins.h"
-#include "ir/inline.h"
 #include "ops/ops.h"
 #include "propagation/border.h"
 #include "propagation/propagate.h"
@@ -314,23 +313,35 @@ bool HasAutoAxes(const ir::Program& program) {
   return false;
 }
 
+void AddPropagation(const propagation::engine::EngineOptions& options, Propagated& out,
+                    spmd::OuterPasses& passes) {
+  passes.propagate = [options, &out](std::shared_ptr<const ir::Program> program) {
+    out.source = std::move(program);
+    out.built = GraphOf(*out.source);
+    if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
+    out.result = propagation::engine::Propagate(std::move(out.built.graph), options);
+    out.program = ir::Shared(Placer(out.built, out.result).Run());
+    return out.program;
+  };
+  // A pinned program stays as it is pinned.
+  if (!PinnedShardings().empty()) return;
+  passes.choose_parts = [&out](std::shared_ptr<const ir::Program> program) {
+    PartsOfProgram parts = PaddedOrOverParts(std::move(program));
+    out.over_parts = std::move(parts.dims);
+    return out.program = std::move(parts.program);
+  };
+}
+
 Propagated PropagateProgram(const ir::Program& program,
                             const propagation::engine::EngineOptions& options) {
   Propagated out;
-  out.source = ir::InlineCalls({std::shared_ptr<void>(), &program});
-  out.built = GraphOf(*out.source);
-  if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
-  out.result = propagation::engine::Propagate(std::move(out.built.graph), options);
-  out.program = ir::Shared(Placer(out.built, out.result).Run());
-  if (!PinnedShardings().empty()) return out;
-  PartsOfProgram parts = PaddedOrOverParts(std::move(out.program));
-  out.program = std::move(parts.program);
-  out.over_parts = std::move(parts.dims);
+  spmd::OuterPasses outer;
+  AddPropagation(options, out, outer);
+  spmd::PassState passes{
+      .program = std::shared_ptr<const ir::Program>(std::shared_ptr<void>(), &program),
+      .outer = &outer};
+  spmd::RunPasses(passes, spmd::PassStage::kPropagated);
   return out;
-}
-
-std::shared_ptr<const ir::Program> Placed(const std::shared_ptr<const ir::Program>& program) {
-  return HasAutoAxes(*program) ? PropagateProgram(*program).program : ir::InlineCalls(program);
 }
 
 }  // namespace tessera::compile

@@ -6,6 +6,7 @@
 #include "compile/auto/parts.h"
 #include "compile/auto/program_graph.h"
 #include "propagation/propagate.h"
+#include "spmd/pipeline.h"
 
 namespace tessera::compile {
 
@@ -25,7 +26,9 @@ struct Propagated {
 Propagated PropagateProgram(const ir::Program& program,
                             const propagation::engine::EngineOptions& options = {});
 
-// Returns the program that is lowered: with calls inlined, and propagated if an axis is Auto.
-std::shared_ptr<const ir::Program> Placed(const std::shared_ptr<const ir::Program>& program);
+// Gives the list of passes its passes propagate and choose_parts. They leave their findings in
+// `out`.
+void AddPropagation(const propagation::engine::EngineOptions& options, Propagated& out,
+                    spmd::OuterPasses& passes);
 
 }  // namespace tessera::compile

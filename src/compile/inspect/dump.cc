@@ -1,6 +1,8 @@
-// Numbers the compiled programs of this process and writes their stages where TESSERA_DUMP says.
+// Writes programs between passes to the folder that TESSERA_DUMP names.
 #include "compile/inspect/dump.h"
 
+#include <absl/algorithm/container.h>
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -23,17 +25,17 @@
 namespace tessera::compile {
 namespace {
 
-// Null: no dumps are wanted.
+// Returns the folder, null without TESSERA_DUMP.
 const char* Folder() {
   const char* folder = std::getenv("TESSERA_DUMP");
   return folder && *folder ? folder : nullptr;
 }
 
-void Write(int number, const char* stage, const std::string& text) {
+void Write(int number, const std::string& name, const std::string& text) {
   const std::filesystem::path folder = Folder();
   std::error_code ignored;  // what cannot be made cannot be written to
   std::filesystem::create_directories(folder, ignored);
-  const std::string path = folder / fmt::format("{:04}_{}.txt", number, stage);
+  const std::string path = folder / fmt::format("{:04}_{}.txt", number, name);
   errno = 0;
   std::ofstream out(path);
   out << text;
@@ -66,30 +68,82 @@ std::string MapsText(const ir::Program& program) {
   return maps.empty() ? "" : fmt::format("// maps with traits\n{}", fmt::join(maps, ""));
 }
 
-}  // namespace
-
-int DumpStages(const Lowered::Impl& lowered) {
-  static std::atomic<int> programs = 0;
-  if (!Folder()) return 0;
-  const int number = ++programs;
-  Write(number, "1_traced", ir::Text(*lowered.program));
-  Write(number, "2_propagated", ir::Text(*lowered.propagated) + MapsText(*lowered.propagated));
-  Write(number, "3_device", ir::Text(lowered.device));
-  Write(number, "4_schedule", spmd::Text(lowered.schedule, lowered.device));
-  return number;
-}
-
-void DumpPlan(int number, const plan::Plan& plan, const std::string& nested) {
-  if (number == 0 || !Folder()) return;
-  Write(number, "5_plan", plan::Text(plan) + nested + "\nmemory\n" + runtime::MemoryText(plan));
-}
-
 std::string NestedText(const std::vector<plan::Plan>& plans) {
   std::string out =
       plans.size() == 1 ? "\nnested plan, of every device\n" : "\nnested plan of device 0\n";
-  std::istringstream lines(plan::Text(plans[0]));
-  for (std::string line; std::getline(lines, line);) out += "  " + line + "\n";
+  std::vector<std::string> lines = absl::StrSplit(plan::Text(plans[0]), '\n');
+  lines.pop_back();  // after the last line break
+  for (const std::string& line : lines) out += "  " + line + "\n";
   return out;
+}
+
+// The stages are files 2 to 5; 1 is the traced program.
+constexpr const char* kFiles[] = {"2_propagated", "3_device", "4_schedule", "5_plan"};
+const char* FileOf(spmd::PassStage stage) { return kFiles[static_cast<size_t>(stage)]; }
+
+// Returns "3.02_partition" for the second pass of its stage.
+std::string FileOf(const spmd::LoweringPass& pass) {
+  const auto passes = spmd::LoweringPasses();
+  const auto of_stage = [&](const auto& p) { return p.stage == pass.stage; };
+  const auto first = absl::c_find_if(passes, of_stage);
+  return fmt::format("{}.{:02}_{}", FileOf(pass.stage)[0], &pass - &*first + 1, pass.name);
+}
+
+}  // namespace
+
+const spmd::LoweringPass* PassNamed(const std::string& name, const std::string& op) {
+  const spmd::LoweringPass* pass = spmd::FindPass(name);
+  if (!pass)
+    base::ThrowRuntime(
+        base::Refusal(op, 1, "", fmt::format("there is no pass \"{}\"", name), spmd::PassNames()));
+  return pass;
+}
+
+std::string TextAfter(spmd::PassStage stage, const spmd::PassState& state,
+                      const std::string& nested) {
+  switch (stage) {
+    case spmd::PassStage::kPropagated:
+      return ir::Text(*state.program);
+    case spmd::PassStage::kDevice:
+      // choose_places runs before there is a device program.
+      return ir::Text(state.device.values.empty() ? *state.program : state.device);
+    case spmd::PassStage::kSchedule:
+      return spmd::Text(state.schedule, state.device);
+    case spmd::PassStage::kPlan:
+      break;
+  }
+  return fmt::format("{}{}\nmemory\n{}", plan::Text(state.plan), nested,
+                     runtime::MemoryText(state.plan));
+}
+
+PassDump::PassDump(const ir::Program& traced) {
+  static std::atomic<int> programs = 0;
+  if (!Folder()) return;
+  number_ = ++programs;
+  if (const char* only = std::getenv("TESSERA_DUMP_ONLY"); only && *only)
+    only_ = PassNamed(only, "TESSERA_DUMP_ONLY");
+  last_ = ir::Text(traced);
+  if (!only_) Write(number_, "1_traced", last_);
+}
+
+void PassDump::AfterPass(const spmd::LoweringPass& pass, const spmd::PassState& state) {
+  if (!is_on()) return;
+  // The last pass, prepare, hands the plan on.
+  std::string text =
+      &pass == &spmd::LoweringPasses().back() ? last_ : TextAfter(pass.stage, state, nested_);
+  const bool wanted = only_ ? &pass == only_ : text != last_;
+  last_ = std::move(text);
+  if (wanted) Write(number_, FileOf(pass), last_);
+}
+
+void PassDump::AfterStage(spmd::PassStage stage, const spmd::PassState& state) {
+  if (!is_on() || only_) return;
+  const bool propagated = stage == spmd::PassStage::kPropagated;
+  Write(number_, FileOf(stage), last_ + (propagated ? MapsText(*state.program) : ""));
+}
+
+void PassDump::AddNested(const std::vector<plan::Plan>& plans) {
+  if (is_on()) nested_ += NestedText(plans);
 }
 
 }  // namespace tessera::compile

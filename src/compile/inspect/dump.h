@@ -1,20 +1,43 @@
-// TESSERA_DUMP=DIR: every stage of every program that is compiled, as numbered text files.
+// TESSERA_DUMP=DIR: every program that is compiled, after each pass, as numbered text files.
 #pragma once
-#include "compile/lowered.h"
-#include "plan/plan.h"
+#include <string>
+#include <vector>
+
+#include "spmd/pipeline.h"
 
 namespace tessera::compile {
 
-// Writes the stages of a lowered program: DIR/0001_1_traced.txt, 0001_2_propagated.txt,
-// 0001_3_device.txt and 0001_4_schedule.txt. Returns the program's number, 0 without TESSERA_DUMP.
-// Throws RuntimeError if a file cannot be written.
-int DumpStages(const Lowered::Impl& lowered);
+// Writes one program: DIR/0001_1_traced.txt, then after each stage 0001_2_propagated.txt,
+// 0001_3_device.txt, 0001_4_schedule.txt and 0001_5_plan.txt, and before them a file for each pass
+// that changed the program: 0001_3.02_partition.txt is by the second pass of stage 3.
+// TESSERA_DUMP_ONLY=PASS writes the file of that pass alone, changed or not. Without TESSERA_DUMP
+// nothing is written. Throws RuntimeError if a file cannot be written, or if no pass has that name.
+class PassDump {
+ public:
+  // Numbers the program, among those of this process.
+  explicit PassDump(const ir::Program& traced);
 
-// Writes DIR/0001_5_plan.txt, for the number that DumpStages returned. `nested`: the texts of plans
-// that run inside of it.
-void DumpPlan(int number, const plan::Plan& plan, const std::string& nested);
-// Returns the text, indented, of the plans that a loop or branch has which devices run by
-// themselves: device 0's stands for all.
-std::string NestedText(const std::vector<plan::Plan>& plans);
+  bool is_on() const { return number_ > 0; }
+  // Writes the file of the pass.
+  void AfterPass(const spmd::LoweringPass& pass, const spmd::PassState& state);
+  // Writes the file of the stage.
+  void AfterStage(spmd::PassStage stage, const spmd::PassState& state);
+  // Keeps the text of plans that run inside of the program's plan, for its file. Device 0's stands
+  // for all.
+  void AddNested(const std::vector<plan::Plan>& plans);
+
+ private:
+  int number_ = 0;
+  const spmd::LoweringPass* only_ = nullptr;
+  std::string last_;  // text after the pass before
+  std::string nested_;
+};
+
+// Returns the text of a program that has run passes of the stage, with `nested` after a plan's.
+std::string TextAfter(spmd::PassStage stage, const spmd::PassState& state,
+                      const std::string& nested);
+
+// Returns the pass of that name. Throws RuntimeError, in the name of `op`, if there is none.
+const spmd::LoweringPass* PassNamed(const std::string& name, const std::string& op);
 
 }  // namespace tessera::compile

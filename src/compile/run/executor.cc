@@ -11,38 +11,20 @@
 #include "compile/checks/nan_watch.h"
 #include "compile/checks/policy.h"
 #include "compile/host/concrete.h"
-#include "compile/inspect/dump.h"
 #include "compile/inspect/profile.h"
 #include "compile/run/lower.h"
-#include "compile/run/nested.h"
-#include "kernels/copy/copy.h"
-#include "kernels/fused/fused.h"
+#include "compile/run/plan.h"
 #include "kernels/initialize.h"
-#include "kernels/reduce/combine.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "runtime/buffers.h"
 #include "runtime/prepare.h"
 #include "runtime/run.h"
 #include "sharding/partition.h"
-#include "spmd/emit/plan_builder.h"
 #include "trace/scopes.h"
 
 namespace tessera::compile {
 namespace {
-
-plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
-  return kernels::DeviceCopy({.copy = {.itemsize = d.itemsize,
-                                       .box = d.box,
-                                       .in_strides = d.in_strides,
-                                       .out_strides = d.out_strides,
-                                       .out_size = d.out_size,
-                                       .fill = d.fill,
-                                       .streams = d.streams},
-                              .in_offsets = d.in_offsets,
-                              .out_offsets = d.out_offsets,
-                              .skip = d.skip});
-}
 
 struct CompiledOutput {
   const ir::Type *type, *place;  // as the user sees it, and complete
@@ -53,18 +35,6 @@ struct CompiledProgram {
   std::vector<CompiledOutput> outputs;
   int32_t devices = 1;
 };
-
-int32_t DevicesFor(const ir::Program& program) {
-  int64_t devices = 1;
-  auto need = [&](const sharding::MeshDef* mesh) {
-    if (!mesh) return;
-    devices = std::max(devices, mesh->size());
-    for (int64_t id : mesh->device_ids()) devices = std::max(devices, id + 1);
-  };
-  need(program.mesh);
-  for (const ir::Value& v : program.values) need(v.type->mesh());
-  return static_cast<int32_t>(devices);
-}
 
 class RuntimeExecutor final : public trace::Executor {
  public:
@@ -85,20 +55,7 @@ class RuntimeExecutor final : public trace::Executor {
       executable->outputs.push_back({program->type(program->outputs[k]),
                                      Place(propagated, propagated.outputs[k]), output_shares[k]});
     executable->devices = DevicesFor(*program);
-    std::string nested;
-    plan::Plan plan = spmd::BuildPlan(lowered->device, lowered->schedule,
-                                      {.fused = kernels::Fused,
-                                       .device_copy = MakeDeviceCopy,
-                                       .copy_whole = kernels::CopyWhole,
-                                       .combiner = kernels::Combiner,
-                                       .nested =
-                                           [&](std::vector<plan::Plan> plans) {
-                                             if (lowered->dump) nested += NestedText(plans);
-                                             return NestedRun(std::move(plans));
-                                           }},
-                                      executable->devices, donated);
-    DumpPlan(lowered->dump, plan, nested);
-    executable->plan = runtime::Prepare(std::move(plan));
+    executable->plan = MakeExecutable(*lowered, std::move(donated));
     return executable;
   }
 
@@ -166,15 +123,15 @@ class RuntimeExecutor final : public trace::Executor {
   // buffer.
   static std::vector<bool> OutputShares(const Lowered::Impl& lowered,
                                         const std::vector<bool>& input_shares) {
-    const ir::Program& p = lowered.device;
+    const ir::Program& p = lowered.device();
     std::vector<ir::ValueId> inputs = p.inputs;
     for (const ir::Capture& c : p.captures) inputs.push_back(c.value);
     std::vector<bool> shares;
     for (ir::ValueId v : p.outputs) {
-      ir::ValueId root = base::At(lowered.schedule.values, v).storage;
+      ir::ValueId root = base::At(lowered.schedule().values, v).storage;
       auto input = base::Size(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
       bool made = input >= input_shares.size();
-      shares.push_back(!lowered.device.place(root)->mesh() ||
+      shares.push_back(!lowered.device().place(root)->mesh() ||
                        (made ? SharesReplicas() : input_shares[input]));
     }
     return shares;

@@ -1,38 +1,78 @@
-// Runs the stages from a traced program to its schedule, and checks the policies on the way.
+// Gives the list of passes its functions of this layer.
 #include "compile/run/lower.h"
 
+#include <utility>
+
 #include "base/at.h"
+#include "compile/auto/keep_only.h"
 #include "compile/auto/propagate.h"
 #include "compile/checks/nan_watch.h"
 #include "compile/checks/policy.h"
 #include "compile/checks/promises.h"
 #include "compile/host/concrete.h"
-#include "compile/inspect/dump.h"
 #include "compile/inspect/report.h"
-#include "spmd/lower/lower.h"
 
 namespace tessera::compile {
+namespace {
 
-std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
-                                                  const std::vector<bool>& input_shares) {
-  auto impl = std::make_shared<Lowered::Impl>();
-  impl->propagated = Placed(WithPromiseChecks(WithNanChecks(program)));
-  impl->device = spmd::Lower(*impl->propagated);
-  if (!PolicyKey().empty()) CheckPolicies(Report(impl->device), *program);
-  std::vector<bool> shares;
-  if (!input_shares.empty() || !SharesReplicas()) {
-    const ir::Program& p = impl->device;
-    shares.assign(p.values.size(), SharesReplicas());
-    size_t next = 0;
-    for (ir::ValueId v : p.inputs)
-      base::At(shares, v) = next >= input_shares.size() || input_shares[next], ++next;
-    for (const ir::Capture& c : p.captures)
-      base::At(shares, c.value) = next >= input_shares.size() || input_shares[next], ++next;
+// Returns, per value of the device program, whether devices with equal bits share its buffer.
+// Empty: all do.
+std::vector<bool> SharesOf(const ir::Program& device, const std::vector<bool>& input_shares) {
+  if (input_shares.empty() && SharesReplicas()) return {};
+  std::vector<bool> shares(device.values.size(), SharesReplicas());
+  size_t next = 0;
+  const auto add = [&](ir::ValueId v) {
+    base::At(shares, v) = next >= input_shares.size() || input_shares[next];
+    ++next;
+  };
+  for (ir::ValueId v : device.inputs) add(v);
+  for (const ir::Capture& c : device.captures) add(c.value);
+  return shares;
+}
+
+}  // namespace
+
+std::shared_ptr<Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
+                                            const std::vector<bool>& input_shares,
+                                            const PassChoice& choice) {
+  auto impl = std::make_shared<Lowered::Impl>(Lowered::Impl{
+      .program = program, .propagated = {}, .passes = {}, .dump = PassDump(*program)});
+  Propagated propagated;
+  spmd::OuterPasses outer{.check_nans = WithNanChecks, .check_promises = WithPromiseChecks};
+  if (HasAutoAxes(*program)) AddPropagation({}, propagated, outer);
+  if (!choice.only.empty())
+    outer.keep_only = [&](auto placed) { return KeepOnly(*placed, choice.only); };
+  outer.check_policies = [&](const ir::Program& device) {
+    if (!PolicyKey().empty()) CheckPolicies(Report(device), *program);
+  };
+  outer.share_buffers = [&](const ir::Program& device) { return SharesOf(device, input_shares); };
+
+  spmd::PassState& passes = impl->passes;
+  passes = {
+      .program = program, .outer = &outer, .stop_after = choice.stop_after, .skip = choice.skip};
+  if (impl->dump.is_on())
+    passes.after_pass = [dump = &impl->dump](const auto& pass, const auto& state) {
+      dump->AfterPass(pass, state);
+    };
+  for (auto stage :
+       {spmd::PassStage::kPropagated, spmd::PassStage::kDevice, spmd::PassStage::kSchedule}) {
+    const bool goes_on = spmd::RunPasses(passes, stage);
+    if (stage == spmd::PassStage::kPropagated) impl->propagated = passes.program;
+    impl->dump.AfterStage(stage, passes);
+    if (!goes_on) break;
   }
-  impl->schedule = spmd::MakeSchedule(impl->device, shares);
-  impl->program = std::move(program);
-  impl->dump = DumpStages(*impl);
+  passes.outer = nullptr;
   return impl;
+}
+
+ir::Program DeviceProgramOf(std::shared_ptr<const ir::Program> program) {
+  Propagated propagated;
+  spmd::OuterPasses outer;
+  if (HasAutoAxes(*program)) AddPropagation({}, propagated, outer);
+  spmd::PassState passes{.program = std::move(program), .outer = &outer};
+  spmd::RunPasses(passes, spmd::PassStage::kPropagated);
+  spmd::RunPasses(passes, spmd::PassStage::kDevice);
+  return std::move(passes.device);
 }
 
 }  // namespace tessera::compile

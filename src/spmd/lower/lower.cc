@@ -12,25 +12,18 @@
 #include "base/at.h"
 #include "ir/builder.h"
 #include "ir/move_params.h"
-#include "ir/simplify.h"
-#include "ir/uses.h"
 #include "ops/manual.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
-#include "spmd/blocks/run_in_blocks.h"
-#include "spmd/blocks/skip_masked.h"
 #include "spmd/local_type.h"
 #include "spmd/lower/draft.h"
 #include "spmd/lower/halo_stages.h"
 #include "spmd/lower/halo_writer.h"
 #include "spmd/lower/loop_regions.h"
 #include "spmd/lower/op_partition.h"
-#include "spmd/lower/value_places.h"
 #include "spmd/moves.h"
-#include "spmd/passes/reduce_after_loops.h"
-#include "spmd/passes/reduce_after_sums.h"
 
 namespace tessera::spmd {
 namespace {
@@ -40,17 +33,14 @@ using sharding::TensorSharding;
 
 class ProgramLowering {
  public:
-  // `steady`: as of ChoosePlaces.
-  explicit ProgramLowering(const ir::Program& from, size_t steady = 0)
-      : from_(from), steady_(steady), loc_(Loc::Unknown()) {
+  ProgramLowering(const ir::Program& from, const AskedMoves& asked, RegionLowering lower_region)
+      : from_(from), asked_(asked), lower_region_(lower_region), loc_(Loc::Unknown()) {
     program().mesh = from.mesh;
     program().per_device = true;
     map_.assign(from.values.size(), -1);
   }
 
   ir::Program Run() {
-    chosen_ = ChoosePlaces(
-        from_, [this](ir::ValueId v) { return Typed(v); }, steady_);
     staged_ = InStages(from_, [this](ir::ValueId v) { return Wanted(v); });
     for (ir::ValueId v : from_.inputs) program().inputs.push_back(Parameter(v));
     for (const ir::Capture& c : from_.captures)
@@ -60,11 +50,6 @@ class ProgramLowering {
       LowerInstruction(instruction);
     }
     for (ir::ValueId v : from_.outputs) program().outputs.push_back(OfItsOwn(At(v)));
-    ir::Simplify(program());
-    JoinReductions(program());
-    ReduceAfterLoops(program());
-    ir::RemoveDead(program());
-    if (!ir::HasEffects(program()) && RunInBlocks(program())) SkipMasked(program());
     return std::move(program());
   }
 
@@ -77,25 +62,7 @@ class ProgramLowering {
   ir::ValueId AddValue(const ir::Type* place, Loc loc) { return draft_.AddValue(place, loc); }
   const ir::Type* Place(ir::ValueId v) const { return draft_.Place(v); }
   const Draft::Origin* OriginOf(ir::ValueId v) const { return draft_.OriginOf(v); }
-  // What a value of the program must be laid out as.
-  const ir::Type* Wanted(ir::ValueId v) const {
-    const ir::Type* chosen = chosen_.places.empty() ? nullptr : base::At(chosen_.places, v);
-    return chosen ? chosen : Typed(v);
-  }
-  // Where its type puts it.
-  const ir::Type* Typed(ir::ValueId v) const {
-    const ir::Type* place = from_.place(v);
-    if (place) return place;
-    const ir::Type* type = from_.type(v);
-    if (!type->mesh() || !type->mesh()->has_mode(AxisMode::Manual)) return type;
-    const ir::Type*& without_modes = without_modes_[type];
-    if (!without_modes) {
-      sharding::TensorSharding s = type->sharding();
-      s.mesh = s.mesh->WithoutModes();
-      without_modes = type->WithSharding(std::move(s));
-    }
-    return without_modes;
-  }
+  const ir::Type* Wanted(ir::ValueId v) const { return PlaceIn(from_, v); }
   ir::ValueId Parameter(ir::ValueId v) {
     Loc loc = base::At(from_.values, v).loc;
     return base::At(map_, v) = AddValue(Wanted(v)->WithWeak(false), loc);
@@ -197,7 +164,8 @@ class ProgramLowering {
     for (ir::ValueId v : operands) inner.inputs.push_back(inner.AddValue(Place(v), loc_));
     ir::Builder builder(inner, loc_);
     inner.outputs = expand(builder, params, inner.inputs, result);
-    ProgramLowering sub(inner);
+    const AskedMoves none;
+    ProgramLowering sub(inner, none, lower_region_);
     std::swap(sub.draft_, draft_);
     for (size_t i = 0; i < inner.inputs.size(); ++i)
       base::At(sub.map_, inner.inputs[i]) = operands[i];
@@ -219,9 +187,7 @@ class ProgramLowering {
     const Constants constants = ConstantsOf(instruction);
     for (const ir::RegionPtr& region : instruction.regions) {
       const bool hoists = constants.repeats && region == instruction.regions.back();
-      ProgramLowering inner(*region, hoists ? constants.count : 0);
-      if (!region->mesh) inner.program().mesh = from_.mesh;
-      regions.push_back(inner.Run());
+      regions.push_back(lower_region_(region, hoists ? constants.count : 0));
     }
     std::vector<ir::ValueId> ins, outs;
     for (ir::ValueId v : operands) ins.push_back(OfItsOwn(v));
@@ -328,9 +294,9 @@ class ProgramLowering {
 
   // Where the user asked for what is moved for the k-th of an instruction's operands and results.
   std::optional<Loc> AskedAt(const ir::Instruction& instruction, size_t k) const {
-    if (chosen_.asked.empty()) return {};
-    const auto it = chosen_.asked.find(instruction.results[0]);
-    return it == chosen_.asked.end() || k >= it->second.size() ? std::nullopt : it->second[k];
+    if (asked_.empty()) return {};
+    const auto it = asked_.find(instruction.results[0]);
+    return it == asked_.end() || k >= it->second.size() ? std::nullopt : it->second[k];
   }
   ir::ValueId ReshardAsAsked(ir::ValueId v, const ir::Type* to, const std::optional<Loc>& asked) {
     const Loc loc = std::exchange(loc_, asked.value_or(loc_));
@@ -519,17 +485,16 @@ class ProgramLowering {
   }
 
   const ir::Program& from_;
-  const size_t steady_;
+  const AskedMoves& asked_;
+  const RegionLowering lower_region_;
   Draft draft_;
   // Parts are made of parts; beyond this depth a whole value is cut.
   static constexpr int kDeepest = 200, kShallow = 4;
   int depth_ = 0;
   std::vector<ir::ValueId> map_;  // from traced to device values
-  mutable absl::flat_hash_map<const ir::Type*, const ir::Type*> without_modes_;
   absl::node_hash_map<std::pair<const ir::Type*, const ir::Type*>,
                       std::vector<sharding::ReshardStep>>
       steps_;
-  ChosenPlaces chosen_;                      // of traced values
   absl::flat_hash_set<ir::ValueId> staged_;  // traced values that are exchanged dim by dim
   std::vector<bool> read_otherwise_;         // per traced value: by more than elementwise ops
   Loc loc_;
@@ -537,6 +502,9 @@ class ProgramLowering {
 
 }  // namespace
 
-ir::Program Lower(const ir::Program& program) { return ProgramLowering(program).Run(); }
+ir::Program Partition(const ir::Program& program, const AskedMoves& asked,
+                      RegionLowering lower_region) {
+  return ProgramLowering(program, asked, lower_region).Run();
+}
 
 }  // namespace tessera::spmd

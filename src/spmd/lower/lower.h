@@ -1,17 +1,22 @@
-// Lowering: from a program over whole arrays to the device program, the program that each device
-// runs. A device program is an ir::Program with local shapes and the collectives that join the
-// devices; its values know their places, and its instructions their costs.
+// Partitioning: from a program over whole arrays to the device program, the program that each
+// device runs. A device program is an ir::Program with local shapes and the collectives that join
+// the devices. Its values know their places, and its instructions their costs.
 #pragma once
+#include <absl/functional/function_ref.h>
+
 #include "ir/program.h"
+#include "spmd/lower/value_places.h"
 
 namespace tessera::spmd {
 
-// Returns the program as each device of its mesh runs it: factors of every op sharded in the way
-// that costs least (sharding::ChoosePartition), reshards inserted as collectives, dead and repeated
-// code removed, sums of partial values reduced after they are added up
-// (spmd/passes/reduce_after_sums.h). What has no data of its own (broadcasts, iota, constants and
-// what is computed from these alone) is made as it is used: a device that uses a part makes that
-// part.
-ir::Program Lower(const ir::Program& program);
+// Returns the device program of a region. `steady`: see ChoosePlaces.
+using RegionLowering = absl::FunctionRef<ir::Program(const ir::RegionPtr& region, size_t steady)>;
+
+// Returns the device program of a program whose values have places. Shards the factors of every op
+// in the way that costs least (sharding::ChoosePartition), and inserts reshards as collectives.
+// Values without data of their own (broadcasts, iota, constants, and what is computed from these
+// alone) are rematerialised: a device that uses a part makes that part.
+ir::Program Partition(const ir::Program& program, const AskedMoves& asked,
+                      RegionLowering lower_region);
 
 }  // namespace tessera::spmd

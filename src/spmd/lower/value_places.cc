@@ -11,6 +11,7 @@
 #include "base/at.h"
 #include "sharding/local.h"
 #include "sharding/reshard.h"
+#include "spmd/local_type.h"
 #include "spmd/lower/op_partition.h"
 
 namespace tessera::spmd {
@@ -68,10 +69,9 @@ struct Wish {
 
 class Placer {
  public:
-  Placer(const ir::Program& program, const std::function<const Type*(ValueId)>& typed,
-         size_t steady)
-      : program_(program), typed_(typed), first_(steady) {}
+  Placer(const ir::Program& program, size_t steady) : program_(program), first_(steady) {}
 
+  // Returns the program and asked moves, no program if nothing changes.
   ChosenPlaces Run() {
     if (!FindMoves()) return {};
     Index();
@@ -81,11 +81,13 @@ class Placer {
       if (!ImproveAll()) break;
     for (; !neutral_.empty(); neutral_.pop_back()) PutBack(neutral_.back());
     if (!changed_) return {};
-    ChosenPlaces placement{.places = places_};
+    ir::Program placed = program_;
     for (size_t v = 0; v < places_.size(); ++v)
-      if (!free_[v] || LiesAsTyped(static_cast<ValueId>(v))) placement.places[v] = nullptr;
+      if (const auto id = static_cast<ValueId>(v); free_[v] && !LiesAsTyped(id))
+        placed.SetPlace(id, places_[v]);
+    ChosenPlaces placement{.program = ir::Shared(std::move(placed))};
     for (const Instruction& i : program_.instructions)
-      if (ChosenPlaces::Lines lines = LinesOf(i); !lines.empty())
+      if (AskedMoves::mapped_type lines = LinesOf(i); !lines.empty())
         placement.asked.emplace(i.results[0], std::move(lines));
     return placement;
   }
@@ -95,9 +97,10 @@ class Placer {
   static constexpr size_t kMostCandidates = 8, kMostInstructions = 1000;
 
   const Type* Place(ValueId v) const { return base::At(places_, v); }
+  const Type* Typed(ValueId v) const { return PlaceIn(program_, v); }
   // What is on no mesh lies as what is whole on the program's.
   const Type* TypedPlace(ValueId v) const {
-    const Type* place = typed_(v);
+    const Type* place = Typed(v);
     return place->mesh() ? place : Type::Get(place->shape(), place->dtype(), mesh_);
   }
   const TensorSharding& Sharding(ValueId v) const { return Place(v)->sharding(); }
@@ -114,9 +117,9 @@ class Placer {
     for (size_t i = 0; i < moves_.size(); ++i) {
       const Instruction& instruction = At(i);
       if (!IsMove(instruction) && !IsElementwise(instruction)) continue;
-      const Type* to = typed_(instruction.results[0]);
+      const Type* to = Typed(instruction.results[0]);
       for (ValueId v : instruction.operands) {
-        const Type* from = typed_(v);
+        const Type* from = Typed(v);
         if (from == to || from->shape() != to->shape() || from->sharding() == to->sharding())
           continue;
         any = moves_[i] = true;
@@ -130,7 +133,7 @@ class Placer {
     maker_.assign(n, -1);
     wishes_.resize(n);
     for (size_t v = 0; v < n; ++v) {
-      places_.push_back(typed_(static_cast<ValueId>(v)));
+      places_.push_back(Typed(static_cast<ValueId>(v)));
       if (!mesh_) mesh_ = places_[v]->mesh();
     }
     for (size_t v = 0; v < n; ++v) places_[v] = TypedPlace(static_cast<ValueId>(v));
@@ -457,7 +460,7 @@ class Placer {
 
   // ---- who asked for it ----
 
-  bool LiesAsTyped(ValueId v) const { return Sharding(v) == typed_(v)->sharding(); }
+  bool LiesAsTyped(ValueId v) const { return Sharding(v) == Typed(v)->sharding(); }
 
   // Where something is moved to or from at an instruction.
   struct Ends {
@@ -529,18 +532,17 @@ class Placer {
   }
 
   // Returns nothing where all that is moved is implied, or moved as types say.
-  ChosenPlaces::Lines LinesOf(const Instruction& i) {
+  AskedMoves::mapped_type LinesOf(const Instruction& i) {
     const auto wished = [&](ValueId v) { return base::At(wishes_, v).asked.has_value(); };
     if (std::none_of(i.operands.begin(), i.operands.end(), wished) &&
         std::none_of(i.results.begin(), i.results.end(), wished))
       return {};
-    ChosenPlaces::Lines lines;
+    AskedMoves::mapped_type lines;
     for (const Wish& wish : WishesAt(i)) lines.push_back(wish.implied ? std::nullopt : wish.asked);
     return lines;
   }
 
   const ir::Program& program_;
-  const std::function<const Type*(ValueId)>& typed_;
   std::vector<bool> moves_;                  // per instruction: it is where something is moved
   std::vector<int32_t> maker_;               // per value: an instruction, or -1
   std::vector<int32_t> first_user_, users_;  // per value, where its users begin; and all users
@@ -564,15 +566,10 @@ class Placer {
 
 }  // namespace
 
-bool& ChoosesPlaces() {
-  static bool chooses = true;
-  return chooses;
-}
-
-ChosenPlaces ChoosePlaces(const ir::Program& program,
-                          const std::function<const Type*(ValueId)>& typed, size_t steady) {
-  if (!ChoosesPlaces()) return {};
-  return Placer(program, typed, steady).Run();
+ChosenPlaces ChoosePlaces(std::shared_ptr<const ir::Program> program, size_t steady) {
+  ChosenPlaces chosen = Placer(*program, steady).Run();
+  if (!chosen.program) chosen.program = std::move(program);
+  return chosen;
 }
 
 }  // namespace tessera::spmd

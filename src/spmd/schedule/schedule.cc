@@ -4,9 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include "sharding/local.h"
-#include "spmd/schedule/combine_reductions.h"
 #include "spmd/schedule/fusion_groups.h"
-#include "spmd/schedule/live_values.h"
 
 namespace tessera::spmd {
 namespace {
@@ -162,16 +160,6 @@ struct ItemMaker {
   }
 };
 
-Schedule MakeScheduleFor(const ir::Program& device, const std::vector<bool>& shares, RunBy run_by) {
-  const auto schedule_region = [](const ir::Program& region, std::vector<bool> inside, RunBy by) {
-    return MakeScheduleFor(region, inside, by);
-  };
-  Schedule schedule = Fuse(device, shares, schedule_region, run_by);
-  FindLiveValues(device, schedule);
-  CombineReductions(device, schedule);
-  return schedule;
-}
-
 }  // namespace
 
 std::vector<ValueId>& Item::in() {
@@ -209,10 +197,6 @@ Schedule Fuse(const ir::Program& device, const std::vector<bool>& shares,
     }
   }
   return schedule;
-}
-
-Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares) {
-  return MakeScheduleFor(device, shares, RunBy::kAllDevices);
 }
 
 }  // namespace tessera::spmd

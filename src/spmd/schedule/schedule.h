@@ -115,7 +115,4 @@ using RegionScheduling =
 Schedule Fuse(const ir::Program& device, const std::vector<bool>& shares,
               RegionScheduling schedule_region, RunBy run_by = RunBy::kAllDevices);
 
-// Returns the schedule of a device program: Fuse, FindLiveValues, CombineReductions.
-Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares);
-
 }  // namespace tessera::spmd

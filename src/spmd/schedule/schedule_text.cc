@@ -105,7 +105,7 @@ class SchedulePrinter {
     out_ += fmt::format("{}fused over [{}]", indent, fmt::join(group.space, ","));
     if (group.reduced > 0) out_ += fmt::format(", the last {} reduced", group.reduced);
     out_ += fmt::format(": ({}) -> ({}), {}\n", scope.List(group.in), scope.List(group.out),
-                        scope.Layout(group.out[0]));
+                        group.out.empty() ? "no live values yet" : scope.Layout(group.out[0]));
     PrintRematerialised(scope, group, indent + "  ");
     PrintReads(scope, group.reads, indent);
     PrintMembers(scope, group, indent + "  ");

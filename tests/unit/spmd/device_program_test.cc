@@ -5,7 +5,7 @@
 #include "ops/ops.h"
 #include "sharding/local.h"
 #include "spmd/cost.h"
-#include "spmd/lower/lower.h"
+#include "spmd/pipeline.h"
 
 namespace tessera::spmd {
 namespace {

@@ -11,7 +11,7 @@
 #include "plan/plan_text.h"
 #include "runtime/memory_text.h"
 #include "spmd/emit/plan_builder.h"
-#include "spmd/lower/lower.h"
+#include "spmd/pipeline.h"
 #include "spmd/schedule/schedule_text.h"
 
 namespace tessera::spmd {

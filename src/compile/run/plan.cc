@@ -1,0 +1,73 @@
+// Gives the stage kPlan the kernels of this process.
+#include "compile/run/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compile/run/nested.h"
+#include "kernels/copy/copy.h"
+#include "kernels/fused/fused.h"
+#include "kernels/reduce/combine.h"
+
+namespace tessera::compile {
+namespace {
+
+plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
+  return kernels::DeviceCopy({.copy = {.itemsize = d.itemsize,
+                                       .box = d.box,
+                                       .in_strides = d.in_strides,
+                                       .out_strides = d.out_strides,
+                                       .out_size = d.out_size,
+                                       .fill = d.fill,
+                                       .streams = d.streams},
+                              .in_offsets = d.in_offsets,
+                              .out_offsets = d.out_offsets,
+                              .skip = d.skip});
+}
+
+}  // namespace
+
+int32_t DevicesFor(const ir::Program& program) {
+  int64_t devices = 1;
+  auto need = [&](const sharding::MeshDef* mesh) {
+    if (!mesh) return;
+    devices = std::max(devices, mesh->size());
+    for (int64_t id : mesh->device_ids()) devices = std::max(devices, id + 1);
+  };
+  need(program.mesh);
+  for (const ir::Value& v : program.values) need(v.type->mesh());
+  return static_cast<int32_t>(devices);
+}
+
+std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered,
+                                                          std::vector<bool> donated) {
+  std::shared_ptr<const runtime::Executable> executable;
+  const spmd::OuterPasses outer{
+      .kernels = {.fused = kernels::Fused,
+                  .device_copy = MakeDeviceCopy,
+                  .copy_whole = kernels::CopyWhole,
+                  .combiner = kernels::Combiner,
+                  .nested =
+                      [&](std::vector<plan::Plan> plans) {
+                        lowered.dump.AddNested(plans);
+                        return NestedRun(std::move(plans));
+                      }},
+      .devices = DevicesFor(*lowered.program),
+      .donated = std::move(donated),
+      .prepare = [&](plan::Plan plan) { executable = runtime::Prepare(std::move(plan)); }};
+  lowered.passes.outer = &outer;
+  spmd::RunPasses(lowered.passes, spmd::PassStage::kPlan);
+  lowered.dump.AfterStage(spmd::PassStage::kPlan, lowered.passes);
+  lowered.passes.outer = nullptr;
+  return executable;
+}
+
+std::string TextAfter(const spmd::LoweringPass& pass, Lowered::Impl& lowered) {
+  if (pass.stage != spmd::PassStage::kPlan) return TextAfter(pass.stage, lowered.passes, "");
+  // The last pass, prepare, hands the plan on.
+  lowered.passes.stop_after = spmd::FindPass("build_plan");
+  MakeExecutable(lowered, {});
+  return TextAfter(pass.stage, lowered.passes, "");
+}
+
+}  // namespace tessera::compile
