@@ -1,4 +1,4 @@
-// Types of parts, remembered.
+// Types of shards, remembered per thread.
 #include "spmd/local_type.h"
 
 #include <absl/container/flat_hash_map.h>

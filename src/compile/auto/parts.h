@@ -1,4 +1,4 @@
-// Dims that the devices do not divide, over a part of their axes that does.
+// The pass choose_parts: dims that their axes do not divide, over a part of these axes.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,25 +7,25 @@
 
 namespace tessera::compile {
 
-// A size, and axes that do not divide it.
+// A size, and axes that do not divide it: 12 over model=8.
 struct UnevenDim {
   sharding::AxisList axes;
   int64_t size;
   friend bool operator==(const UnevenDim&, const UnevenDim&) = default;
 };
 
-// Returns where a value lies that shares such dims out evenly over what begins their axes: with 12
-// over model=8 among them, 12@model becomes 12@model:(1)4.
+// Returns a place with each of these dims over the major part of its axes that divides it: 12@model
+// over model=8 becomes 12@model:(1)4.
 sharding::TensorSharding OverParts(const sharding::TensorSharding& place, const ir::Shape& shape,
                                    const std::vector<UnevenDim>& dims);
 
 struct PartsOfProgram {
   std::shared_ptr<const ir::Program> program;
-  std::vector<UnevenDim> dims;  // those that are over parts of their axes
+  std::vector<UnevenDim> dims;  // dims over parts of their axes
 };
-// Returns the propagated program, its uneven dims padded or over the part of their axes that
-// divides, if there is one: whichever costs a device less. Padded shards hold less, but must be
-// moved wherever even ones meet them.
+// Returns the propagated program with each uneven dim padded, or over the part of its axes that
+// divides it, whichever costs a device less. Padded shards are smaller, but are resharded where
+// they meet even ones.
 PartsOfProgram PaddedOrOverParts(std::shared_ptr<const ir::Program> placed);
 
 }  // namespace tessera::compile

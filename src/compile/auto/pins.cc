@@ -1,4 +1,4 @@
-// Reads a dump of shardings back as the shardings of a graph's values.
+// Reads a dump of shardings, and pins the values of a graph.
 #include "compile/auto/pins.h"
 
 #include "base/error.h"

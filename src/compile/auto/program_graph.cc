@@ -23,7 +23,7 @@ using propagation::engine::Op;
 using propagation::engine::RuleId;
 using sharding::TensorSharding;
 
-// The axes of one mode, but for those of size 1.
+// Returns the axes of one mode, without those of size 1.
 sharding::AxisList AxesIn(const sharding::MeshDef& mesh, AxisMode mode) {
   sharding::AxisList axes;
   for (int a = 0; a < mesh.rank(); ++a)
@@ -32,8 +32,8 @@ sharding::AxisList AxesIn(const sharding::MeshDef& mesh, AxisMode mode) {
   return axes;
 }
 
-// What a type says about the complete sharding; nothing where no axis is Explicit. Of Manual axes
-// it says all that there is: propagation leaves them alone.
+// Returns the sharding that a type gives: nothing if no axis is Explicit, all of it if no axis is
+// Auto. Propagation leaves Manual axes alone.
 MaybeSharding GivenByType(const ir::Type* type) {
   const sharding::MeshDef* mesh = type->mesh();
   if (!mesh || (!mesh->has_mode(AxisMode::Explicit) && type->sharding().unreduced.empty()))
@@ -49,13 +49,13 @@ MaybeSharding GivenByType(const ir::Type* type) {
   return s;
 }
 
-// An argument keeps the axes it lies over; one that lies whole on every device may be cut.
+// An argument keeps the axes that shard it. A replicated one may be sharded.
 MaybeSharding GivenByPlace(const ir::Type* place) {
   if (place->sharding().dims_empty()) return std::nullopt;
   return place->sharding();
 }
 
-// The Explicit axes of the type, then what the user asks for.
+// Returns the sharding that the user asks for, after the Explicit axes of the type.
 TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type) {
   TensorSharding s = params.sharding;
   MaybeSharding given = GivenByType(type);
@@ -88,7 +88,7 @@ class GraphBuilder {
   FlatGraph& graph() { return out_.graph; }
   ValueId Value(RegionId region, ir::ValueId v) const { return out_.regions[region].values[v]; }
 
-  // `inputs`: what its inputs are on the outside, if they are no values of their own.
+  // `inputs`: the values outside that are its inputs; empty if inputs have values of their own.
   RegionId Enter(const ir::Program& program, ProgramGraph::RegionInfo info,
                  absl::Span<const ValueId> inputs = {}) {
     const RegionId region = out_.regions.next_id();
@@ -140,7 +140,7 @@ class GraphBuilder {
     return op;
   }
 
-  // An edge from its operand to its result, both one value.
+  // Adds an edge from the operand to the result, as both are one value.
   void AddAsOne(RegionId region, const ir::Instruction& i, Edge edge = {}) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
@@ -151,14 +151,14 @@ class GraphBuilder {
     graph().AddEdge(std::move(edge), result, region);
   }
 
-  // It takes its operands as they lie.
+  // Adds an op that reads its operands in any place.
   void AddUse(RegionId region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
     Add(std::move(op), {.instruction = &i});
   }
 
-  // The border of shard_map: one value on both sides, but for the Manual axes.
+  // Adds the border of shard_map: one value on both sides, except for the Manual axes.
   void AddBorder(const ir::Program& program, RegionId region, const ir::Instruction& i,
                  const ir::ManualViews& views) {
     const bool inward = i.op == &ops::kFullToShard;
@@ -174,7 +174,7 @@ class GraphBuilder {
     outer.reduced.clear();
     outer.varying.clear();
     for (sharding::DimAxes& d : outer.dims) d.open = inside->mesh()->has_mode(AxisMode::Auto);
-    // Over axes that it does not name, and that are not Auto, the value is whole and stays so.
+    // The value stays whole over axes that it does not name and that are not Auto.
     sharding::AxisList whole = AxesIn(*inside->mesh(), AxisMode::Explicit);
     sharding::AddTo(whole, edge.manual);
     outer.replicated = sharding::Difference(whole, sharding::VaryingAxes(outer));
@@ -182,7 +182,7 @@ class GraphBuilder {
     AddAsOne(region, i, std::move(edge));
   }
 
-  // A collective: dims that it neither cuts nor grows are those of its operand.
+  // Adds a collective: dims of an unchanged size are those of the operand.
   void AddCollective(const ir::Program& program, RegionId region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.constant = false;
@@ -240,10 +240,10 @@ class GraphBuilder {
     Add(std::move(op), {.instruction = &i});
   }
 
-  // The op itself only uses its operands; edges into its regions come before them, edges out of
-  // them after. A branch uses the values of the outside themselves, as in Shardy: what is constant
-  // there is copied into it. A loop does not, or it would make its constants anew in every step.
-  // Where a predicate chooses, the branch for false comes first: the order settles ties.
+  // Adds the op, which only uses its operands, then edges into the regions, their bodies, and edges
+  // out of them. A branch uses the values outside, as in Shardy: constants are copied into it. A
+  // loop has inputs of its own, or it would compute its constants in every step. The branch for
+  // false comes first, as the order settles ties.
   void AddRegions(RegionId region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
@@ -264,7 +264,7 @@ class GraphBuilder {
       info.op = self;
       inner.push_back(Enter(*r, std::move(info), captured));
     }
-    // The ends come last in their regions, but edges name them: they are known by then.
+    // Edges out of the regions name the ends of their bodies, so they are added last.
     auto value = [&](const ir::FlowEnd& end) {
       if (end.kind == ir::FlowEnd::kResult) return results[end.index];
       return Value(inner[end.region], i.regions[end.region]->inputs[end.index]);
@@ -281,7 +281,7 @@ class GraphBuilder {
     }
   }
 
-  // Returns the ends of the regions.
+  // Adds the bodies of the regions, and returns their ends.
   std::vector<OpId> AddBodies(const ir::Instruction& i, const std::vector<RegionId>& inner,
                               bool last_first) {
     std::vector<OpId> ends(inner.size());
@@ -311,7 +311,7 @@ class GraphBuilder {
     graph().AddEdge(std::move(e), owner, region, rule);
   }
 
-  // Between an array and its slices: all dims but the first are shared.
+  // An edge between an array and its slices has all dims but the first.
   RuleId SliceRule(propagation::engine::OperandUse source, ValueId owner) {
     const base::Shape &from = ShapeOf(UsedValue(graph(), source)), &to = ShapeOf(owner);
     bool slices = to.size() < from.size();

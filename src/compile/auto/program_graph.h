@@ -1,4 +1,4 @@
-// The graph that propagation works on, of a program with its regions.
+// The graph of a program with its regions, as propagation reads it.
 #pragma once
 #include <utility>
 #include <vector>
@@ -11,18 +11,18 @@ namespace tessera::compile {
 
 struct ProgramGraph {
   propagation::engine::FlatGraph graph;
-  // What stands behind each op of the graph, as it was built.
+  // The origin of each op of the graph, as it was built.
   struct OpInfo {
     const ir::Instruction* instruction = nullptr;  // null: the end of a region, a data-flow edge
     bool ends_region = false;
-    const ir::Instruction* edge_of = nullptr;  // of a data-flow edge: the loop or branch
+    const ir::Instruction* edge_of = nullptr;  // the loop or branch of a data-flow edge
     propagation::RegionId region = {};         // that the instruction is in
   };
   base::IdVector<propagation::OpId, OpInfo> ops;
   // Per region of the graph; entry 0 is the program itself.
   struct RegionInfo {
     const ir::Program* program = nullptr;
-    // Per value of the program. The inputs of a branch are the values of the outside themselves.
+    // Per value of the program. An input of a branch is the value outside.
     base::IdVector<ir::ValueId, propagation::ValueId> values;
     propagation::RegionId parent = propagation::engine::kNoRegion;
     int32_t number = 0;                                 // among the regions of its op
@@ -39,20 +39,20 @@ struct ProgramGraph {
     bool stacked_owner = false;  // the used value is a slice of the owner
   };
   std::vector<RegionBorder> borders;
-  // What the values that the program returns are given. A dim that this closes is closed at the
-  // program's border as well, where FlatGraph::returns leaves all dims open.
+  // Given shardings of the results. A closed dim is closed at the program's border as well, where
+  // FlatGraph::returns leaves all dims open.
   std::vector<propagation::engine::MaybeSharding> results;
 };
 
-// What propagation wants to know of an op beside its dimension map.
+// Traits of an op that propagation reads in addition to its DimMap.
 struct OpTraits {
   bool constant, elementwise, foldable, expands;
   propagation::Direction first;
 };
 OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results);
 
-// Whether the instruction runs one of its regions, once. Its operands after the first one are what
-// the regions use of the outside.
+// Whether the instruction runs one of its regions, once. Its operands after the first one are the
+// inputs of the regions.
 bool IsBranch(const ir::Instruction& i);
 
 // Puts an instruction's operands in the order that they have in the graph, or back.
@@ -61,8 +61,8 @@ void ReorderForTies(const ir::Instruction& i, Operands& operands) {
   if (i.op->swaps_last) std::swap(operands.back(), operands[operands.size() - 2]);
 }
 
-// Explicit axes that a type names are the beginning of each dim, and those it does not name stay
-// out of the value. The program's own values keep their ids.
+// Explicit axes that a type names are the major axes of their dim. A value is never sharded over
+// Explicit axes that its type does not name. Values of the program keep their ids.
 ProgramGraph GraphOf(const ir::Program& program);
 
 }  // namespace tessera::compile

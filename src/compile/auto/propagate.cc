@@ -1,4 +1,4 @@
-// Writes a propagated program anew: every value with its place, reshards where two places meet.
+// Writes a program from the result of propagation: a place for every value, reshards at borders.
 #include "compile/auto/propagate.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using sharding::TensorSharding;
 using GraphValue = propagation::ValueId;
 constexpr RegionId kProgram = RegionId::kOutermost;
 
-// Writes the program that a result describes.
+// Writes the program with the places of a result.
 class Placer {
  public:
   Placer(const ProgramGraph& built, const propagation::engine::EngineResult& result)
@@ -85,14 +85,15 @@ class Placer {
     if (const TensorSharding* s = result_.sharding(v)) return propagation::engine::Closed(*s);
     return sharding::Replicated(nullptr, type->rank());
   }
-  // Arguments and results divide evenly. Parts of axes that types say stay.
+  // Arguments and results divide evenly. Parts of axes in types stay.
   static const ir::Type* AtBorder(const ir::Type* type, const TensorSharding& open) {
     return Place(type,
                  propagation::engine::Closed(propagation::engine::AtBorder(
                      open, type->shape(), propagation::engine::SubAxes::kCut, &type->sharding())));
   }
 
-  // An argument lies where it does, whole if it is on no mesh; inside it may be cut further.
+  // An argument keeps its place, which is whole if it is on no mesh. Inside it may be sharded
+  // further.
   void Enter(ir::ValueId v) {
     ir::Program& out = programs_[kProgram];
     const ProgramGraph::RegionInfo& info = built_.regions[kProgram];
@@ -116,7 +117,8 @@ class Placer {
     return moved;
   }
 
-  // Values that import made get a program value of their own.
+  // Returns the value of the program for a value of the graph. Values that the graph added get new
+  // ones.
   ir::ValueId Define(RegionId region, GraphValue v, const ir::Type* type, Loc loc) {
     ir::Program& out = programs_[region];
     Home& home = now_[v];
@@ -126,8 +128,7 @@ class Placer {
     return home.value;
   }
 
-  // What a region calls a value, which may be of the outside: then it enters at each branch between
-  // there and here.
+  // Returns a region's number of a value. A value from outside enters each branch on its way in.
   ir::ValueId Local(RegionId region, GraphValue v) {
     const Home& home = now_[v];
     if (home.region == region) return home.value;
@@ -164,13 +165,13 @@ class Placer {
       next.params = made.params;
       next.loc = made.loc;
       ReorderForTies(made, next.operands);
-      // A copy's values are of the type of the original's, wherever that is.
+      // The values of a copy have the types of the original's.
       const auto home = InfoOf(op).region;
       const ir::Program& from = *built_.regions[home].program;
       for (ir::ValueId v : made.results) types.push_back(from.type(v));
       if (!made.regions.empty()) return WriteRegions(id, made, std::move(next));
     }
-    // What an edge makes is still the result of its instruction.
+    // A value that an edge defines is still the result of its instruction.
     auto results = op.results;
     if (results.empty() && op.origin != kNoOp)
       for (ir::ValueId v : InfoOf(op).instruction->results)
@@ -180,7 +181,7 @@ class Placer {
     out.instructions.push_back(std::move(next));
   }
 
-  // Marks values that lie where they do because a constraint on them also holds for them.
+  // Marks operands of constraints that have the place of the constraint.
   void FindAskedFor() {
     const auto& values = result_.graph.values;
     asked_for_.resize(values.size());
@@ -191,7 +192,7 @@ class Placer {
     }
   }
 
-  // An op's operand, moved to where the border that it crosses has it.
+  // Returns an operand of an op, resharded to the place at the border that it crosses.
   ir::ValueId Operand(const Op& op, size_t k) {
     ir::ValueId v = Local(op.region, op.operands[k]);
     if (op.origin == kNoOp) return v;
@@ -214,13 +215,13 @@ class Placer {
     return Place(type, std::move(s));
   }
 
-  // The instruction is complete when its regions have ended.
+  // EndRegion completes the instruction.
   void WriteRegions(OpId id, const ir::Instruction& made, ir::Instruction next) {
     const Op& op = result_.graph.ops[id];
     ir::Program& out = programs_[op.region];
     const ProgramGraph::RegionInfo& info = built_.regions[op.region];
     for (ir::ValueId v : made.results) {
-      // What the steps stack is whole along them.
+      // Stacked values are not sharded along the steps.
       if (std::count(stacked_.begin(), stacked_.end(), info.values[v])) {
         TensorSharding s = out.place(v)->sharding();
         s.dims[0].axes.clear();
@@ -249,7 +250,7 @@ class Placer {
     for (RegionId inner : regions) i.regions[k++] = ir::Shared(std::move(programs_[inner]));
   }
 
-  // Every branch takes what any of them uses.
+  // Every branch has the inputs that any of them uses.
   void Capture(ir::Instruction& i, base::IdRange<RegionId> regions, RegionId parent) {
     std::vector<GraphValue> used;
     for (RegionId r : regions) {
@@ -292,9 +293,9 @@ class Placer {
   // Per region: what it uses of the outside, and what it calls it.
   base::IdVector<RegionId, std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
   absl::flat_hash_map<OperandUse, const ProgramGraph::RegionBorder*> borders_;
-  std::vector<GraphValue> stacked_;                        // what the steps of a loop stack
-  std::map<RegionId, std::pair<RegionId, size_t>> homes_;  // where a region's instruction is
-  std::map<RegionId, size_t> ended_;                       // by an op's first region: how many have
+  std::vector<GraphValue> stacked_;                        // values that loops stack
+  std::map<RegionId, std::pair<RegionId, size_t>> homes_;  // by region: its instruction
+  std::map<RegionId, size_t> ended_;                       // by the first region of an op
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Programs over Auto axes: propagated, and written anew with every value placed.
+// The pass propagate: a place for every value of a program over Auto axes.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,13 +15,13 @@ bool HasAutoAxes(const ir::Program& program);
 
 struct Propagated {
   std::shared_ptr<const ir::Program> source;  // with calls inlined
-  // Every value placed, constants copied per user, reshards where propagation left a difference
-  // between a value and what the function's or a region's border asks. Dims that do not divide are
-  // padded, or over a part of their axes that does, whichever costs less.
+  // Every value has a place, and every user its own copy of a constant. Reshards are where the
+  // border of the function or of a region asks for another place. Dims that do not divide are
+  // padded, or over a part of their axes, whichever costs less.
   std::shared_ptr<const ir::Program> program;
   propagation::engine::EngineResult result;
-  ProgramGraph built;                 // its graph has moved into the result
-  std::vector<UnevenDim> over_parts;  // that the program has over parts of their axes
+  ProgramGraph built;                 // its graph is moved into the result
+  std::vector<UnevenDim> over_parts;  // dims of the program over parts of their axes
 };
 Propagated PropagateProgram(const ir::Program& program,
                             const propagation::engine::EngineOptions& options = {});

@@ -1,4 +1,4 @@
-// Writes the shardings that a program's values get.
+// Writes the shardings of a propagated program.
 #include "compile/auto/sharding_dump.h"
 
 #include "compile/auto/pins.h"

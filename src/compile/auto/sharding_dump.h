@@ -7,7 +7,7 @@
 
 namespace tessera::compile {
 
-// Returns where a value lies in the end; an argument, where it enters.
+// Returns the final sharding of a value; of an argument, its sharding at the border.
 sharding::TensorSharding PlaceOf(const Propagated& propagated, const ValueNames::Entry& value);
 
 // Returns the lines `%3 dot_general f32[8,64] : <@mesh, [{"x"}, {}]>` of the program, propagated.

@@ -1,4 +1,4 @@
-// What users call the values of a program: the numbers of its text, or names that they gave.
+// Names of the values of a program: the numbers of its text, or names that the user gave.
 #pragma once
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
@@ -15,11 +15,11 @@ namespace tessera::compile {
 class ValueNames {
  public:
   struct Entry {
-    size_t number;  // as texts call it
+    size_t number;  // in texts
     propagation::ValueId id;
     propagation::RegionId region;
     ir::ValueId value;    // in the region's program
-    std::string_view op;  // that makes it
+    std::string_view op;  // that defines it
     const ir::Type* type;
   };
 
@@ -37,7 +37,7 @@ class ValueNames {
     return Number(e);
   }
   static std::string Number(const Entry& e) { return fmt::format("%{}", e.number); }
-  // Null: no value is called so.
+  // Returns null if no value has the name.
   const Entry* Find(std::string_view text) const {
     for (const Entry& e : entries_)
       for (const auto& [name, value] : ProgramOf(e).names)
@@ -46,7 +46,7 @@ class ValueNames {
       if (text == Number(e)) return &e;
     return nullptr;
   }
-  // One line of a dump, but for the sharding: "%3 dot_general f32[8,64]".
+  // Returns a line of a dump up to the sharding: "%3 dot_general f32[8,64]".
   std::string Head(const Entry& e) const {
     return fmt::format("{} {} {}", Number(e), e.op, e.type->text());
   }
@@ -74,7 +74,7 @@ class ValueNames {
 
   const ProgramGraph& built_;
   std::vector<Entry> entries_;
-  // Index into entries_. A branch's input is a value of the outside, and called as there.
+  // Indices into entries_. An input of a branch has the name of the value outside.
   absl::flat_hash_map<propagation::ValueId, size_t> first_;
 };
 

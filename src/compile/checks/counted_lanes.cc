@@ -1,4 +1,4 @@
-// Follows predicates from where what enters a branch is marked to where the branches meet again.
+// Follows predicates from the operands of a mapped branch to the choice between its results.
 #include "compile/checks/counted_lanes.h"
 
 #include <algorithm>
@@ -86,8 +86,8 @@ Predicates CountedLanes::Made(const Instruction& i, ValueId result) const {
   return made;
 }
 
-// A choice between what enters a branch and itself marks it; another one takes from each case what
-// counts there, so that it counts where both do.
+// The choice at the start of a branch, between a value and itself, marks the value. Any other
+// choice counts in lanes in which both cases count.
 Predicates CountedLanes::Chosen(const Instruction& i) const {
   const ValueId no = i.operands[1], yes = i.operands[2];
   if (ops::IsCountedWhere(i, base::At(maker_, no))) {
@@ -101,8 +101,8 @@ Predicates CountedLanes::Chosen(const Instruction& i) const {
   return both;
 }
 
-// Adds the predicate that is repeated, and those of which it is made: an inner branch is taken
-// where the outer one is.
+// Adds the predicate that is repeated, and those that it is the conjunction of: an inner branch is
+// taken only where the outer one is.
 void CountedLanes::AddParts(ValueId predicate, Predicates& to) const {
   const Instruction* maker = base::At(maker_, predicate);
   while (maker && std::holds_alternative<ir::AsBroadcast>(*maker->op->lowering)) {
@@ -115,7 +115,7 @@ void CountedLanes::AddParts(ValueId predicate, Predicates& to) const {
     for (ValueId part : maker->operands) AddParts(part, to);
 }
 
-// Whether the lanes of the operand are those of the result.
+// Whether the operand and the result have the same lanes.
 bool CountedLanes::Stays(const Instruction& i, size_t operand, ValueId result,
                          ValueId predicate) const {
   const ir::Type* lanes = program_.type(predicate);

@@ -1,5 +1,5 @@
-// Which lanes of the values of a mapped program count: what a lane computes of a branch that it
-// does not take is no error.
+// Which batch elements (lanes) of the values of a mapped program count: a NaN in a branch that a
+// lane does not take is no error.
 #pragma once
 #include <vector>
 
@@ -7,12 +7,12 @@
 
 namespace tessera::compile {
 
-// Bools per lane, or one for all: a lane counts where all are true. They are of the leading dims.
+// Bools over the leading dims, per lane or one for all. A lane counts where all are true.
 using Predicates = std::vector<ir::ValueId>;
 
 class CountedLanes {
  public:
-  // `inputs`: of the program's inputs.
+  // `inputs`: the predicates of the program's inputs.
   CountedLanes(const ir::Program& program, const std::vector<Predicates>& inputs);
   const Predicates& Of(ir::ValueId v) const;
   // Returns the instruction with the predicates of its operands among those that its regions get.

@@ -1,5 +1,4 @@
-// Checks are instructions like any other, so loops, transforms and layouts need nothing of their
-// own.
+// Adds checks as host calls, so that loops and layouts need no code for them.
 #include "compile/checks/nan_watch.h"
 
 #include <fmt/format.h>
@@ -29,7 +28,7 @@ struct Found {
   double number;
 };
 
-// What is not finite has all bits of the exponent set; a NaN has others beside them.
+// A number that is not finite has all bits of the exponent set; a NaN has bits of the mantissa too.
 template <class Bits>
 std::vector<int64_t> NotFinite(const std::byte* data, int64_t n, Bits exponent, bool nans) {
   constexpr int64_t kBlock = 4096;
@@ -56,7 +55,7 @@ std::vector<int64_t> NotFinite(DType t, const std::byte* data, int64_t n, bool n
   return NotFinite<uint16_t>(data, n, t == f16 ? 0x7c00 : 0x7f80, nans);
 }
 
-// Returns the element of a predicate at the leading dims of an index; true where it has others.
+// Returns the element of a predicate at the leading dims of an index; true if it has other dims.
 bool At(const ir::HostArgument& predicate, const std::vector<int64_t>& index,
         const ir::Type& type) {
   const ir::Type& lanes = *predicate.place;
@@ -78,7 +77,7 @@ bool At(const ir::HostArgument& predicate, const std::vector<int64_t>& index,
   return true;
 }
 
-// Returns the first NaN of a value, or its first infinity. What pads shards does not count, nor
+// Returns the first NaN of a value, or its first infinity. Padding of shards does not count, nor do
 // lanes in which a predicate is false.
 std::optional<Found> Find(const ir::HostArgument& value, bool nans,
                           absl::Span<const ir::HostArgument> predicates) {
@@ -111,8 +110,8 @@ std::optional<Found> Find(const ir::HostArgument& value, bool nans,
   return {};
 }
 
-// Looks at the floating results of an instruction, which come first, and at its operands, in lanes
-// that count by the predicates behind them.
+// Checks the floating-point results of an instruction, which come first, then the operands, in
+// lanes in which the predicates, which come last, are true.
 class NanCheck final : public ir::HostFunction {
  public:
   NanCheck(const ir::Instruction& i, size_t results, size_t operands, NanChecks checks)
@@ -187,7 +186,7 @@ ir::Program Checked(const ir::Program& program, NanChecks checks,
     for (ir::RegionPtr& region : i.regions)
       region = ir::Shared(Checked(*region, checks, lanes.InputsOf(i, *region)));
     out.instructions.push_back(i);
-    // Literals are what the user wrote, and what happens in regions is checked there.
+    // Literals are as the user wrote them, and regions have checks of their own.
     if (i.operands.empty() || !i.regions.empty() ||
         std::holds_alternative<ir::AsExpansion>(*i.op->lowering))
       continue;

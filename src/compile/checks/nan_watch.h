@@ -1,4 +1,4 @@
-// Checks for numbers that are not finite, behind every op of a program.
+// The pass check_nans: checks for numbers that are not finite, after every op of a program.
 #pragma once
 #include <memory>
 
@@ -7,13 +7,13 @@
 namespace tessera::compile {
 
 enum class NanChecks : uint8_t { kNone, kNans, kAll };
-// Of this thread: what programs that are compiled are checked for.
+// The checks of programs that this thread compiles.
 NanChecks CurrentNanChecks();
 void SetNanChecks(NanChecks checks);
 
-// Returns the program with a call of the host behind every op that has floating results, which
-// throws RuntimeError for the first that makes a NaN, or an infinity, that its operands have not.
-// The program itself if nothing is asked for.
+// Returns the program with a host call after every op that has floating-point results. It throws
+// RuntimeError at the first op with a NaN, or an infinity, that its operands do not have. Without
+// checks returns the program itself.
 std::shared_ptr<const ir::Program> WithNanChecks(const std::shared_ptr<const ir::Program>& program);
 
 }  // namespace tessera::compile

@@ -10,10 +10,10 @@ namespace tessera::compile {
 void PushPolicy(CommLimits limits);
 void PopPolicy();
 
-// Throws, or warns, if the report breaks a policy in scope; throws if a policy is about axes that
-// the program's mesh, if it has one, does not have. The report is of the program.
+// Throws, or warns, if the report of the program breaks a policy in scope. Throws if a policy names
+// axes that the program's mesh does not have.
 void CheckPolicies(const CommReport& report, const ir::Program& program);
-// A text that tells the policies in scope apart; empty outside of all.
+// Returns a text that tells the policies in scope apart; empty without policies.
 const std::string& PolicyKey();
 
 }  // namespace tessera::compile

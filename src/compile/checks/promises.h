@@ -1,4 +1,4 @@
-// assume_invariant, checked at run time.
+// The pass check_promises: checks of assume_invariant at run time.
 #pragma once
 #include <memory>
 
@@ -6,9 +6,9 @@
 
 namespace tessera::compile {
 
-// Returns the program with a check behind every assume_invariant: devices that are said to have one
-// array have the same bits. Only where devices do not share buffers, and in checked builds; else
-// the program itself. What devices run by themselves is not checked.
+// Returns the program with a check after every assume_invariant: devices that are said to have one
+// array have the same bits. Returns the program itself where devices share buffers, except in
+// checked builds. Regions that devices run by themselves are not checked.
 std::shared_ptr<const ir::Program> WithPromiseChecks(
     const std::shared_ptr<const ir::Program>& program);
 

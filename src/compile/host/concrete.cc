@@ -1,4 +1,4 @@
-// Which instance of a value a device holds, and arrays on the host seen as arrays on devices.
+// Finds the instance of a device, and wraps arrays on the host.
 #include "compile/host/concrete.h"
 
 #include "runtime/buffers.h"

@@ -14,8 +14,8 @@
 namespace tessera::compile {
 namespace {
 
-// Copies what the device at mesh position `device` holds of an array of type `to` out of the shards
-// of `from`, of which other dims are sharded too.
+// Copies the shard of `to` of the device at mesh position `device` out of the shards of `from`,
+// which has more sharded dims.
 void Assemble(const ir::HostArgument& from, const ir::Type& to, int64_t device, std::byte* out) {
   const sharding::TensorSharding& s = from.place->sharding();
   const auto itemsize = base::Size(to.dtype().size());

@@ -1,4 +1,4 @@
-// What a callback sees of a value on devices, as an array, and the other way round.
+// Values on devices as arrays of callbacks, and back.
 #pragma once
 #include <vector>
 
@@ -8,13 +8,12 @@
 
 namespace tessera::compile {
 
-// Returns a copy of the value that lies as it does. Dims that do not divide evenly are whole.
+// Returns a copy of the value in the same place. Dims that do not divide are unsharded.
 trace::ArrayRef ArrayOf(const ir::HostArgument& value, Loc loc);
-// Returns what a callback of a program would see of an array on devices, whose buffers it shows.
+// Returns the argument with which a callback sees an array on devices. It shares the buffers.
 ir::HostArgument ArgumentOf(const trace::ConcreteArray& array);
 
-// Returns which elements of a value the device at a mesh position holds. `placed`: its type with
-// the complete sharding.
+// Returns the elements of a value that the device at a mesh position holds. `placed`: its place.
 std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position);
 
 }  // namespace tessera::compile

@@ -33,7 +33,7 @@ const char* Folder() {
 
 void Write(int number, const std::string& name, const std::string& text) {
   const std::filesystem::path folder = Folder();
-  std::error_code ignored;  // what cannot be made cannot be written to
+  std::error_code ignored;  // writing fails then
   std::filesystem::create_directories(folder, ignored);
   const std::string path = folder / fmt::format("{:04}_{}.txt", number, name);
   errno = 0;
@@ -44,7 +44,7 @@ void Write(int number, const std::string& name, const std::string& text) {
                                      fmt::format("cannot write {}: {}", path, base::ErrnoText())));
 }
 
-// Adds `op: map` of each op whose map says what Shardy's text has no words for.
+// Adds `op: map` for each op whose map has traits that Shardy's text cannot express.
 void AddMaps(const ir::Program& program, std::set<std::string>& maps) {
   const auto types = [&](const auto& values) {
     std::vector<const ir::Type*> of;
@@ -61,7 +61,7 @@ void AddMaps(const ir::Program& program, std::set<std::string>& maps) {
   }
 }
 
-// Comments, so that what is written reads back as the program.
+// Returns comments, so that the file can be parsed.
 std::string MapsText(const ir::Program& program) {
   std::set<std::string> maps;
   AddMaps(program, maps);

@@ -1,4 +1,4 @@
-// Adds up events, measures what the machine can do, and writes traces.
+// Adds up events, measures the limits of the machine, and writes traces.
 #include "compile/inspect/profile.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ std::string Quoted(const std::string& text) {
 
 double Seconds(const Event& event) { return static_cast<double>(event.end - event.begin) * 1e-9; }
 
-// What one worker can do, as the kernels do it.
+// The limits of one worker, measured with the kernels.
 struct Limits {
   double far = 0, near = 0;  // bytes a second, read and written: from memory, from the caches
   double flops = 0;          // a second
@@ -123,9 +123,9 @@ class FileLock {
   const int file_;
 };
 
-// The file of TESSERA_TRACE: a list, one event a line. It is whole JSON after every run, however
-// the process ends: what is added overwrites the end of the list. Destroyed at exit, so that a run
-// of another thread is not cut off while it is written; runs that end later are not recorded.
+// The file of TESSERA_TRACE: a list, one event a line. It is valid JSON after every run, however
+// the process ends: new events overwrite the end of the list. Destroyed at exit, so that a run of
+// another thread is written whole. Runs that end later are not recorded.
 class TraceFile {
  public:
   explicit TraceFile(const std::string& path) {
@@ -148,7 +148,7 @@ class TraceFile {
     const FileLock alone(file_.value);
     const auto end = static_cast<off_t>(std::strlen(kEnd));
     const off_t size = lseek(file_.value, 0, SEEK_END);
-    const bool first = size <= end + 1;  // "[" is all there is
+    const bool first = size <= end + 1;  // the file is "["
     Write(std::max<off_t>(size - end, 0), (first ? "\n" : ",\n") + lines + kEnd);
   }
 

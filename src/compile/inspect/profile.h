@@ -18,7 +18,7 @@ struct Profile::Impl {
 
 namespace compile {
 
-// Adds up what runs do; not for several threads at once, as recorders are called.
+// Adds up the events of runs. Not for several threads at once: recorders are called by one.
 class Collector {
  public:
   Collector();

@@ -15,7 +15,7 @@
 namespace tessera::compile {
 namespace {
 
-// Returns what a step between devices is in reports.
+// Returns the kind that a step between devices has in reports.
 CommKind CommKindOf(sharding::StepKind kind) {
   using enum sharding::StepKind;
   switch (kind) {
@@ -99,7 +99,7 @@ CommReport Report(const ir::Program& device) {
   std::vector<CommEvent> events;
   AddEvents(device, {}, /*in_backward=*/false, events);
   spmd::Flops flops = spmd::FlopsOf(device);
-  // What no int64_t can hold is the most that it can.
+  // A number above the largest int64_t becomes that.
   auto whole = [](double n) { return n < 9.2e18 ? static_cast<int64_t>(std::ceil(n)) : INT64_MAX; };
   return CommReport(std::move(events), whole(flops.device),
                     whole(flops.whole / static_cast<double>(DevicesOf(device))));

@@ -1,4 +1,4 @@
-// What a device program sends.
+// The collectives of a device program, as users see them.
 #pragma once
 #include "ir/program.h"
 #include "tessera/program.h"

@@ -27,7 +27,7 @@ namespace tessera::compile {
 namespace {
 
 struct CompiledOutput {
-  const ir::Type *type, *place;  // as the user sees it, and complete
+  const ir::Type *type, *place;  // `type` is the one that type_of returns
   bool shares;                   // devices with equal bits share its buffers
 };
 struct CompiledProgram {
@@ -67,7 +67,7 @@ class RuntimeExecutor final : public trace::Executor {
     buffers.reserve(inputs.size());
     for (const trace::ArrayRef& input : inputs)
       buffers.push_back(static_cast<const Concrete&>(*input).buffers);
-    // After all are taken: an array may be given twice, or be captured too.
+    // After all buffers are taken: an array may be given twice, or be captured too.
     const std::vector<plan::PlanInput>& planned = runtime::PlanOf(*executable->plan).inputs;
     for (size_t i = 0; i < planned.size(); ++i)
       if (planned[i].donated) static_cast<Concrete&>(*inputs[i]).buffers = {};
@@ -105,7 +105,7 @@ class RuntimeExecutor final : public trace::Executor {
   }
 
  private:
-  // SetDeviceCount may have come between.
+  // SetDeviceCount may have been called since the program was compiled.
   static void CheckDevices(const CompiledProgram& executable, Loc loc) {
     if (executable.devices <= trace::Devices()) return;
     base::ThrowRuntime(
@@ -114,13 +114,13 @@ class RuntimeExecutor final : public trace::Executor {
                           " devices; this process has " + std::to_string(trace::Devices()),
                       {"call SetDeviceCount(" + std::to_string(executable.devices) + ") first"}));
   }
-  // Equal to the type where that says it all, weakness included.
+  // Returns the place, or the type if there is none.
   static const ir::Type* Place(const ir::Program& program, ir::ValueId v) {
     const ir::Type* place = program.place(v);
     return place ? place : program.type(v);
   }
-  // An output that is an input, or a view of it, is as that; a value on no mesh is always one
-  // buffer.
+  // An output that is an input, or a view of one, shares buffers as the input does. A value on no
+  // mesh is one buffer.
   static std::vector<bool> OutputShares(const Lowered::Impl& lowered,
                                         const std::vector<bool>& input_shares) {
     const ir::Program& p = lowered.device();
@@ -136,7 +136,7 @@ class RuntimeExecutor final : public trace::Executor {
     }
     return shares;
   }
-  // Inputs come as they are; everything made is made as the switch says now.
+  // Returns, per input and capture, whether it shares buffers. Empty: all do, and so do new values.
   static std::vector<bool> PerValue(const ir::Program& program, const std::vector<bool>& shares) {
     bool all =
         SharesReplicas() && std::all_of(shares.begin(), shares.end(), [](bool s) { return s; });
@@ -153,7 +153,7 @@ trace::Executor& TheExecutor() {
   return *executor;
 }
 
-// Only a pointer is stored before main, before arrays of the user's that are made then.
+// Stores a pointer before the user's global arrays are made.
 struct Installer {
   Installer() { trace::InstallExecutor(TheExecutor); }
 };

@@ -1,9 +1,10 @@
-// Who runs programs.
+// The executor, which compiles and runs programs.
 #pragma once
 
 namespace tessera::compile {
 
-// Lists the ops and readies the kernels, once. Whatever makes arrays or programs calls it.
+// Lists the ops and initialises the kernels, once. Every function that makes arrays or programs
+// calls it.
 void Install();
 
 }  // namespace tessera::compile

@@ -1,4 +1,4 @@
-// Runs a plan as a kernel: what devices run differently, each by itself.
+// Runs a plan as a kernel, for regions that each device runs by itself.
 #include "compile/run/nested.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct NestedPlan {
   std::vector<int64_t> in_bytes, out_bytes;
 };
 
-// A buffer of the run around this one, which keeps it.
+// Wraps a buffer that the run around this one owns.
 runtime::Buffers Borrowed(const std::byte* data, int64_t bytes) {
   const std::shared_ptr<const std::byte> view(data, [](const std::byte*) {});
   return {.storage = std::make_shared<runtime::Storage>(view),

@@ -1,4 +1,4 @@
-// A plan that runs inside of another, on the buffers of one device.
+// Plans that run inside of another, on the buffers of one device.
 #pragma once
 #include <vector>
 
@@ -6,8 +6,8 @@
 
 namespace tessera::compile {
 
-// Returns the kernel that runs the device's plan, or the only one. Its operands and results are the
-// plan's inputs and outputs.
+// Returns the kernel that runs the plan of the device, or the only plan. Its operands and results
+// are the plan's inputs and outputs.
 plan::Kernel NestedRun(std::vector<plan::Plan> plans);
 
 }  // namespace tessera::compile

@@ -1,4 +1,4 @@
-// Calls of functions of the host in a plan, and the one that compares what devices choose by.
+// Host calls of a plan, and the one that compares predicates of devices.
 #pragma once
 #include <vector>
 
@@ -8,20 +8,20 @@
 
 namespace tessera::spmd {
 
-// A value of the plan, and what it is a value of.
+// A value of the plan, with its place.
 struct HostOperand {
   int32_t value;
   const ir::Type* place;
   const plan::Layout* layout;
 };
 
-// Returns the call. The function sees shards by position in the mesh, where the plan has them by
-// instance. `device`: that which calls by itself, or -1.
+// Returns the call. The function sees shards by position in the mesh; the plan has them by
+// instance. `device`: the one that calls by itself, or -1.
 plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
                             const std::vector<HostOperand>& operands, int32_t device, int32_t note);
 
-// Returns the function that throws RuntimeError unless all devices have the bits of `predicate`, a
-// value of `made_in`, by which the loop or branch chooses for all of them.
+// Returns the function that throws RuntimeError unless all devices have equal bits of `predicate`,
+// a value of `made_in` by which the loop or branch `chooser` chooses for all of them.
 ir::HostFunctionRef ComparePredicate(const ir::Instruction& chooser, const ir::Program& made_in,
                                      ir::ValueId predicate);
 

@@ -1,4 +1,4 @@
-// Kernels that plans need beside those of ops; the layer that sees them gives them.
+// Kernels that plans need in addition to those of ops. A layer that sees the kernels gives them.
 #pragma once
 #include <functional>
 #include <vector>
@@ -10,8 +10,8 @@ namespace tessera::spmd {
 
 struct KernelFactories {
   plan::Kernel (*fused)(const plan::FusedDesc&);
-  // A strided copy whose offsets depend on the device. All in elements; out is dense unless strides
-  // are given. `fill` (then in[1]) is what the rest of out holds.
+  // A strided copy whose offsets depend on the device. Sizes are in elements. `out` is dense
+  // without strides. With `fill`, the value in[1] fills the rest of `out`.
   struct DeviceCopy {
     int32_t itemsize;
     std::vector<int64_t> box = {}, in_strides = {}, out_strides = {};
@@ -19,13 +19,12 @@ struct KernelFactories {
     std::vector<bool> skip = {};                             // per device: only fills
     int64_t out_size = 0;
     bool fill = false;
-    bool streams = false;  // out is part of something larger than the caches
+    bool streams = false;  // out is part of a buffer larger than the caches
   };
   plan::Kernel (*device_copy)(const DeviceCopy&);
-  plan::Kernel (*copy_whole)(int64_t bytes);  // may be given one buffer as both
+  plan::Kernel (*copy_whole)(int64_t bytes);  // operand and result may be one buffer
   plan::CombineFn (*combiner)(DType, Reduction);
-  // Runs a plan of its own on the buffers of one device: that of the device, or of device 0 if
-  // there is one for all.
+  // Runs a plan on the buffers of one device: the device's own plan, or the only one.
   std::function<plan::Kernel(std::vector<plan::Plan>)> nested;
 };
 

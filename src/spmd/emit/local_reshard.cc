@@ -1,4 +1,5 @@
-// Which box each device copies, and which devices keep a value that becomes a sum of parts.
+// Finds the box that each device copies, and the devices that keep a value that becomes a partial
+// sum.
 #include "spmd/emit/local_reshard.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace {
 using sharding::AxisList;
 using sharding::TensorSharding;
 
-// Axes that become unreduced without having sharded a dim: one device along them keeps the value.
+// Returns axes that become unreduced and sharded no dim before: one device along them keeps the
+// value, the others have zeros.
 AxisList Fresh(const TensorSharding& from, const TensorSharding& to) {
   AxisList fresh = sharding::Difference(to.unreduced, from.unreduced);
   for (const sharding::DimAxes& d : from.dims) fresh = sharding::Difference(fresh, d.axes);
@@ -25,7 +27,7 @@ AxisList Fresh(const TensorSharding& from, const TensorSharding& to) {
 KernelFactories::DeviceCopy LocalMove(const ir::Program& device, ir::ValueId in, ir::ValueId out,
                                       int32_t devices) {
   const TensorSharding &from = device.place(in)->sharding(), &to = device.place(out)->sharding();
-  // What came from outside of all meshes may lie on none.
+  // A value from outside of all meshes may be on none.
   const sharding::MeshDef& mesh = to.mesh ? *to.mesh : *device.mesh;
   const base::Shape &in_shape = device.type(in)->shape(), &out_shape = device.type(out)->shape();
   KernelFactories::DeviceCopy copy{.itemsize = device.type(in)->dtype().size(),

@@ -1,4 +1,4 @@
-// Finds what all devices alike have of their own.
+// Finds the elements that all devices have themselves.
 #include "spmd/lower/halo_split.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using sharding::ShardRun;
 
-// What one shard of the result has of its own along a dim: its longest run of it.
+// Returns the longest run of a shard of the result that its own device has, along a dim.
 std::optional<ShardRun> OwnRun(const std::vector<sharding::Access>& accesses,
                                const sharding::AccessDim& dim, int64_t shard) {
   std::optional<ShardRun> own;
@@ -30,7 +30,7 @@ std::optional<OwnRange> RangeOf(const std::vector<sharding::Access>& accesses,
     if (!own || (t > 0 && own->in - own->out != range.shift)) return {};
     range.shift = own->in - own->out;
     range.begin = std::max(range.begin, own->out);
-    // Behind a shard's last element stands anything.
+    // The padding after a shard's last element may be anything.
     const bool last = own->out + own->count == dim.result_size - t * dim.result_block;
     if (!last) range.end = std::min(range.end, own->out + own->count);
   }

@@ -1,5 +1,5 @@
-// A halo exchange in two: the edges, which cross devices, and what each device has itself. What
-// reads the result element by element then reads both where they are.
+// Splits the result of a halo exchange in edges, which cross devices, and the elements that each
+// device has itself. Elementwise readers then read both where they are.
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,19 +9,19 @@
 
 namespace tessera::spmd {
 
-// Along a dim of the result, positions [begin, end) of `size` on each device are those of its own
-// part of the operand, `shift` further on; what is around them are edges.
+// Along a dim of the result with `size` positions on each device: [begin, end) are the positions
+// begin + shift, ... of its own shard of the operand. The others are edges.
 struct OwnRange {
   int64_t begin = 0, end = 0, size = 0, shift = 0;
   int64_t edges() const { return begin + size - end; }
 };
 
-// Returns the ranges by dim; none if they differ between devices, if there is more than one operand
-// beside a fill, or if devices have less than half of what they read.
+// Returns the range of each dim. Nothing if ranges differ between devices, if there are two
+// operands that are not a fill, or if devices have less than half of the elements that they read.
 std::optional<std::vector<OwnRange>> OwnRangesOf(const ir::HaloParams& halo);
 
-// Returns the exchange of dim d's edges only, of what dims before it have of their own: the two
-// edges one behind the other. Its place is `to` with sizes of its own.
+// Returns the exchange of dim d's edges alone, one after the other. Along dims before d it covers
+// the devices' own elements. Its place is `to` with these sizes.
 ir::HaloParams EdgesOf(const ir::HaloParams& halo, const std::vector<OwnRange>& own, size_t d);
 
 }  // namespace tessera::spmd

@@ -1,4 +1,4 @@
-// Writes the exchange of edges, and what puts them together with a device's own part.
+// Emits exchanges of edges, and the concatenation with a device's own elements.
 #include "spmd/lower/halo_writer.h"
 
 #include <utility>

@@ -9,17 +9,17 @@ class HaloWriter {
  public:
   HaloWriter(Draft& draft, Loc loc) : draft_(draft), loc_(loc) {}
 
-  // Exchanges the edges only; `out` is put together of them and of what the device has. False: it
-  // must be exchanged whole.
+  // Exchanges the edges alone, and joins them with the device's own elements to `out`. Returns
+  // false if the result must be exchanged whole.
   bool EmitEdges(const ir::HaloParams& halo, ir::CostPtr cost, absl::Span<const ir::ValueId> ins,
                  ir::ValueId out);
-  // Exchanges along one dim after the other, and slices or pads the others.
+  // Exchanges along one sharded dim after the other, and slices or pads unsharded ones.
   void EmitStages(ir::HaloParams halo, absl::Span<const ir::ValueId> ins, ir::ValueId out);
 
  private:
   void EmitStage(const ir::HaloParams& halo, absl::Span<const ir::ValueId> ins, ir::ValueId out);
   void EmitLocal(const ir::HaloParams& halo, absl::Span<const ir::ValueId> ins, ir::ValueId out);
-  // Of each device's part of v the box of those sizes.
+  // Slices the box [begin, begin + sizes) out of every device's shard of v.
   ir::ValueId LocalSlice(ir::ValueId v, const ir::Type* place, const base::Shape& begin,
                          const base::Shape& sizes);
   void Emit(const ir::OpDef& op, ir::ParamsPtr params, absl::Span<const ir::ValueId> ins,

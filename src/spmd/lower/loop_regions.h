@@ -1,48 +1,46 @@
-// What lowering does with the regions of loops.
+// Operands and invariants of the regions of loops and branches.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::spmd {
 
-// What regions use of the outside: operands first, first + 1, ..., which are their first inputs.
+// Operands first, first + 1, ... that regions read as they are: the first inputs of each region.
 struct Constants {
   size_t first, count;
-  // Branches: every region may have slices that are taken before. Of a loop only its body.
-  bool of_all_regions;
-  // The body runs more than once, or it is not known how often: its collectives may be done before.
-  bool repeats;
+  bool of_all_regions;  // slices of them are hoisted from every branch; of a loop, from its body
+  bool repeats;         // the body may run more than once: its invariants are worth hoisting
 };
 Constants ConstantsOf(const ir::Instruction& instruction);
 
-// What a region does that can be done before it.
+// Instructions of a region that can run before it.
 struct Invariants {
-  std::vector<size_t> instructions;  // they and what they are computed from, in order
-  std::vector<ir::ValueId> results;  // those of their results that the rest of the body uses
+  std::vector<size_t> instructions;  // with those that they depend on, in order
+  std::vector<ir::ValueId> results;  // those that the rest of the body reads
 };
 
-// Whether the instruction takes a part of its operand, which moves nothing; whether it makes a dim
-// divide before that.
+// Whether the instruction is an all_slice, which sends nothing.
 bool IsSlice(const ir::Instruction& instruction);
+// Whether it pads a dim so that an all_slice divides it.
 bool IsPadding(const ir::Instruction& instruction);
 
-// Returns the slices of constants and, where the body repeats, the collectives and the work that
-// depend on nothing else. Work only where its results need no more memory than its operands.
+// Returns the slices of constants and, where the body repeats, collectives and work that depend on
+// constants alone. Work is hoisted only if its results need no more memory than its operands.
 Invariants FindInvariants(const ir::Program& body, const Constants& constants);
 
-// Makes `values`, which instructions of the region made, inputs of it, from number `at` on. Those
-// that it does not have yet (-1) are added: a place for each.
+// Makes `values` inputs of the region, from input `at` on, and removes the instructions that made
+// them. A value of -1 becomes a new input, in the place of the same number.
 void MakeInputs(ir::Program& region, const std::vector<ir::ValueId>& values, size_t at,
                 const std::vector<const ir::Type*>& places);
 
-// Takes those constants away that no region reads, and their operands. Returns how many.
+// Removes the constants that no region reads, and their operands. Returns their number.
 size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& constants,
                            std::vector<ir::ValueId>& operands);
 
-// Returns the parameters of a loop or branch with so many more constants.
+// Returns the parameters of a loop or branch with `more` constants.
 ir::ParamsPtr WithConstants(const ir::Instruction& instruction, int64_t more);
 
-// Whether what a device does in the program, of which it runs its part by itself, depends on which
-// one it is.
+// Whether devices that run the program without each other compute different values from equal
+// inputs: it asks for the position of the device.
 bool DependsOnDevice(const ir::Program& program);
 
 }  // namespace tessera::spmd

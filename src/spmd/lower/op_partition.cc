@@ -1,4 +1,4 @@
-// Where an instruction's operands are wanted, what it leaves, and what that costs.
+// Asks the op's DimMap for the cheapest partition.
 #include "spmd/lower/op_partition.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -15,8 +15,8 @@
 namespace tessera::spmd {
 namespace {
 
-// Memory that outlives one program, per thread, so that a hit takes no lock; of the machine balance
-// in scope.
+// Decisions of all programs at the machine balance in scope. One per thread, so that a hit takes no
+// lock.
 using DecisionMemo = ir::Memo<std::shared_ptr<const Decision>>;
 DecisionMemo& Decisions() {
   static thread_local absl::flat_hash_map<double, std::unique_ptr<DecisionMemo>> memos;
@@ -39,7 +39,7 @@ ir::ParamsPtr HaloOf(const sharding::DimMap& map, const Decision& decision) {
   return ir::MakeParams(std::move(halo));
 }
 
-// What lies behind the end of a dim that does not divide must not be summed.
+// A reduction must not read the padding of a dim that its shards do not divide.
 ir::ParamsPtr MaskOf(const sharding::DimMap& map, const sharding::DimFactors& dims,
                      const ir::Type& operand) {
   ir::MaskParams mask;

@@ -1,4 +1,4 @@
-// What partitioning decides about one instruction.
+// The decision how one op is partitioned.
 #pragma once
 #include <memory>
 
@@ -6,20 +6,20 @@
 
 namespace tessera::spmd {
 
-// From its op, params and types alone.
+// Depends on op, params and places alone.
 struct Decision {
-  absl::InlinedVector<const ir::Type*, 3> operands;  // what the op wants
-  absl::InlinedVector<const ir::Type*, 1> results;   // what it then leaves
-  // Operands whose padding would reach a reduction: what to put there first. Null: nothing.
+  absl::InlinedVector<const ir::Type*, 3> operands;  // places in which the op reads them
+  absl::InlinedVector<const ir::Type*, 1> results;   // places in which it then leaves them
+  // MaskParams for each operand whose padding a reduction would read, else null.
   absl::InlinedVector<ir::ParamsPtr, 3> masks;
   ir::CostPtr cost;
-  bool expands = false;  // by Kernel::sharded
-  // The op reads parts of shards of other devices: what of them. Null: it has its kernel.
+  bool expands = false;  // to AsKernel::sharded
+  // HaloParams where the op becomes a halo exchange. Null: devices run its kernel.
   ir::ParamsPtr halo;
 };
 
-// Returns the decision on an instruction whose operands lie at these places, and whose results are
-// wanted at those. Remembered per thread, for the machine balance in scope.
+// Returns the decision on an instruction with operands and wanted results in these places.
+// Remembered per thread, for the machine balance in scope.
 std::shared_ptr<const Decision> DecisionOn(const ir::Instruction& instruction, ir::Types operands,
                                            ir::Types results);
 

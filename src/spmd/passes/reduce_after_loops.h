@@ -1,12 +1,14 @@
-// Sums that loops carry: reduced once, behind the loop.
+// The pass reduce_after_loops: sums that loops carry are reduced once, after the loop.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::spmd {
 
-// Where a loop reduces what it adds to a carried value, in each iteration and for this alone, every
-// device carries its part of the sum, and the sum is reduced behind the loop. The same of any op
-// that is linear in what is carried and reduced. No device needs more memory for it.
+// Where the body of a loop reduces a value only to add it to a carried one, devices carry partial
+// sums, and one reduction follows the loop:
+//   for: s = s + all_reduce(x)   becomes   for: t = t + x; s = all_reduce(t)
+// The same holds for any op that is linear in the carried and the reduced value. No device needs
+// more memory.
 void ReduceAfterLoops(ir::Program& device);
 
 }  // namespace tessera::spmd
