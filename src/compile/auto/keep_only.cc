@@ -77,7 +77,7 @@ bool IsKept(const ir::Instruction& i, const ir::FlowEnd& end, bool keep, KeptVal
   return false;
 }
 
-// Keeps all ends of an edge of which one is kept. Returns whether that is more.
+// Keeps all ends of an edge if one is kept. Returns whether more values are kept now.
 bool KeepAlongEdges(const ir::Program& program, KeptValues& kept) {
   bool more = false;
   KeptValues* regions = kept.regions.data();

@@ -1,4 +1,4 @@
-// From a lowered program to what the runtime executes.
+// From a lowered program to the plan that the runtime executes.
 #pragma once
 #include <memory>
 #include <string>
