@@ -1,4 +1,4 @@
-// The one table of which op is which step of a reshard.
+// The one table of ops and steps of a reshard.
 #include "spmd/moves.h"
 
 #include "base/error.h"
@@ -44,9 +44,11 @@ StepKind KindOf(const ir::OpDef& op) {
     if (&OpOf(static_cast<StepKind>(kind)) == &op) return static_cast<StepKind>(kind);
   ErrorDetail detail;
   detail.op = std::string(op.name);
-  detail.reason = "it is no step of a reshard";
+  detail.reason = "it is not a step of a reshard";
   base::ThrowInternal(std::move(detail));
 }
+
+bool IsStep(const ir::Instruction& i, StepKind kind) { return i.op == &OpOf(kind); }
 
 ir::ExpandFn MaskOp() { return std::get<ir::AsExpansion>(*ops::kMaskPadding.lowering).expand; }
 

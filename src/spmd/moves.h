@@ -1,16 +1,19 @@
-// The device program's moves: which op stands for a step.
+// The device program's moves: one op for each step of a reshard.
 #pragma once
-#include "ir/op.h"
+#include "ir/program.h"
 #include "sharding/reshard.h"
 
 namespace tessera::spmd {
 
 // Returns the op of a step.
 const ir::OpDef& OpOf(sharding::StepKind kind);
-// Returns which step an op stands for: those that OpOf gives, and a permutation by the user.
+// Returns the step that an op is: the inverse of OpOf. A permutation by the user is one as well.
 sharding::StepKind KindOf(const ir::OpDef& op);
+// Whether an instruction is such a step.
+bool IsStep(const ir::Instruction& i, sharding::StepKind kind);
 
-// What puts the identity of a reduction behind the end of dims (MaskParams).
+// Returns the expansion that fills the padding of dims with the identity of a reduction
+// (MaskParams).
 ir::ExpandFn MaskOp();
 
 }  // namespace tessera::spmd

@@ -1,7 +1,8 @@
-// Lowers a program with dims padded and with dims over parts of axes, and keeps what costs less.
+// Lowers a program with dims padded and with dims over parts of axes, and keeps the cheaper one.
 #include "compile/auto/parts.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
+
 #include <utility>
 
 #include "sharding/partition.h"
@@ -17,7 +18,7 @@ TensorSharding OverParts(const TensorSharding& place, const ir::Shape& shape,
   TensorSharding s = place;
   for (size_t d = 0; d < shape.size(); ++d) {
     sharding::AxisList& axes = s.dims[d].axes;
-    if (std::find(dims.begin(), dims.end(), UnevenDim{axes, shape[d]}) != dims.end())
+    if (absl::c_linear_search(dims, UnevenDim{axes, shape[d]}))
       axes = sharding::PrefixThatDivides(axes, shape[d]);
   }
   return s;
@@ -25,30 +26,29 @@ TensorSharding OverParts(const TensorSharding& place, const ir::Shape& shape,
 
 namespace {
 
-constexpr size_t kMostDims = 4;  // each is tried: the others stay padded
+constexpr size_t kMostDims = 4;  // that are tried; others stay padded
 
-// Adds those of which a part of the axes divides the size.
+// Adds dims whose size a part of their axes divides.
 void AddUnevenDims(const ir::Program& program, std::vector<UnevenDim>& dims) {
   for (const ir::Value& v : program.values)
     for (int d = 0; v.place && d < v.place->rank() && dims.size() < kMostDims; ++d) {
       UnevenDim dim{base::At(v.place->sharding().dims, d).axes, base::At(v.place->shape(), d)};
       const sharding::AxisList even = sharding::PrefixThatDivides(dim.axes, dim.size);
       if (even == dim.axes || even.empty()) continue;
-      if (std::find(dims.begin(), dims.end(), dim) == dims.end()) dims.push_back(std::move(dim));
+      if (!absl::c_linear_search(dims, dim)) dims.push_back(std::move(dim));
     }
   for (const ir::Instruction& i : program.instructions)
     for (const ir::RegionPtr& region : i.regions) AddUnevenDims(*region, dims);
 }
 
-// Whether an argument has such a dim: it lies as it does.
+// Whether an argument has this dim: its place stays.
 bool IsOfArgument(const ir::Program& program, const UnevenDim& dim) {
   const auto has = [&](ir::ValueId v) {
     const ir::Type* place = program.place(v);
     return place && OverParts(place->sharding(), place->shape(), {dim}) != place->sharding();
   };
-  return std::any_of(program.inputs.begin(), program.inputs.end(), has) ||
-         std::any_of(program.captures.begin(), program.captures.end(),
-                     [&](const ir::Capture& c) { return has(c.value); });
+  return absl::c_any_of(program.inputs, has) ||
+         absl::c_any_of(program.captures, [&](const ir::Capture& c) { return has(c.value); });
 }
 
 ir::Program OverParts(ir::Program program, const std::vector<UnevenDim>& dims) {
@@ -60,7 +60,7 @@ ir::Program OverParts(ir::Program program, const std::vector<UnevenDim>& dims) {
   return program;
 }
 
-// In bytes.
+// Returns the cost on one device, in bytes.
 double CostOf(const ir::Program& placed) {
   const ir::Program device = spmd::Lower(placed);
   return spmd::SentBytes(device) + spmd::FlopsOf(device).device / sharding::FlopsPerByte();

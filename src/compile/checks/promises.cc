@@ -1,6 +1,7 @@
-// Checks that what is assumed to be invariant is, as calls of the host.
+// Adds host calls that compare the values that are assumed to be invariant.
 #include "compile/checks/promises.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,13 +20,13 @@
 namespace tessera::compile {
 namespace {
 
-#ifdef _GLIBCXX_ASSERTIONS  // as base::At
+#ifdef _GLIBCXX_ASSERTIONS  // as for base::At
 constexpr bool kChecked = true;
 #else
 constexpr bool kChecked = false;
 #endif
 
-// An element, so that what differs in bits reads differently.
+// Returns the text of an element: elements with different bits have different texts.
 std::string ElementText(DType dtype, const std::byte* data) {
   ir::HostTensor number(dtype, {});
   std::memcpy(number.data.data(), data, number.data.size());
@@ -83,12 +84,10 @@ class Promise final : public ir::HostFunction {
 };
 
 bool Promises(const ir::Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(),
-                     [](const ir::Instruction& i) {
-                       return i.op == &ops::kAssumeInvariant ||
-                              std::any_of(i.regions.begin(), i.regions.end(),
-                                          [](const ir::RegionPtr& r) { return Promises(*r); });
-                     });
+  return absl::c_any_of(program.instructions, [](const ir::Instruction& i) {
+    return i.op == &ops::kAssumeInvariant ||
+           absl::c_any_of(i.regions, [](const ir::RegionPtr& r) { return Promises(*r); });
+  });
 }
 
 ir::Program Checked(const ir::Program& program) {

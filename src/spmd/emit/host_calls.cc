@@ -1,4 +1,4 @@
-// Maps shards by instance to shards by device, and compares what devices choose by.
+// Maps shards by instance to shards by device, and compares predicates.
 #include "spmd/emit/host_calls.h"
 
 #include <fmt/format.h>
@@ -43,11 +43,11 @@ class SamePredicate final : public ir::HostFunction {
                          ir::DeviceText(*value.place->mesh(), static_cast<int64_t>(at)),
                          NumberText(value.place->dtype(), value.shards[at]));
     };
-    // Of while_loop and cond a predicate, of switch_case an index.
-    const char* what = value.place->dtype().is_bool() ? "predicate" : "index";
+    // while_loop and cond have a predicate, switch_case has an index.
+    const char* noun = value.place->dtype().is_bool() ? "predicate" : "index";
     ErrorDetail detail = base::Refusal(
         std::string(chooser_), 40, base::Where(chooser_loc_),
-        fmt::format("its {} must be the same on all devices, but {} and {}", what, has(0), has(p)),
+        fmt::format("its {} must be the same on all devices, but {} and {}", noun, has(0), has(p)),
         {"it was made at " + base::Where(made_loc_),
          "the op that computes it must be deterministic, or its result must be varying"});
     base::ThrowRuntime(std::move(detail));

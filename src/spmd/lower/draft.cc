@@ -1,7 +1,7 @@
-// What a growing device program knows of its values.
+// Origins of the values of a growing device program.
 #include "spmd/lower/draft.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
 #include "spmd/local_type.h"
 
@@ -28,7 +28,7 @@ const Draft::Origin* Draft::OriginOf(ir::ValueId v) const {
 std::optional<ir::ValueId> Draft::ScalarOf(ir::ValueId v) const {
   const Origin* origin = OriginOf(v);
   if (!origin) return {};
-  const ir::Instruction& made = base::At(program.instructions, origin->instruction);
+  const ir::Instruction& made = MakerOf(*origin);
   if (!std::holds_alternative<ir::AsBroadcast>(*made.op->lowering)) return {};
   const ir::Type* scalar = Place(made.operands[0]);
   if (!scalar->shape().empty() || !Place(v)->sharding().unreduced.empty() ||
@@ -39,7 +39,7 @@ std::optional<ir::ValueId> Draft::ScalarOf(ir::ValueId v) const {
 
 ir::ValueId Draft::RootOf(ir::ValueId v) const {
   for (const Origin* o = OriginOf(v); o; o = OriginOf(v)) {
-    const ir::Instruction& made = base::At(program.instructions, o->instruction);
+    const ir::Instruction& made = MakerOf(*o);
     if (!std::holds_alternative<ir::AsView>(*made.op->lowering)) break;
     v = made.operands[0];
   }
@@ -60,8 +60,8 @@ bool Draft::IsLight(const ir::Instruction& instruction) const {
       std::holds_alternative<ir::AsMove>(*op.lowering) ||
       std::holds_alternative<ir::NoRule>(*op.dims))
     return false;
-  return std::all_of(instruction.operands.begin(), instruction.operands.end(), [&](ir::ValueId v) {
-    return Place(v)->shape().empty() || (OriginOf(v) && OriginOf(v)->light) ||
+  return absl::c_all_of(instruction.operands, [&](ir::ValueId v) {
+    return Place(v)->shape().empty() || (OriginOf(v) && OriginOf(v)->is_light) ||
            (repeats && Place(v)->elements() < elements);
   });
 }

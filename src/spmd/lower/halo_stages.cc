@@ -1,9 +1,9 @@
-// Groups halo exchanges by what they read along their first sharded dim, and compares bytes.
+// Groups halo exchanges by their reads along the first sharded dim, and compares bytes.
 #include "spmd/lower/halo_stages.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ using ir::HaloParams;
 using ir::Instruction;
 using ir::ValueId;
 
-// What it reads along a dim of the operand; null: index o reads index o.
+// Returns the read along a dim of the operand. Null: index o reads index o.
 const std::vector<int64_t>* ReadAlong(const HaloParams& halo, size_t dim) {
   for (const std::vector<int64_t>& read : halo.reads)
     if (read[1] == static_cast<int64_t>(dim)) return &read;
@@ -31,13 +31,13 @@ bool IsSharded(const HaloParams& halo, size_t dim) {
          !halo.from[0]->sharding().dims[dim].axes.empty();
 }
 
-// Of one operand, beside a fill, each dim read once, from its first index on.
+// Whether it reads one operand, next to a fill, and each dim of it once.
 bool IsSimple(const HaloParams& halo) {
   if (halo.from.size() != (halo.fill < 0 ? 1 : 2) || halo.fill == 0) return false;
   if (!halo.from[0]->sharding().unreduced.empty()) return false;
   std::vector<int64_t> dims;
   for (const std::vector<int64_t>& read : halo.reads) {
-    if (read[0] != 0 || std::count(dims.begin(), dims.end(), read[1]) > 0) return false;
+    if (read[0] != 0 || absl::c_linear_search(dims, read[1])) return false;
     dims.push_back(read[1]);
     const bool is_local = !IsSharded(halo, base::Size(read[1]));
     const bool is_piece = halo.fill < 0 ? read[3] > 0 && read[4] == 1 : read[3] == 1;
@@ -46,7 +46,7 @@ bool IsSimple(const HaloParams& halo) {
   return dims.size() > 1;
 }
 
-// Exchanges of one value that read the same along the first dim.
+// Exchanges of one value with the same read along the first dim.
 struct Group {
   int64_t at_once = 0, dim_by_dim = 0;  // bytes
   std::vector<ValueId> results;
@@ -54,7 +54,7 @@ struct Group {
 
 class Stages {
  public:
-  Stages(const ir::Program& program, const std::function<const ir::Type*(ValueId)>& place)
+  Stages(const ir::Program& program, absl::FunctionRef<const ir::Type*(ValueId)> place)
       : program_(program), place_(place) {}
 
   absl::flat_hash_set<ValueId> Run() {
@@ -73,7 +73,7 @@ class Stages {
   }
 
  private:
-  // The operands, and the first stage: its text orders groups.
+  // The operands, and the first stage. Its text orders groups.
   using Key = std::pair<std::vector<ValueId>, std::pair<std::string, ir::ParamsPtr>>;
   struct Before {
     bool operator()(const Key& a, const Key& b) const {
@@ -87,7 +87,7 @@ class Stages {
     for (ValueId v : i.operands) operands.push_back(Same(v));
     return {std::move(operands), {std::move(text), std::move(params)}};
   }
-  // Returns the first of those literals that are the same number: each pad has its own.
+  // Returns the first literal with the number of v. Each pad has its own.
   ValueId Same(ValueId v) {
     if (literals_.empty())
       for (const Instruction& i : program_.instructions)
@@ -127,11 +127,11 @@ class Stages {
   }
 
   const ir::Program& program_;
-  const std::function<const ir::Type*(ValueId)>& place_;
+  const absl::FunctionRef<const ir::Type*(ValueId)> place_;
   std::map<std::string, ValueId> numbers_;
   absl::flat_hash_map<ValueId, ValueId> literals_;
   std::map<Key, Group, Before> groups_;
-  std::map<Key, ValueId, Before> alone_;  // what reads along that dim alone
+  std::map<Key, ValueId, Before> alone_;  // exchanges with reads along that dim alone
 };
 
 }  // namespace
@@ -178,13 +178,13 @@ int64_t BytesOf(const HaloParams& halo) {
 }
 
 bool Exchanges(const HaloParams& halo) {
-  return std::any_of(halo.reads.begin(), halo.reads.end(), [&](const std::vector<int64_t>& read) {
+  return absl::c_any_of(halo.reads, [&](const std::vector<int64_t>& read) {
     return IsSharded(halo, base::Size(read[1]));
   });
 }
 
 absl::flat_hash_set<ValueId> InStages(const ir::Program& program,
-                                      const std::function<const ir::Type*(ValueId)>& place) {
+                                      absl::FunctionRef<const ir::Type*(ValueId)> place) {
   return Stages(program, place).Run();
 }
 

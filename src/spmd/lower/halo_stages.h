@@ -1,9 +1,9 @@
-// A halo exchange dim by dim. What reads the same along the first dim, and other parts of the
-// others, then exchanges that once: all neighbours of a point are read from the rows of three.
+// Halo exchanges dim by dim. Exchanges that read the same along the first dim then share its stage:
+// the nine neighbours of a point need the rows above and below once.
 #pragma once
 #include <absl/container/flat_hash_set.h>
+#include <absl/functional/function_ref.h>
 
-#include <functional>
 #include <optional>
 
 #include "ir/move_params.h"
@@ -11,20 +11,19 @@
 
 namespace tessera::spmd {
 
-// Returns what a halo exchange reads along its first sharded dim, with the operand's other dims as
-// they are. Nothing if it reads along no other dim, or if what it reads along unsharded dims is not
-// a slice or a pad.
+// Returns the part of a halo exchange along its first sharded dim. Nothing if it reads along no
+// other dim, or if a read along an unsharded dim is neither a slice nor a pad.
 std::optional<ir::HaloParams> FirstStageOf(const ir::HaloParams& halo);
-// Returns the exchange of that stage's result which gives the whole one's.
+// Returns the exchange that makes the final result of the first stage's.
 ir::HaloParams RestOf(const ir::HaloParams& halo, const ir::HaloParams& first);
-// Returns the most bytes that one device gets from others.
+// Returns the bytes that the device which gets most gets from others.
 int64_t BytesOf(const ir::HaloParams& halo);
-// Whether it reads along sharded dims: else each device has all that it reads.
+// Whether it reads along sharded dims. Else each device has all elements that it reads.
 bool Exchanges(const ir::HaloParams& halo);
 
-// Returns the results of those instructions for which dim by dim is fewer bytes in sum, as several
-// have one first stage; and of those that are such a first stage. `place`: of each value.
+// Returns the results of instructions that send fewer bytes dim by dim, as several share a first
+// stage, and of instructions that are such a first stage. `place` returns a value's place.
 absl::flat_hash_set<ir::ValueId> InStages(const ir::Program& program,
-                                          const std::function<const ir::Type*(ir::ValueId)>& place);
+                                          absl::FunctionRef<const ir::Type*(ir::ValueId)> place);
 
 }  // namespace tessera::spmd

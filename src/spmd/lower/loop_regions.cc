@@ -1,12 +1,15 @@
-// What moves out of loops and branches, and the constants that they then take.
+// Finds invariants, and adds and drops constants.
 #include "spmd/lower/loop_regions.h"
 
+#include <absl/algorithm/container.h>
+
 #include "base/at.h"
+#include "base/ids.h"
 #include "ir/control_params.h"
 #include "ir/uses.h"
-#include "ops/ops.h"
 #include "spmd/cost.h"
 #include "spmd/local_type.h"
+#include "spmd/moves.h"
 
 namespace tessera::spmd {
 namespace {
@@ -17,9 +20,9 @@ ir::AsRegions::Kind KindOf(const ir::Instruction& i) {
 
 }  // namespace
 
-bool IsSlice(const ir::Instruction& instruction) { return instruction.op == &ops::kAllSlice; }
+bool IsSlice(const ir::Instruction& i) { return IsStep(i, sharding::StepKind::kAllSlice); }
 
-bool IsPadding(const ir::Instruction& instruction) { return instruction.op == &ops::kPadToShards; }
+bool IsPadding(const ir::Instruction& i) { return IsStep(i, sharding::StepKind::kPadToShards); }
 
 Constants ConstantsOf(const ir::Instruction& i) {
   if (KindOf(i) == ir::AsRegions::kSwitch)
@@ -59,9 +62,9 @@ int64_t BytesOf(const ir::Program& p, absl::Span<const ir::ValueId> values) {
   return bytes;
 }
 
-// Whether it is better to keep what the instruction makes than to make it anew in each iteration:
-// work that a pass over memory does not hide, or the operands are larger. Never what needs more
-// memory than they do.
+// Whether to keep the results rather than to compute them in each iteration: a pass over memory
+// does not hide the work, or the operands are larger. Results that need more memory than the
+// operands are never kept.
 bool IsWorthKeeping(const ir::Program& body, const ir::Instruction& i) {
   constexpr double kHidden = 8;  // FLOPs per element
   if (i.op->opaque || i.op->effect != ir::Effect::kNone || i.cost->flops == 0) return false;
@@ -73,21 +76,19 @@ bool IsWorthKeeping(const ir::Program& body, const ir::Instruction& i) {
 }  // namespace
 
 Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
-  std::vector<bool> invariant(body.values.size());
-  for (size_t i = 0; i < constants.count; ++i) base::At(invariant, body.inputs[i]) = true;
-  std::vector<bool> given = invariant;
+  base::IdVector<ir::ValueId, bool> invariant(body.values.size());
+  for (size_t i = 0; i < constants.count; ++i) invariant[body.inputs[i]] = true;
+  base::IdVector<ir::ValueId, bool> sliced = invariant;  // constants, and slices of them
   std::vector<bool> hoists(body.instructions.size());
   std::vector<ir::ValueId> moved;
   for (size_t i = 0; i < body.instructions.size(); ++i) {
     const ir::Instruction& instruction = body.instructions[i];
     bool same = instruction.regions.empty();
-    for (ir::ValueId v : instruction.operands) same = same && base::At(invariant, v);
-    for (ir::ValueId v : instruction.results) base::At(invariant, v) = same;
-    bool of_given =
-        same && !instruction.operands.empty() && base::At(given, instruction.operands[0]);
-    bool slice = of_given && IsSlice(instruction);
-    if (slice || (of_given && IsPadding(instruction)))
-      base::At(given, instruction.results[0]) = true;
+    for (ir::ValueId v : instruction.operands) same = same && invariant[v];
+    for (ir::ValueId v : instruction.results) invariant[v] = same;
+    const bool of_sliced = same && !instruction.operands.empty() && sliced[instruction.operands[0]];
+    const bool slice = of_sliced && IsSlice(instruction);
+    if (slice || (of_sliced && IsPadding(instruction))) sliced[instruction.results[0]] = true;
     hoists[i] = slice || (same && constants.repeats &&
                           (instruction.cost->bytes > 0 || IsWorthKeeping(body, instruction)));
     if (hoists[i])
@@ -132,13 +133,11 @@ size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& c
 }
 
 bool DependsOnDevice(const ir::Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(),
-                     [](const ir::Instruction& i) {
-                       return std::holds_alternative<ir::AsIota>(*i.op->lowering) ||
-                              std::holds_alternative<ir::AsMove>(*i.op->lowering) ||
-                              std::any_of(i.regions.begin(), i.regions.end(),
-                                          [](const auto& r) { return DependsOnDevice(*r); });
-                     });
+  return absl::c_any_of(program.instructions, [](const ir::Instruction& i) {
+    return std::holds_alternative<ir::AsIota>(*i.op->lowering) ||
+           std::holds_alternative<ir::AsMove>(*i.op->lowering) ||
+           absl::c_any_of(i.regions, [](const auto& r) { return DependsOnDevice(*r); });
+  });
 }
 
 }  // namespace tessera::spmd

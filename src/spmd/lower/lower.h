@@ -14,7 +14,7 @@ using RegionLowering = absl::FunctionRef<ir::Program(const ir::RegionPtr& region
 
 // Returns the device program of a program whose values have places. Shards the factors of every op
 // in the way that costs least (sharding::ChoosePartition), and inserts reshards as collectives.
-// Values without data of their own (broadcasts, iota, constants, and what is computed from these
+// Values without data of their own (broadcasts, iota, constants, and values that depend on these
 // alone) are rematerialised: a device that uses a part makes that part.
 ir::Program Partition(const ir::Program& program, const AskedMoves& asked,
                       RegionLowering lower_region);

@@ -1,0 +1,121 @@
+// The cost of trying other places for values of a program.
+#pragma once
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+#include <absl/types/span.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "ir/program.h"
+#include "spmd/lower/op_partition.h"
+
+namespace tessera::spmd {
+
+bool IsReshard(const ir::Instruction& i);
+bool IsElementwise(const ir::Instruction& i);
+// Whether the instruction has a Decision, which says where its operands and results are.
+bool IsPartitioned(const ir::Instruction& i);
+// Whether a place has no partial sums and no Manual axes.
+bool IsPlainSharding(const sharding::TensorSharding& s);
+
+// Which instructions make and read the values of a program.
+class ValueUses {
+ public:
+  // `steady`: see ChoosePlaces.
+  ValueUses(const ir::Program& program, size_t steady);
+
+  static constexpr int32_t kNoMaker = -1;
+  int32_t maker(ir::ValueId v) const { return maker_[v]; }
+  absl::Span<const int32_t> users(ir::ValueId v) const;
+  // Whether v depends on the steady inputs alone: its moves are hoisted, and cost nothing.
+  bool is_steady(ir::ValueId v) const { return steady_[v]; }
+  bool HasSteadyOperands(const ir::Instruction& i) const;
+
+ private:
+  base::IdVector<ir::ValueId, int32_t> maker_;
+  base::IdVector<ir::ValueId, bool> steady_;
+  // All users, value by value; the first of each value.
+  std::vector<int32_t> users_;
+  base::IdVector<ir::ValueId, int32_t> first_user_;
+  const bool any_steady_;
+};
+
+// What some instructions cost one device.
+struct PlaceCost {
+  int64_t bytes = 0, collectives = 0;
+  double work = 0;  // FLOPs, and elements written
+  bool Beats(const PlaceCost& other) const {
+    if (work > other.work || bytes > other.bytes) return false;
+    return bytes < other.bytes || (collectives <= other.collectives && work < other.work);
+  }
+};
+
+// A move at an instruction.
+struct TriedMove {
+  const ir::Type *from, *to;
+  bool operator==(const TriedMove&) const = default;
+};
+
+// Decisions by first result.
+using OpDecisions = absl::flat_hash_map<ir::ValueId, std::shared_ptr<const Decision>>;
+
+// A place for every value, and the cost of the instructions around some of them.
+class PlaceTrial {
+ public:
+  PlaceTrial(const ir::Program& program, const ValueUses& uses);
+
+  const ir::Type* place(ir::ValueId v) const { return places_[v]; }
+  const sharding::TensorSharding& sharding(ir::ValueId v) const { return places_[v]->sharding(); }
+  void SetPlace(ir::ValueId v, const ir::Type* place) { places_[v] = place; }
+  // Returns the place before the trial. A value on no mesh is whole on the program's.
+  const ir::Type* TypedPlace(ir::ValueId v) const;
+
+  // Ops that stay split as these decisions say. A place that splits one in another way has no cost.
+  void KeepSplits(OpDecisions splits) { splits_ = std::move(splits); }
+
+  std::shared_ptr<const Decision> DecisionOf(const ir::Instruction& i);
+  // Returns the instructions whose moves depend on the places of the values, and those that share
+  // moves with them. Some of them, if there are more than kMostInstructions.
+  static constexpr size_t kMostInstructions = 1000;
+  std::vector<int32_t> Around(const std::vector<ir::ValueId>& values);
+  // Returns nothing if the places split an op that must stay split as it is.
+  std::optional<PlaceCost> CostOf(const std::vector<int32_t>& instructions);
+  // Returns the move of each operand and then of each result. Nothing where none can be told.
+  std::vector<TriedMove> MovesAt(const ir::Instruction& i);
+  // Returns the moves in the places before the trial.
+  std::vector<TriedMove> TypedMovesAt(const ir::Instruction& i);
+  // Whether a move sends anything.
+  bool Sends(const TriedMove& move) { return Between(move.from, move.to).bytes > 0; }
+
+ private:
+  struct Sent {
+    int64_t bytes = 0, collectives = 0;
+  };
+  const ir::Instruction& At(int32_t i) const;
+  const ir::Type* PlaceForUser(const ir::Instruction& user, ir::ValueId v) const;
+  bool KeepsSplit(const ir::Instruction& i, const Decision& decision) const;
+  bool AddCostOf(const ir::Instruction& i, PlaceCost& cost);
+  void AddMove(ir::ValueId v, const ir::Type* from, const ir::Type* to, PlaceCost& cost);
+  void AddSteps(const ir::Type* from, const ir::Type* to, PlaceCost& cost);
+  Sent Between(const ir::Type* from, const ir::Type* to);
+
+  const ir::Program& program_;
+  const ValueUses& uses_;
+  const sharding::MeshDef* mesh_ = nullptr;  // the program's
+  base::IdVector<ir::ValueId, const ir::Type*> places_;
+  OpDecisions splits_;
+  absl::InlinedVector<const ir::Type*, 4> operands_, results_;  // of the last DecisionOf
+  // Moves that count already, in one CostOf.
+  absl::flat_hash_set<std::pair<ir::ValueId, const ir::Type*>> moved_;
+  absl::flat_hash_map<std::pair<const ir::Type*, const ir::Type*>, Sent> steps_;
+  // By which call of Around an instruction or value was visited last.
+  std::vector<int32_t> visited_;
+  base::IdVector<ir::ValueId, int32_t> visited_values_;
+  int32_t visit_ = 0;
+};
+
+}  // namespace tessera::spmd
