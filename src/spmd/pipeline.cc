@@ -51,7 +51,7 @@ void RunPartition(PassState& s) {
   if (!s.device.mesh) s.device.mesh = s.mesh_around;
 }
 
-// Loops over blocks order instructions anew, so effects keep a program as it is.
+// Loops over blocks reorder instructions, so programs with effects stay as they are.
 void RunBlocks(PassState& s) {
   s.has_block_loops = !ir::HasEffects(s.device) && RunInBlocks(s.device);
 }
@@ -108,7 +108,7 @@ constexpr LoweringPass kPasses[] = {
      "the device program: local types, places, costs, collectives; what loops repeat is hoisted"},
     {"simplify", kDevice, [](PassState& s) { ir::Simplify(s.device); },  //
      "ir/simplify.cc", "a program in any form", "no instruction twice"},
-    {"reduce_after_sums", kDevice, [](PassState& s) { JoinReductions(s.device); },  //
+    {"reduce_after_sums", kDevice, [](PassState& s) { ReduceAfterSums(s.device); },  //
      "spmd/passes/reduce_after_sums.cc", "the device program",
      "sums of reduced values are reduced once, after the sum"},
     {"reduce_after_loops", kDevice, [](PassState& s) { ReduceAfterLoops(s.device); },  //

@@ -1,13 +1,15 @@
-// Finds carried values whose next value is linear in them and in values that are reduced for it,
-// and carries partial values in their place.
+// Finds carried values whose next value is linear in them and in reduced values that nothing else
+// reads, and carries partial values in their place.
 #include "spmd/passes/reduce_after_loops.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
+
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/at.h"
+#include "base/ids.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ir/uses.h"
@@ -33,30 +35,32 @@ std::vector<FlowEdge> EdgesOf(const Instruction& loop) {
   return std::get<ir::DataFlowEdges>(*loop.op->dims)
       .edges({loop.params.get(), loop.operands.size(), loop.regions});
 }
-// Whether the edge is that of a value that iterations hand on.
+// Whether the edge is a value that each iteration hands to the next.
 bool IsCarried(const FlowEdge& edge) {
   return edge.owner.kind == FlowEnd::kResult && !edge.stacked && edge.sources.size() == 2;
 }
 
-std::vector<int> CountUses(const ir::Program& p) {
-  std::vector<int> uses(p.values.size());
-  for (ValueId v : p.outputs) ++base::At(uses, v);
+constexpr ValueId kNoValue{-1};
+constexpr int32_t kNoMaker = -1;
+
+base::IdVector<ValueId, int> CountUses(const ir::Program& p) {
+  base::IdVector<ValueId, int> uses(p.values.size(), 0);
+  for (ValueId v : p.outputs) ++uses[v];
   for (const Instruction& i : p.instructions)
-    for (ValueId v : i.operands) ++base::At(uses, v);
+    for (ValueId v : i.operands) ++uses[v];
   return uses;
 }
 
-// How a loop's body makes the next of one carried value, if a reduction in it can wait.
+// How a loop's body makes the next value of a carried one, if its reductions can follow the loop.
 class Carried {
  public:
   Carried(const ir::Program& body, ValueId value, ValueId next)
-      : body_(body), value_(value), uses_(CountUses(body)), made_by_(body.values.size(), -1) {
-    if (next == value || base::At(uses_, value) != 1) return;
+      : body_(body), value_(value), uses_(CountUses(body)), made_by_(body.values.size(), kNoMaker) {
+    if (next == value || uses_[value] != 1) return;
     for (size_t i = 0; i < body.instructions.size(); ++i)
-      for (ValueId v : body.instructions[i].results)
-        base::At(made_by_, v) = static_cast<int32_t>(i);
+      for (ValueId v : body.instructions[i].results) made_by_[v] = static_cast<int32_t>(i);
     for (const Instruction& i : body.instructions) {
-      if (i.op != &OpOf(StepKind::kAllReduce) || MoveOf(i).to != body.place(value)) continue;
+      if (!IsStep(i, StepKind::kAllReduce) || MoveOf(i).to != body.place(value)) continue;
       move_ = &i;
       if (IsLinear(next) && !reductions_.empty() && !linear_.empty() && linear_.front() == value)
         return;
@@ -66,11 +70,12 @@ class Carried {
     move_ = nullptr;
   }
 
-  // Null if there is none.
+  // Returns one of the reductions that can follow the loop, null if there is none.
   const Instruction* move() const { return move_; }
-  // The reductions that are like it, with what makes partial values of the carried one for loops
-  // inside; and the values that partial ones take the place of.
+  // Returns the instructions that go: these reductions, and those that make partial values of the
+  // carried one for loops inside.
   const std::vector<int32_t>& reductions() const { return reductions_; }
+  // Returns the values that become partial.
   const std::vector<ValueId>& linear() const { return linear_; }
 
  private:
@@ -78,22 +83,22 @@ class Carried {
     return ir::As<ir::MoveParams>(i.params.get());
   }
 
-  // Whether v is linear in the carried value and such reductions, and all are read for it alone.
+  // Whether v is linear in the carried value and such reductions, and nothing else reads these.
   bool IsLinear(ValueId v) {
-    if (base::At(uses_, v) != 1 || depth_ == kDeepest) return false;
+    if (uses_[v] != 1 || depth_ == kDeepest) return false;
     if (v == value_) {
       linear_.insert(linear_.begin(), v);
       return true;
     }
-    const int32_t at = base::At(made_by_, v);
-    if (at < 0) return false;
+    const int32_t at = made_by_[v];
+    if (at == kNoMaker) return false;
     const Instruction& i = base::At(body_.instructions, at);
     if (i.op == move_->op && i.params->Equals(*move_->params)) {
       reductions_.push_back(at);
       ++depth_;
       const int32_t start = StartOf(i.operands[0]);
       --depth_;
-      if (start >= 0) reductions_.push_back(start);
+      if (start != kNoMaker) reductions_.push_back(start);
       return true;
     }
     const size_t reductions = reductions_.size();
@@ -108,18 +113,20 @@ class Carried {
     return false;
   }
 
-  // Where the carried value is one of the terms `v`, or a loop inside carries terms that begin as
-  // it: the instruction that makes a term of it, else -1.
+  // Returns the instruction that makes a partial value of the carried one, where `v` is a sum of it
+  // and of other partial values, or where a loop inside carries such a sum. Else kNoMaker.
   int32_t StartOf(ValueId v) {
-    const int32_t at = base::At(made_by_, v);
-    if (at < 0 || base::At(uses_, v) != 1 || depth_ == kDeepest) return -1;
+    const int32_t at = made_by_[v];
+    if (at == kNoMaker || uses_[v] != 1 || depth_ == kDeepest) return kNoMaker;
     const Instruction& i = base::At(body_.instructions, at);
-    if (i.op == &OpOf(StepKind::kReplicatedToUnreduced)) return IsLinear(i.operands[0]) ? at : -1;
+    if (IsStep(i, StepKind::kReplicatedToUnreduced)) return IsLinear(i.operands[0]) ? at : kNoMaker;
     if (IsLoop(i)) return StartOfLoop(i, v);
-    if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || !IsOfTerms(i)) return -1;
-    int32_t start = -1;
+    if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || !IsJointlyLinear(i))
+      return kNoMaker;
+    int32_t start = kNoMaker;
     ++depth_;
-    for (size_t k = 0; k < i.operands.size() && start < 0; ++k) start = StartOf(i.operands[k]);
+    for (size_t k = 0; k < i.operands.size() && start == kNoMaker; ++k)
+      start = StartOf(i.operands[k]);
     --depth_;
     return start;
   }
@@ -128,20 +135,20 @@ class Carried {
       if (IsCarried(edge) && base::At(loop.results, edge.owner.index) == v &&
           edge.sources[0].kind == FlowEnd::kOperand)
         return StartOf(base::At(loop.operands, edge.sources[0].index));
-    return -1;
+    return kNoMaker;
   }
   // Whether the op is jointly linear in its operands.
-  bool IsOfTerms(const Instruction& i) const {
+  bool IsJointlyLinear(const Instruction& i) const {
     absl::InlinedVector<const ir::Type*, 3> places;
     for (ValueId v : i.operands) places.push_back(body_.place(v));
     const ir::Type* place = body_.place(i.results[0]);
     const auto& groups = ir::LinearGroupsOf(*i.op, i.params, places, {&place, 1});
-    return std::any_of(groups.begin(), groups.end(), [&](const sharding::LinearGroup& group) {
+    return absl::c_any_of(groups, [&](const sharding::LinearGroup& group) {
       return group.operands.size() == i.operands.size();
     });
   }
 
-  // Some operands are linear, and the op is jointly linear in just these.
+  // Whether some operands are linear, and the op is jointly linear in just these.
   bool IsLinearOp(const Instruction& i) {
     const ir::Type* place = body_.place(i.results[0]);
     if (place != body_.place(value_)) return false;
@@ -163,13 +170,13 @@ class Carried {
 
   const ir::Program& body_;
   const ValueId value_;
-  std::vector<int> uses_;
-  std::vector<int32_t> made_by_;  // per value: the instruction, or -1
+  base::IdVector<ValueId, int> uses_;
+  base::IdVector<ValueId, int32_t> made_by_;
   static constexpr int kDeepest = 100;
   int depth_ = 0;
   const Instruction* move_ = nullptr;
   std::vector<int32_t> reductions_;
-  std::vector<ValueId> linear_;  // the carried value first, if it is among them
+  std::vector<ValueId> linear_;  // the carried value comes first, if it is one of them
 };
 
 class LoopReducer {
@@ -180,61 +187,61 @@ class LoopReducer {
     std::vector<Instruction> from = std::move(program_.instructions);
     program_.instructions.clear();
     for (Instruction& i : from) {
-      std::vector<Instruction> behind;
+      std::vector<Instruction> after;
       if (IsLoop(i)) {
         const Times times = TimesOf(i);
-        if (times.times > 1 || !times.known) behind = ReduceAfter(i);
+        if (times.times > 1 || !times.known) after = ReduceAfter(i);
       }
       program_.instructions.push_back(std::move(i));
-      for (Instruction& move : behind) program_.instructions.push_back(std::move(move));
+      for (Instruction& move : after) program_.instructions.push_back(std::move(move));
     }
   }
 
  private:
-  // Returns the reductions that the loop no longer does.
+  // Takes reductions out of the loop, and returns them.
   std::vector<Instruction> ReduceAfter(Instruction& loop) {
-    std::vector<Instruction> behind;
+    std::vector<Instruction> after;
     for (const FlowEdge& edge : EdgesOf(loop))
       if (IsCarried(edge))
-        if (std::optional<Instruction> move = Rework(loop, edge))
-          behind.push_back(std::move(*move));
-    return behind;
+        if (std::optional<Instruction> move = ReduceAfter(loop, edge))
+          after.push_back(std::move(*move));
+    return after;
   }
 
-  std::optional<Instruction> Rework(Instruction& loop, const FlowEdge& edge) {
+  std::optional<Instruction> ReduceAfter(Instruction& loop, const FlowEdge& edge) {
     const FlowEnd &start = edge.sources[0], &next = edge.sources[1];
     if (start.kind != FlowEnd::kOperand || next.kind != FlowEnd::kRegionOutput) return {};
-    ValueId value = -1;
+    ValueId value = kNoValue;
     for (const FlowEnd& end : edge.targets) {
       const ir::Program& region = *base::At(loop.regions, end.region);
       const ValueId input = base::At(region.inputs, end.index);
       if (end.region == next.region)
         value = input;
-      else if (base::At(CountUses(region), input) > 0)
+      else if (CountUses(region)[input] > 0)
         return {};
     }
     const ir::Program& body = *base::At(loop.regions, next.region);
-    if (value < 0) return {};
+    if (value == kNoValue) return {};
     const Carried carried(body, value, base::At(body.outputs, next.index));
     if (!carried.move()) return {};
     const auto& move = ir::As<ir::MoveParams>(carried.move()->params.get());
     if (move.to != body.place(value)) return {};
 
-    Instruction behind = *carried.move();
+    Instruction after = *carried.move();
     Carry(loop, edge, carried, move.from);
     ValueId& start_value = loop.operands[base::Size(start.index)];
     start_value = Partial(start_value, move, loop.loc);
     ValueId& result = loop.results[base::Size(edge.owner.index)];
-    behind.results = {std::exchange(result, AddPlace(program_, move.from, loop.loc))};
-    behind.operands = {result};
-    return behind;
+    after.results = {std::exchange(result, AddPlace(program_, move.from, loop.loc))};
+    after.operands = {result};
+    return after;
   }
 
   static ValueId AddPlace(ir::Program& p, const ir::Type* place, Loc loc) {
     return p.AddValue(LocalType(place), loc, place);
   }
 
-  // One device has the value, the others nothing to add to it.
+  // One device has the value, and the others have zeros.
   ValueId Partial(ValueId v, const ir::MoveParams& move, Loc loc) {
     const ValueId partial = AddPlace(program_, move.from, loc);
     program_.instructions.push_back(
@@ -247,7 +254,7 @@ class LoopReducer {
     return partial;
   }
 
-  // The regions carry partial values in the value's place.
+  // Makes the regions carry partial values.
   static void Carry(Instruction& loop, const FlowEdge& edge, const Carried& carried,
                     const ir::Type* partial) {
     const int32_t body = edge.sources[1].region;
@@ -264,18 +271,17 @@ class LoopReducer {
   }
 
   static void DropReductions(ir::Program& body, const std::vector<int32_t>& reductions) {
-    std::vector<ValueId> stands_for(body.values.size(), -1);
+    base::IdVector<ValueId, ValueId> operand_of(body.values.size(), kNoValue);
     for (int32_t at : reductions) {
       const Instruction& i = base::At(body.instructions, at);
-      base::At(stands_for, i.results[0]) = i.operands[0];
+      operand_of[i.results[0]] = i.operands[0];
     }
-    // One may stand for another: a reduced sum that the next loop begins with.
+    // The operand may be a reduction that goes as well: the next loop begins with its sum.
     const auto replace = [&](ValueId& v) {
-      while (base::At(stands_for, v) >= 0) v = base::At(stands_for, v);
+      while (operand_of[v] != kNoValue) v = operand_of[v];
     };
-    for (Instruction& i : body.instructions)
-      std::for_each(i.operands.begin(), i.operands.end(), replace);
-    std::for_each(body.outputs.begin(), body.outputs.end(), replace);
+    for (Instruction& i : body.instructions) absl::c_for_each(i.operands, replace);
+    absl::c_for_each(body.outputs, replace);
     ir::RemoveDead(body);
   }
 

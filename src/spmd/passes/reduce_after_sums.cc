@@ -1,12 +1,14 @@
-// Finds linear ops of reduced operands, first to last, so that a sum of many terms is reduced once.
+// Visits linear ops of reduced operands in order, so that a sum of many terms is reduced once.
 #include "spmd/passes/reduce_after_sums.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "base/at.h"
+#include "base/ids.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "sharding/reshard.h"
@@ -21,24 +23,24 @@ using ir::ValueId;
 using sharding::StepKind;
 
 bool Reduces(const Instruction& i) {
-  return i.op == &OpOf(StepKind::kAllReduce) || i.op == &OpOf(StepKind::kReduceScatter);
+  return IsStep(i, StepKind::kAllReduce) || IsStep(i, StepKind::kReduceScatter);
 }
 
-// How a value that is read once is reduced, or could be.
-struct JoinedSum {
-  const ir::OpDef* op;
+// The one reduction that makes a value, or could make it. The value is read once.
+struct FinalReduction {
+  StepKind kind;
   ir::MoveParams move;
-  int reductions = 1;  // so many are done for it now
-  int depth = 0;       // of the ops behind the reductions
+  int reductions = 1;  // the reductions that it replaces
+  int depth = 0;       // of the ops after these reductions
 };
 
-// Reductions to one place over any axes are one over all of these: each term then counts on one
-// device along the others' axes. Returns its start; null if there is none.
-const ir::Type* StartOfBoth(const JoinedSum& a, const JoinedSum& b) {
-  if (a.op != b.op || a.move.to != b.move.to) return nullptr;
+// Returns the place from which one reduction replaces both: it is unreduced over the axes of both,
+// as each term counts on one device along the axes of the other. Null if there is none.
+const ir::Type* StartOfBoth(const FinalReduction& a, const FinalReduction& b) {
+  if (a.kind != b.kind || a.move.to != b.move.to) return nullptr;
   if (a.move.from == b.move.from) return a.move.from;
   sharding::TensorSharding both = a.move.from->sharding(), other = b.move.from->sharding();
-  if (a.op != &OpOf(StepKind::kAllReduce) || both.kind != Reduction::kSum) return nullptr;
+  if (a.kind != StepKind::kAllReduce || both.kind != Reduction::kSum) return nullptr;
   sharding::AddTo(both.unreduced, other.unreduced);
   other.unreduced = both.unreduced;
   if (both != other || sharding::Verify(both)) return nullptr;
@@ -48,22 +50,22 @@ const ir::Type* StartOfBoth(const JoinedSum& a, const JoinedSum& b) {
   return plan.size() == 1 && plan[0].kind == StepKind::kAllReduce ? from : nullptr;
 }
 
-class Joiner {
+class SumReducer {
  public:
-  explicit Joiner(ir::Program& device)
-      : program_(device), made_by_(device.values.size(), -1), uses_(device.values.size()) {
-    for (ValueId v : device.outputs) ++base::At(uses_, v);
+  explicit SumReducer(ir::Program& device)
+      : program_(device), made_by_(device.values.size(), kNoMaker), uses_(device.values.size(), 0) {
+    for (ValueId v : device.outputs) ++uses_[v];
     for (const Instruction& i : device.instructions)
-      for (ValueId v : i.operands) ++base::At(uses_, v);
+      for (ValueId v : i.operands) ++uses_[v];
   }
 
   void Run() {
     std::vector<Instruction> from = std::move(program_.instructions);
     program_.instructions.clear();
     for (Instruction& i : from) {
-      const std::optional<JoinedSum> sum = SumOf(i);
+      const std::optional<FinalReduction> sum = ReductionAfter(i);
       if (sum && sum->reductions > 1) {
-        Join(i, *sum);
+        ReduceAfter(i, *sum);
         continue;
       }
       if (sum) waiting_.emplace(i.results[0], *sum);
@@ -72,36 +74,36 @@ class Joiner {
   }
 
  private:
-  // A sum of one reduction and what is whole is left as it is, unless a later sum has another.
   static constexpr int kDeepest = 100;
+  static constexpr int32_t kNoMaker = -1;
 
   void Add(Instruction i) {
-    made_by_.resize(program_.values.size(), -1);
+    made_by_.resize(program_.values.size(), kNoMaker);
     if (i.results.size() == 1)
-      base::At(made_by_, i.results[0]) = static_cast<int32_t>(program_.instructions.size());
+      made_by_[i.results[0]] = static_cast<int32_t>(program_.instructions.size());
     program_.instructions.push_back(std::move(i));
   }
   const Instruction* MakerOf(ValueId v) const {
-    const int32_t at = base::At(made_by_, v);
-    return at < 0 ? nullptr : &base::At(program_.instructions, at);
+    const int32_t at = made_by_[v];
+    return at == kNoMaker ? nullptr : &base::At(program_.instructions, at);
   }
-  std::optional<JoinedSum> ReducedAs(ValueId v) const {
-    if (base::At(uses_, v) != 1) return {};
+  std::optional<FinalReduction> ReductionOf(ValueId v) const {
+    if (uses_[v] != 1) return {};
     if (const auto it = waiting_.find(v); it != waiting_.end()) return it->second;
     const Instruction* made = MakerOf(v);
     if (!made || !Reduces(*made)) return {};
-    return JoinedSum{made->op, ir::As<ir::MoveParams>(made->params.get())};
+    return FinalReduction{KindOf(*made->op), ir::As<ir::MoveParams>(made->params.get())};
   }
 
-  // Returns the one reduction that could stand behind an op which is jointly linear in its
-  // operands: each is reduced, or is whole and counts on one device.
-  std::optional<JoinedSum> SumOf(const Instruction& i) const {
+  // Returns the one reduction after a jointly linear op that can replace those of its operands. An
+  // operand that is not reduced must be whole, and counts on one device.
+  std::optional<FinalReduction> ReductionAfter(const Instruction& i) const {
     if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || i.operands.size() < 2)
       return {};
-    std::optional<JoinedSum> sum;
+    std::optional<FinalReduction> sum;
     bool whole = false;
     for (ValueId v : i.operands) {
-      const std::optional<JoinedSum> one = ReducedAs(v);
+      const std::optional<FinalReduction> one = ReductionOf(v);
       whole = whole || !one;
       if (!one) continue;
       if (!sum) {
@@ -117,23 +119,21 @@ class Joiner {
     if (whole && !MayAddWhole(i, *sum)) return {};
     return IsJointlyLinear(i, sum->move.from->sharding().kind) ? sum : std::nullopt;
   }
-  bool MayAddWhole(const Instruction& i, const JoinedSum& sum) const {
-    return sum.op == &OpOf(StepKind::kAllReduce) &&
-           sum.move.from->sharding().kind == Reduction::kSum &&
-           std::all_of(i.operands.begin(), i.operands.end(),
-                       [&](ValueId v) { return program_.place(v) == sum.move.to; });
+  bool MayAddWhole(const Instruction& i, const FinalReduction& sum) const {
+    return sum.kind == StepKind::kAllReduce && sum.move.from->sharding().kind == Reduction::kSum &&
+           absl::c_all_of(i.operands, [&](ValueId v) { return program_.place(v) == sum.move.to; });
   }
   bool IsJointlyLinear(const Instruction& i, Reduction kind) const {
     absl::InlinedVector<const ir::Type*, 3> places;
     for (ValueId v : i.operands) places.push_back(program_.place(v));
     const ir::Type* result = program_.place(i.results[0]);
     const auto& groups = ir::LinearGroupsOf(*i.op, i.params, places, {&result, 1});
-    return std::any_of(groups.begin(), groups.end(), [&](const sharding::LinearGroup& group) {
+    return absl::c_any_of(groups, [&](const sharding::LinearGroup& group) {
       return group.operands.size() == i.operands.size() && group.kinds.has(kind);
     });
   }
 
-  void Join(Instruction& i, const JoinedSum& sum) {
+  void ReduceAfter(const Instruction& i, const FinalReduction& sum) {
     ir::Cost cost{.implied = true};
     const ValueId result = i.results[0];
     const Instruction partial = PartialOf(i, sum.move.from, cost);
@@ -141,7 +141,7 @@ class Joiner {
                                             sum.move.from->sharding(), sum.move.to->sharding());
     for (const sharding::ReshardStep& step : plan) cost.bytes += step.bytes, cost.axes = step.axes;
     Add(partial);
-    Add({.op = sum.op,
+    Add({.op = &OpOf(sum.kind),
          .params = ir::MakeParams(sum.move),
          .operands = {partial.results[0]},
          .results = {result},
@@ -149,15 +149,15 @@ class Joiner {
          .cost = std::make_shared<const ir::Cost>(std::move(cost))});
   }
 
-  // Returns the op of terms that are not reduced yet. `cost` learns whether a reduction of one of
-  // them is asked for.
+  // Returns the op on unreduced terms. `cost` is not implied if the user asked for a reduction of
+  // one of them.
   Instruction PartialOf(Instruction i, const ir::Type* place, ir::Cost& cost) {
     for (ValueId& v : i.operands) v = TermsOf(v, place, cost);
     i.results = {NewValue(place, i.loc)};
     return i;
   }
   ValueId TermsOf(ValueId v, const ir::Type* place, ir::Cost& cost) {
-    const Instruction* made = ReducedAs(v) ? MakerOf(v) : nullptr;
+    const Instruction* made = ReductionOf(v) ? MakerOf(v) : nullptr;
     if (made && !Reduces(*made)) {
       Instruction partial = PartialOf(*made, place, cost);
       Add(partial);
@@ -186,13 +186,14 @@ class Joiner {
   }
 
   ir::Program& program_;
-  std::vector<int32_t> made_by_;  // per value: the instruction that makes it alone, or -1
-  std::vector<int> uses_;         // per value
-  absl::flat_hash_map<ValueId, JoinedSum> waiting_;  // what one reduction could stand behind
+  base::IdVector<ValueId, int32_t> made_by_;  // the instruction with this result alone
+  base::IdVector<ValueId, int> uses_;
+  // Sums of one reduction and whole terms. They stay as they are, unless a later sum reads them.
+  absl::flat_hash_map<ValueId, FinalReduction> waiting_;
 };
 
 }  // namespace
 
-void JoinReductions(ir::Program& device) { Joiner(device).Run(); }
+void ReduceAfterSums(ir::Program& device) { SumReducer(device).Run(); }
 
 }  // namespace tessera::spmd

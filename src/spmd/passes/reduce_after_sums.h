@@ -1,13 +1,14 @@
-// Sums of values that are reduced over devices: reduced once, after the sum.
+// The pass reduce_after_sums: one reduction for a sum of reduced values.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::spmd {
 
-// Replaces elementwise ops that are linear in operands which come from one kind of reduction, and
-// are read by it alone, by the ops of what is not reduced yet and one reduction behind them. Terms
-// that are whole, and those over other axes, count on one device. What nothing reads any more
-// stays.
-void JoinReductions(ir::Program& device);
+// Reduces after elementwise ops rather than before them, where an op is jointly linear in its
+// operands and alone reads reductions of one kind:
+//   all_reduce(a) + all_reduce(b)  becomes  all_reduce(a + b)
+// Whole terms, and terms that are reduced over fewer axes, count on one device. Dead instructions
+// stay.
+void ReduceAfterSums(ir::Program& device);
 
 }  // namespace tessera::spmd
