@@ -6,7 +6,7 @@
 #include "ir/program_text.h"
 #include "kernels/initialize.h"
 #include "ops/ops.h"
-#include "spmd/lower/lower.h"
+#include "spmd/pipeline.h"
 
 namespace tessera::spmd {
 namespace {

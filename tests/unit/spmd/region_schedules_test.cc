@@ -5,7 +5,7 @@
 #include "ir/program_text.h"
 #include "kernels/initialize.h"
 #include "ops/ops.h"
-#include "spmd/lower/lower.h"
+#include "spmd/pipeline.h"
 #include "spmd/schedule/schedule.h"
 
 namespace tessera::spmd {
