@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compile/run/nested.h"
+#include "kernels/copy/boxes.h"
 #include "kernels/copy/copy.h"
 #include "kernels/fused/fused.h"
 #include "kernels/reduce/combine.h"
@@ -46,6 +47,7 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
       .kernels = {.fused = kernels::Fused,
                   .device_copy = MakeDeviceCopy,
                   .copy_whole = kernels::CopyWhole,
+                  .copy_boxes = kernels::CopyBoxes,
                   .combiner = kernels::Combiner,
                   .nested =
                       [&](std::vector<plan::Plan> plans) {

@@ -23,6 +23,9 @@ struct KernelFactories {
   };
   plan::Kernel (*device_copy)(const DeviceCopy&);
   plan::Kernel (*copy_whole)(int64_t bytes);  // operand and result may be one buffer
+  // Makes a dense array of the shape. Each part is a box of an operand, or one element of it.
+  plan::Kernel (*copy_boxes)(int32_t itemsize, const std::vector<int64_t>& shape,
+                             const std::vector<plan::FusedDesc::Part>& boxes);
   plan::CombineFn (*combiner)(DType, Reduction);
   // Runs a plan on the buffers of one device: the device's own plan, or the only one.
   std::function<plan::Kernel(std::vector<plan::Plan>)> nested;

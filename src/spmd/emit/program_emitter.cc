@@ -49,6 +49,7 @@ void ProgramEmitter::EmitKernel(const KernelItem& item) {
     return EmitConstant(instruction, item.instruction);
   if (std::holds_alternative<ir::AsIota>(*instruction.op->lowering))
     return EmitComputed(item.instruction);
+  if (!item.copied.empty()) return EmitCopy(item, instruction.results[0]);
   AddStep(plan_.KernelFor(program_, instruction),
           {instruction.operands.begin(), instruction.operands.end()},
           {instruction.results.begin(), instruction.results.end()});
@@ -66,6 +67,18 @@ void ProgramEmitter::EmitComputed(InstructionId i) {
   const ValueId v = InstructionAt(program_, i).results[0];
   const FusedItem alone{.instructions = {i}, .out = {v}, .space = program_.type(v)->shape()};
   AddStep(plan_.kernels().fused(DescribeFused(program_, alone)), {}, {v});
+}
+
+// Emits one copy of boxes of several values.
+void ProgramEmitter::EmitCopy(const KernelItem& item, ValueId result) {
+  std::vector<plan::FusedDesc::Part> boxes;
+  for (const ReadPart& part : item.copied) {
+    boxes.push_back(PartDesc(part, program_.type(part.source)->shape()));
+    boxes.back().operand =
+        static_cast<int32_t>(absl::c_find(item.in, part.source) - item.in.begin());
+  }
+  const ir::Type& type = *program_.type(result);
+  AddStep(plan_.kernels().copy_boxes(type.dtype().size(), type.shape(), boxes), item.in, {result});
 }
 
 void ProgramEmitter::EmitHostCall(const HostCallItem& item) {

@@ -50,6 +50,7 @@ class ProgramEmitter {
   void EmitKernel(const KernelItem& item);
   void EmitConstant(const ir::Instruction& instruction, InstructionId i);
   void EmitComputed(InstructionId i);
+  void EmitCopy(const KernelItem& item, ir::ValueId result);
   void EmitHostCall(const HostCallItem& item);
   void AddStep(plan::Step step);
 

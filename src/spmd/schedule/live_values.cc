@@ -85,9 +85,10 @@ class LiveValueFinder {
       if (IsUnread(item)) continue;
       if (TryStoreThroughMove(item)) continue;
       if (TryComputeThroughMove(item, id)) continue;
-      for (InstructionId i : item.instructions())
-        for (ValueId v : InstructionAt(program_, i).operands)
-          if (item_of_[Storage(v)] != id) AddOperand(item, v);
+      if (!TryCopyParts(item))
+        for (InstructionId i : item.instructions())
+          for (ValueId v : InstructionAt(program_, i).operands)
+            if (item_of_[Storage(v)] != id) AddOperand(item, v);
       kept.push_back(std::move(item));
     }
     absl::c_reverse(kept);
@@ -118,6 +119,21 @@ class LiveValueFinder {
     for (InstructionId i : item.instructions())
       for (ValueId v : InstructionAt(program_, i).results)
         if (in_memory_[v] || !fused) item.out().push_back(v);
+  }
+
+  // If the item only moves elements, makes it copy them out of the sources of its operands, which
+  // then need not be in memory.
+  bool TryCopyParts(Item& item) {
+    auto* kernel = std::get_if<KernelItem>(&item);
+    if (!kernel) return false;
+    const Instruction& instruction = InstructionAt(program_, kernel->instruction);
+    if (instruction.results.size() != 1) return false;
+    const ReadParts* parts = reads_.ForCopy(instruction.results[0]);
+    if (!parts) return false;
+    kernel->copied = *parts;
+    for (const ReadPart& part : *parts)
+      if (!absl::c_linear_search(kernel->in, part.source)) AddLiveIn(kernel->in, part.source);
+    return true;
   }
 
   // Makes an operand of a member available to the item: in memory, or by another way.

@@ -282,6 +282,32 @@ const ReadParts* Reads::For(ValueId v, const base::Shape& space, int32_t reduced
   return parts;
 }
 
+const ReadParts* Reads::ForCopy(ValueId v) {
+  // Starting a kernel costs more than moving fewer bytes.
+  constexpr int64_t kLeastBytes = 4096, kLeastRun = 16;
+  const ir::Type& type = *device_.type(v);
+  if (definitions_[v] == kNoInstruction || ShardBytes(device_, v) < kLeastBytes) return nullptr;
+  const Instruction& definition = InstructionAt(device_, definitions_[v]);
+  const std::optional<ReadParts> own = PartsOf(device_, definition);
+  const ReadParts* parts = own && own->size() > 1 ? Of(v) : nullptr;
+  if (!parts || parts->size() > kMostParts) return nullptr;
+  size_t inner = type.shape().size();
+  while (inner > 0 && type.shape()[inner - 1] == 1) --inner;
+  if (inner == 0) return nullptr;
+  const auto is_operand = [&](const ReadPart& part) {
+    return absl::c_linear_search(definition.operands, part.source);
+  };
+  if (absl::c_all_of(*parts, is_operand)) return nullptr;
+  for (const ReadPart& part : *parts) {
+    const plan::FusedDesc::Part desc = PartDesc(part, device_.type(part.source)->shape());
+    if (!MayStayAlive(part.source, type.elements())) return nullptr;
+    if (AllZero(desc.strides)) continue;
+    const int64_t run = (desc.end[inner - 1] - desc.begin[inner - 1]) * type.dtype().size();
+    if (desc.strides[inner - 1] != 1 || run < kLeastRun) return nullptr;
+  }
+  return parts;
+}
+
 const ReadParts* Reads::Element(ValueId v) {
   constexpr int64_t kSmall = 32;
   if (device_.type(v)->elements() != 1) return nullptr;

@@ -31,6 +31,9 @@ struct Schedule;
 struct KernelItem {
   InstructionId instruction;
   std::vector<ir::ValueId> in = {}, out = {};
+  // Not empty: the result is copied out of values in `in`, in these parts. The instruction's own
+  // operands need not be in memory.
+  ReadParts copied = {};
 };
 
 // Instructions that one fused kernel runs, in program order.

@@ -85,6 +85,10 @@ class SchedulePrinter {
 
   void PrintItem(const Scope& scope, const KernelItem& item, const std::string& indent) {
     PrintInstruction(scope, "kernel", item.instruction, indent);
+    for (const ReadPart& part : item.copied)
+      out_ +=
+          fmt::format("{}  {}\n", indent,
+                      Part(scope, InstructionAt(scope.device, item.instruction).results[0], part));
   }
   void PrintItem(const Scope& scope, const HostCallItem& item, const std::string& indent) {
     PrintInstruction(scope, "host call", item.instruction, indent);

@@ -99,6 +99,42 @@ TEST(Reads, RandomMovesEqualTheirOpsOneByOne) {
   }
 }
 
+// Joins the windows of an image, as a convolution by a matrix product does.
+Array Windows(const Array& x, int64_t side) {
+  const Array p = pad(x, {{0, 0}, {1, 1}, {1, 1}, {0, 0}}, 2);
+  std::vector<Array> taps;
+  for (int64_t i = 0; i < side; ++i)
+    for (int64_t j = 0; j < side; ++j)
+      taps.push_back(p[{All, Slice(i, x.shape(1) + 2 - side + i + 1),
+                        Slice(j, x.shape(2) + 2 - side + j + 1), All}]);
+  return concatenate(taps, -1);
+}
+
+TEST(Reads, JoinsOfWindowsAreCopiedFromTheImage) {
+  const auto f = [](Array x) { return Windows(x, 3); };
+  for (const DType t : {f32, f16, i8, f64})
+    for (const auto& shape : {Shape({2, 9, 7, 16}), Shape({8, 12, 12, 8}), Shape({4, 5, 40, 33})}) {
+      SetDeviceCount(1);
+      const Array x = (random::normal(random::key(3), shape) * 20.0).astype(t);
+      const std::vector<float> want = Values(f(x).astype(f32));
+      EXPECT_EQ(Values(jit(f)(x).astype(f32)), want) << t.name() << " " << x.shape(3);
+      SetDeviceCount(4);
+      MeshScope mesh(make_mesh({{"a", 4, Auto}}));
+      for (const PartitionSpec& spec : {P("a"), P(None, "a"), P(None, None, "a"), P()}) {
+        const auto laid_out = [&](Array v) { return f(with_sharding_constraint(v, spec)); };
+        EXPECT_EQ(Values(jit(laid_out)(x).astype(f32)), want) << t.name() << " " << spec.text();
+      }
+    }
+  // Neither the padded image nor a window of it is computed.
+  SetDeviceCount(1);
+  const Array x = random::normal(random::key(3), {16, 28, 28, 16});
+  const Profile profile = jit(f).lower(x).profile(x);
+  EXPECT_THAT(profile.text(), testing::HasSubstr("concatenate"));
+  EXPECT_THAT(profile.text(), testing::Not(testing::HasSubstr("slice")));
+  EXPECT_THAT(profile.text(), testing::Not(testing::HasSubstr("pad at")));
+  EXPECT_EQ(Values(jit(f)(x)), Values(f(x)));
+}
+
 // Rows of a dim of 1 are not neighbours where that is one of several in memory.
 TEST(Reads, RowsWithADimOfOneAreReadByItsStride) {
   SetDeviceCount(1);
