@@ -101,7 +101,7 @@ Lowered lower(const Program& program, Loc loc) {
 }
 
 std::string partition_text(const Program& program, const PartitionOptions& options, Loc loc) {
-  if (program.program()->per_device) Refuse("lower", 2, compile::kOfDevice, loc);
+  if (program.program()->per_device) RefuseProgram("lower", 2, compile::kOfDevice, loc);
   compile::PassChoice choice;
   if (!options.stop_after.empty())
     choice.stop_after = compile::PassNamed(options.stop_after, "partition");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "ir/program_text.h"
+#include "kernels/copy/boxes.h"
 #include "kernels/copy/copy.h"
 #include "kernels/fused/fused.h"
 #include "kernels/initialize.h"
@@ -38,9 +39,10 @@ plan::Plan PlanOf(const std::string& text, const std::vector<bool>& donated = {}
   ir::Program device = LowerText(text);
   auto copy = [](const KernelFactories::DeviceCopy&) { return plan::Kernel{}; };
   auto nested = [](std::vector<plan::Plan>) { return plan::Kernel{}; };
-  return BuildPlan(device, MakeSchedule(device, {}),
-                   {kernels::Fused, copy, kernels::CopyWhole, kernels::Combiner, nested}, 2,
-                   donated);
+  return BuildPlan(
+      device, MakeSchedule(device, {}),
+      {kernels::Fused, copy, kernels::CopyWhole, kernels::CopyBoxes, kernels::Combiner, nested}, 2,
+      donated);
 }
 
 // The lines of a plan's text from the first node on.
