@@ -84,14 +84,14 @@ class CustomVjp : public SameTree {
   template <class R, class... A>
   FunctionResult CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
     static_assert(std::is_invocable_v<const Forward&, A...>,
-                  "the forward function takes what the function takes");
+                  "the forward function must take the arguments of the function");
     using Made = std::decay_t<std::invoke_result_t<const Forward&, A...>>;
     static_assert(IsPair<Made>::value,
                   "the forward function returns a pair of the function's result and residuals");
     using Residuals = std::decay_t<typename Made::second_type>;
     static_assert(std::is_invocable_v<const Backward&, Residuals, R>,
-                  "the backward function takes the residuals, the second part of what the forward "
-                  "function returns, and a cotangent like the function's result");
+                  "the backward function takes the residuals, the second part of the forward "
+                  "function's pair, and a cotangent like the function's result");
     const auto backward = [this](const AnyTree& forward, const std::vector<Array>& leaves) {
       const auto& like = forward.template As<std::pair<R, Residuals>>();
       const std::tuple<Residuals, R> inputs(like.second, like.first);

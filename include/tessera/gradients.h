@@ -54,8 +54,8 @@ class Grad {
     constexpr bool kIsValue = std::is_same_v<R, Array> || IsPairOf<Array, R>::value;
     constexpr bool kHas = ((static_cast<size_t>(n) < std::tuple_size_v<Arguments>)&&...);
     static_assert(kIsValue,
-                  "grad takes a function that returns a scalar Array, or a pair of that and "
-                  "whatever else it computes");
+                  "grad takes a function that returns a scalar Array, or a pair of one and "
+                  "another tree");
     static_assert(kHas, "grad<n>(f) names an argument that f does not have: the first is 0");
     if constexpr (!kIsValue || !kHas)
       return result;

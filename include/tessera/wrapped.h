@@ -296,7 +296,7 @@ constexpr bool CheckTrees() {
   static_assert(!std::is_void_v<R>,
                 "the function returns nothing: let it return an Array or another tree (tree.h)");
   static_assert(std::is_void_v<R> || kTree<R>,
-                "what the function returns is not a tree: let it return an Array, a number, a "
+                "the result of the function is not a tree: let it return an Array, a number, a "
                 "tuple, a vector, or a struct with TESSERA_FIELDS (tree.h)");
   static_assert(
       (kTree<A> && ...),

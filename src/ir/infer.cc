@@ -128,7 +128,7 @@ void CheckMesh(const InferCall& call) {
     if (mesh->has_mode(AxisMode::Manual)) {
       detail.reason = fmt::format("{} is a per-device value of a shard_map that has ended",
                                   OperandName(call.op, i));
-      detail.notes = {"return it from the function, with its place in out_specs"};
+      detail.notes = {"return it from the function, with a spec in out_specs"};
     }
     base::ThrowSharding(std::move(detail));
   }

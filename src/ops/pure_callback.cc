@@ -32,7 +32,7 @@ std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
   for (size_t k = 0; k < p.lanes_of.size(); ++k) {
     CheckDims(c, p.lanes_of[k], p.lanes);
     if (p.lanes_of[k].size() > c.operands[k]->shape().size())
-      c.FailShape(12, fmt::format("operand {} has more lanes than dims", k));
+      c.FailShape(12, fmt::format("operand {} has more batch dims than dims", k));
     for (size_t d = 0; d < p.lanes_of[k].size(); ++d) {
       int64_t& size = sizes[p.lanes_of[k][d]];
       if (size >= 0 && size != c.operands[k]->shape()[d])
@@ -41,7 +41,7 @@ std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
     }
   }
   for (int64_t size : sizes)
-    if (size < 0) c.FailShape(12, "no operand has some of the lanes");
+    if (size < 0) c.FailShape(12, "a batch dim is in no operand");
   return sizes;
 }
 

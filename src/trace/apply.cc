@@ -335,7 +335,7 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
       ErrorDetail detail =
           base::Refusal(op, 24, base::Where(loc),
                         "an array from outside is sharded over an axis that is Manual here",
-                        {"give it to shard_map as an argument: each device then gets its part",
+                        {"pass it to shard_map as an argument: each device then gets its shard",
                          "or reshard it outside, so that devices along the axis all have it"});
       detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
       base::ThrowSharding(std::move(detail));

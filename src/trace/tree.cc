@@ -207,7 +207,7 @@ bool IsAmong(const std::string& name, const std::vector<std::string>& names) {
   return absl::c_find(names, name) != names.end();
 }
 std::string InPlaceOf(const std::string& name, const std::string& wanted) {
-  return fmt::format("{} is in the place of {}", name, wanted);
+  return fmt::format("there is {} instead of {}", name, wanted);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ void Case6(Array x) {
 }
 // says: an argument is not a tree
 void Case7(Array x) { auto f = jit(OfNoFields); }
-// says: what the function returns is not a tree
+// says: the result of the function is not a tree
 void Case8(Array x) {
   auto f = jit([](Array y) { return NoFields{y}; });
 }

@@ -73,7 +73,7 @@ Entry EntryOf(const Index& i, size_t d, int64_t size, Call call) {
     trace::Use(i.array(), call.name, call.loc);
     DType t = TypeOf(i.array())->dtype();
     if (t.is_bool())
-      FailDType(call, 15, "indices are integers, not bool",
+      FailDType(call, 15, "indices must be integers, not bool",
                 {"the shape would depend on the data: use where(mask, a, b)"});
     return {Entry::kArray, {0, size, 1}, FromEnd(i.array(), size, call)};
   }
@@ -285,7 +285,8 @@ Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, 
     if (!anyhow)
       FailSharding(
           call, 5,
-          fmt::format("dim {} is sharded and cut beside index arrays: {}", d, TypeOf(x)->text()));
+          fmt::format("dim {} is sharded, and cannot be sliced in an index with arrays: {}", d,
+                      TypeOf(x)->text()));
     if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) s.dims[d].axes.clear();
   }
   return s == TypeOf(x)->sharding() ? x : Moved(x, std::move(s), call);

@@ -190,7 +190,7 @@ Array Spread(const Array& weights, const base::Shape& shape, const std::vector<i
   if (ShapeOf(weights) != named)
     FailShape(call, 18,
               fmt::format(
-                  "the weights have shape {}, which is neither that of the array, {}, nor that of "
+                  "the weights have shape {}, which is neither the shape of the array, {}, nor of "
                   "the averaged dims, {}",
                   ir::FieldText(ShapeOf(weights)), ir::FieldText(shape), ir::FieldText(named)));
   return Reshape(transpose(weights, order, call.loc), spread, call);

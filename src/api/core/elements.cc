@@ -26,7 +26,7 @@ std::shared_ptr<const Concrete> Whole(const Array& x, Call call) {
                       .reason = "each device has its own value, so there is no single one to read",
                       .operands = {{"array", type.text(), base::Where(x.impl()->loc())}},
                       .notes = {"return it from shard_map, and read the result",
-                                "debug_callback calls a function with what each device has"},
+                                "debug_callback calls a function with the array of each device"},
                       .fixes = {}});
   }
   auto c = compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));

@@ -378,7 +378,7 @@ void CheckExplicit(const PartitionSpec& spec, const sharding::MeshDef& mesh, Cal
     if (mode == AxisMode::Explicit) return;
     std::vector<std::string> notes = {"spec: " + spec.text()};
     if (mode == AxisMode::Auto)
-      notes.push_back("over Auto axes use with_sharding_constraint to say how a value lies");
+      notes.push_back("over Auto axes use with_sharding_constraint to lay out a value");
     FailSharding(call, 2,
                  fmt::format("axis \"{}\" is {}: only Explicit axes can be named here", name,
                              mode == AxisMode::Auto ? "Auto" : "Manual"),

@@ -66,9 +66,9 @@ class MeshFinder final : public detail::Visitor {
                     manual ? name + " is a per-device value of a shard_map that has ended"
                            : fmt::format("{} is on the mesh {}, but the current one is {}", name,
                                          mesh.FullText(current), current.FullText(mesh)),
-                    {manual    ? "return it from the function, with its place in out_specs"
-                     : in_tree ? "bring the whole tree over before the call: x = reshard(x)"
-                               : "bring it over before the call: x = reshard(x, P(...))"});
+                    {manual    ? "return it from the function, with a spec in out_specs"
+                     : in_tree ? "move the whole tree before the call: x = reshard(x)"
+                               : "move it before the call: x = reshard(x, P(...))"});
   detail.operands = {Shown(name, type, array.impl()->loc())};
   base::ThrowSharding(std::move(detail));
 }

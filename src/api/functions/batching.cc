@@ -100,14 +100,14 @@ class DimOfLanes {
 
   ir::MappedDim Done() {
     if (size_from_.empty() && !size_is_given_)
-      FailShape(call_, 14, "nothing is mapped, so the number of lanes is not known",
+      FailShape(call_, 14, "no argument is mapped, so the batch size is not known",
                 {"map an argument, or give .size"});
     const int64_t shards = sharding::SizeOf(dim_.axes);
     if (dim_.size % shards != 0)
       FailSharding(
           call_, 19,
-          fmt::format("{} lanes cannot be divided evenly into {} shards: {}", dim_.size, shards,
-                      axes_from_),
+          fmt::format("a batch of {} cannot be divided evenly into {} shards: {}", dim_.size,
+                      shards, axes_from_),
           {"write .sharding = " +
            sharding::AxesCode(dim_.mesh, sharding::PrefixThatDivides(dim_.axes, dim_.size))});
     return std::move(dim_);

@@ -73,7 +73,7 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
   if (!difference.empty())
     FailSharding(call, 5,
                  fmt::format("the rule \"{}\" is wrong: {}", def->definition.rule, difference),
-                 {"give dims that the kernel treats differently names of their own, or mark "
+                 {"give different names to dims that the kernel treats differently, or mark "
                   "a factor that must be whole with need_replication"});
   difference = CheckVjp(*def, loc);
   if (!difference.empty())

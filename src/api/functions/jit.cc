@@ -62,7 +62,7 @@ void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const P
     return;
   FailSharding(
       call, 14,
-      fmt::format("an argument has type {}, which is not laid out as .in_shardings says: {}",
+      fmt::format("an argument has type {}, whose sharding is not the one of .in_shardings: {}",
                   type->text(), spec.text()),
       {"reshard the argument, or leave .in_shardings out: its type has the layout"});
 }

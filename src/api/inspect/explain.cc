@@ -48,7 +48,7 @@ std::string dump_shardings(const Program& program) { return compile::Dump(*progr
 PinShardings::PinShardings(std::string_view text, Loc loc) : old_(compile::PinnedShardings()) {
   if (!compile::IsDump(text))
     base::ThrowRuntime(base::Refusal(
-        "PinShardings", 1, base::Where(loc), "the text is not what dump_shardings writes",
+        "PinShardings", 1, base::Where(loc), "the text is not a dump of dump_shardings",
         {"its lines are like `%3 dot_general f32[8,64] : <@mesh, [{\"x\"}, {}]>`"}));
   compile::SetPinnedShardings(std::string(text));
 }

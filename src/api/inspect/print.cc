@@ -150,7 +150,7 @@ std::string TextOf(const Array& x, const TextOptions& options, Call call) {
   if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
   trace::Use(x, call.name, call.loc);
   if (const ir::Type& type = *TypeOf(x); IsOnePerDevice(type))
-    return type.text() + ", of which each device has its own (see debug_callback)";
+    return type.text() + ", and each device has its own (see debug_callback)";
   Elements e = Fetch(x, call.loc);
   std::string type = type_of(x, call.loc).text();
   return type + (e.shape.empty() ? " " : "\n") + Formatter(e, options).Run();

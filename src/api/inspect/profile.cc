@@ -34,7 +34,7 @@ std::string Profile::text() const {
       "{:.1f} us on {} worker{}; one can copy {:.1f} GB/s and do {:.1f} GFLOP/s\n", seconds() * 1e6,
       workers(), workers() == 1 ? "" : "s", bytes_per_second() * 1e-9, flops_per_second() * 1e-9);
   out += fmt::format("{:>12} {:>6} {:>7} {:>8} {:>8} {:>9}  {}\n", "us", "share", "calls", "GB/s",
-                     "GFLOP/s", "of limit", "what");
+                     "GFLOP/s", "of limit", "step");
   const auto share = [&](double part) { return all > 0 ? 100 * part / all : 0; };
   for (const ProfileStep& step : steps())
     out += fmt::format("{:>12.1f} {:>5.1f}% {:>7} {:>8.2f} {:>8.2f} {:>9.2f}  {}{}\n",

@@ -87,7 +87,7 @@ StoredTensor ParseTensor(const Json& entry) {
     throw BadHeader{"its shape has " + problem};
   const std::vector<int64_t> bytes = Sizes(entry["data_offsets"], "data_offsets");
   if (bytes.size() != 2 || bytes[0] > bytes[1])
-    throw BadHeader{"its data_offsets are not a begin and an end"};
+    throw BadHeader{"its data_offsets must be [begin, end] with begin <= end"};
   const ir::Type* type = ir::Type::Get(std::move(shape), row->dtype);
   if (const int64_t need = type->elements() * type->dtype().size(); need != bytes[1] - bytes[0])
     throw BadHeader{fmt::format("{} needs {} bytes, but its data_offsets span {}", type->text(),
@@ -228,7 +228,7 @@ void SafetensorsFile::CheckPlaces() const {
       throw BadHeader{
           fmt::format("bytes {} to {} of the data belong to no tensor", at, tensor.begin)};
     if (tensor.end > end_ - data_)
-      throw BadHeader{fmt::format("{} ends at byte {} of the data, of which there are {}",
+      throw BadHeader{fmt::format("{} ends at byte {} of the data, but the data has only {}",
                                   ShownName(name), tensor.end, end_ - data_)};
     at = tensor.end;
     before = &name;

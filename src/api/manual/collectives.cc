@@ -45,7 +45,7 @@ Variance StateOf(const Array& x, const AxisList& axes, Call call) {
   if (states.size() > 1)
     FailSharding(
         call, 26,
-        fmt::format("{} is {} over {} but {} over {}: one collective takes one state",
+        fmt::format("{} is {} over {} but {} over {}: a collective takes one state",
                     TypeOf(x)->text(), StateName(states[0].state), AxisName(states[0].axes[0]),
                     StateName(states[1].state), AxisName(states[1].axes[0])),
         {"call it for the axes of one state at a time"});

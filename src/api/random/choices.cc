@@ -161,21 +161,21 @@ Array categorical(Operand key, Operand logits, int dim, CategoricalOptions optio
   const Array l = ToArray(logits, call);
   const ir::Type* type = TypeOf(l);
   if (!type->dtype().is_floating())
-    FailDType(call, 16, fmt::format("logits are floats, not {}", type->text()));
+    FailDType(call, 16, fmt::format("logits must be floats, not {}", type->text()));
   Classes c{.dim = NormalDim(dim, type->rank(), call), .batch = type->shape(), .shape = {}};
   c.batch.erase(c.batch.begin() + c.dim);
   c.shape = options.shape ? options.shape->dims() : c.batch;
   CheckShape(c.shape, call);
   CheckBroadcastsTo(c.batch, c.shape, call);
   if (base::At(type->shape(), c.dim) == 0 && base::Elements(c.shape) > 0)
-    FailShape(call, 17, "the dim is empty: there is no class to draw");
+    FailShape(call, 17, "the dim is empty: there is no class to sample");
   if (!options.replace) {
     const int64_t k = base::Elements(c.prefix()), n = base::At(type->shape(), c.dim);
     if (k > n)
-      FailShape(call, 17, fmt::format("cannot draw {} of {} classes without replacement", k, n));
+      FailShape(call, 17, fmt::format("cannot sample {} of {} classes without replacement", k, n));
     if (base::Shape(c.shape.begin() + c.extra(), c.shape.end()) != c.batch)
       FailShape(call, 17,
-                fmt::format("the shape {} does not end with that of the logits, {}",
+                fmt::format("the shape {} does not end with the shape of the logits, {}",
                             ir::FieldText(c.shape), ir::FieldText(c.batch)));
   }
   const DrawnAs as{c.shape, base::DefaultInt(), options.out_sharding};
@@ -218,7 +218,7 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
   if (c.draws > 0 && c.n == 0) FailShape(call, 17, "there is nothing to choose from");
   if (!c.replace && c.draws > c.n)
     FailShape(call, 17,
-              fmt::format("cannot draw {} of {} elements without replacement", c.draws, c.n));
+              fmt::format("cannot sample {} of {} elements without replacement", c.draws, c.n));
   if (weighted && TypeOf(options.p)->shape() != base::Shape{c.n})
     FailShape(call, 17,
               fmt::format(".p has the shape {}, but there are {} elements",

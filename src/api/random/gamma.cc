@@ -336,7 +336,7 @@ Array ball(Operand key, int64_t d, Shape shape, BallOptions options, Loc loc) {
   const Array k = KeyOf(key, call);
   if (d < 0) FailShape(call, 17, fmt::format("a ball has 0 dims or more, not {}", d));
   if (!(options.p > 0) || std::isinf(options.p))
-    FailShape(call, 18, "the p of the norm is positive and finite");
+    FailShape(call, 18, "p must be positive and finite");
   base::Shape whole = shape.dims();
   whole.push_back(d);
   const DrawnAs as = FloatsOf(whole, options.dtype, options.out_sharding, call);

@@ -23,7 +23,7 @@ struct IntegerUse {
   const char *before, *after, *plural;
   bool takes_bool;
 };
-constexpr IntegerUse kSeed{"a seed is ", "", "seeds", false};
+constexpr IntegerUse kSeed{"a seed must be ", "", "seeds", false};
 constexpr IntegerUse kFolded{"", " is folded into a key", "integers", true};
 
 // C15: throws unless it is one integer.
@@ -120,7 +120,7 @@ Array wrap_key_data(Operand words, Loc loc) {
   const Array w = ToArray(words, call);
   const ir::Type* type = TypeOf(w);
   if (type->dtype() != u32 || type->rank() == 0 || type->shape().back() != 2)
-    FailDType(call, 15, fmt::format("the words of keys are u32[..., 2], not {}", type->text()));
+    FailDType(call, 15, fmt::format("the words of keys must be u32[..., 2], not {}", type->text()));
   return Bitcast(rev(w, -1, loc), key_dtype, call);
 }
 
@@ -131,7 +131,7 @@ Array bits(Operand key, Shape shape, CreateOptions options, Loc loc) {
                   : base::DefaultInt().size() == 8 ? u64
                                                    : u32;
   if (!t.is_unsigned())
-    FailDType(call, 16, fmt::format("bits are of an unsigned dtype, not {}", t.name()));
+    FailDType(call, 16, fmt::format("the dtype of random bits must be unsigned, not {}", t.name()));
   CheckShape(shape.dims(), call);
   const DrawnAs as{shape.dims(), t, options.out_sharding};
   return Drawn({Operand(k, key.loc())}, TextOf(as), call, [&](const std::vector<Operand>& all) {

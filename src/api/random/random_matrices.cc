@@ -96,9 +96,9 @@ void CheckWhole(const Array& x, int dims, const char* name, Call call) {
   const ir::Type* type = TypeOf(x);
   for (int64_t d = type->rank() - dims; d < type->rank(); ++d)
     if (!base::At(type->sharding().dims, d).axes.empty())
-      FailSharding(
-          call, 19, fmt::format("dim {} of the {} is sharded: {}", d, name, type->text()),
-          {"a device needs vectors and matrices whole: reshard(" + std::string(name) + ", ...)"});
+      FailSharding(call, 19, fmt::format("dim {} of the {} is sharded: {}", d, name, type->text()),
+                   {"each device needs whole vectors and matrices: reshard(" + std::string(name) +
+                    ", ...)"});
 }
 
 Array NormalVectors(const Array& key, const DrawnAs& as, const Array& mean, const Array& cov,

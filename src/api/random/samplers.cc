@@ -54,7 +54,7 @@ Array WeibullOf(const Array& key, const DrawnAs& as, const Operand& scale,
 DType ProbabilityType(const Operand& p, Call call) {
   const DType t = p.scalar() ? base::DefaultFloat() : TypeOf(ToArray(p, call))->dtype();
   if (!t.is_floating())
-    FailDType(call, 16, fmt::format("a probability is a float, not {}", t.name()));
+    FailDType(call, 16, fmt::format("a probability must be a float, not {}", t.name()));
   return t;
 }
 
