@@ -1,4 +1,4 @@
-// Elementwise ops behind promotion, and the cases that are chosen between brought to one shape.
+// Promotes operands and applies elementwise ops. A select also broadcasts its cases to one shape.
 #include "api/array/apply_elementwise.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ Array ToBool(const Operand& x, Call call) {
 
 namespace {
 
-// Returns the arrays with one shape: dims of size 1 and missing dims repeated.
+// Broadcasts the arrays to one shape. Scalars stay scalars.
 std::vector<Array> BroadcastAll(std::vector<Array> xs, Call call) {
   base::Shape shape;
   for (const Array& x : xs) {
@@ -58,8 +58,8 @@ Array Where(const Operand& c, const Operand& a, const Operand& b, Call call,
             const OutOptions& options) {
   std::vector<Array> cases = Promote({a, b}, call);
   std::vector<Array> xs = BroadcastAll({ToBool(c, call), cases[0], cases[1]}, call);
-  // The strict op wants cases of one shape; a scalar case is repeated like the other, or the
-  // selector.
+  // The strict op takes cases of one shape, so a scalar case is broadcast to the shape of the other
+  // case, or of the selector if both are scalars.
   for (size_t i : {1, 2})
     if (TypeOf(xs[i])->shape().empty()) {
       const Array& like = TypeOf(xs[3 - i])->shape().empty() ? xs[0] : xs[3 - i];

@@ -1,4 +1,4 @@
-// Elementwise ops of arrays, as public functions and draws are made of them.
+// Elementwise ops, from which public functions and random draws are composed.
 #pragma once
 #include <vector>
 
@@ -6,15 +6,15 @@
 
 namespace tessera::api {
 
-// Applies an op to arrays of one dtype and rank, scalars aside.
+// Applies an op to arrays of one dtype and rank. Scalars may have another rank.
 Array Apply(ops::ScalarOp op, const std::vector<Array>& operands, const OutOptions& options,
             Call call);
-// The same of any arrays, which are promoted first.
+// Promotes the arrays, then applies the op.
 Array Elementwise(ops::ScalarOp op, const std::vector<Array>& xs, Call call);
 
-// Returns whether each element is not 0.
+// Returns an array of bools: true where the element is not 0.
 Array ToBool(const Operand& x, Call call);
-// Returns a where c is, else b; they broadcast to one shape.
+// Returns the elements of a where c is true, else of b. The three broadcast to one shape.
 Array Where(const Operand& c, const Operand& a, const Operand& b, Call call,
             const OutOptions& options = {});
 

@@ -1,4 +1,4 @@
-// NumPy's words for order, joins and differences, over the ops of shape.cc.
+// NumPy's functions that order, join and split arrays, composed of the functions in shape.cc.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The Array handle: what it is made of, how its elements come in and out.
+// The Array handle: construction from host memory, types, shards, and copies of the elements.
 #include "tessera/array.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ const ir::Type* UsableType(const Array& x, const char* op, Loc loc) {
   return trace::Use(x, op, loc)->type();
 }
 
-// Whether every value of `from` is one of `to`.
+// Whether `to` can represent every value of `from`.
 bool Widens(DType from, DType to) {
   if (from == to || from.is_bool()) return true;
   if (to.is_bool()) return false;
@@ -118,7 +118,7 @@ std::vector<Shard> Array::addressable_shards(Loc loc) const {
   const sharding::MeshDef* mesh = type->mesh();
   std::vector<Shard> shards;
   for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i) {
-    // Of the storage, not of the array: that is empty once it is donated.
+    // Shares ownership of the storage. The array itself loses its data once it is donated.
     std::shared_ptr<const std::byte> data(c.buffers.storage,
                                           c.buffers.at(compile::InstanceAt(c, i)));
     shards.emplace_back(mesh ? mesh->Device(i) : 0, compile::RangesOf(*type, i), type->dtype(),
@@ -179,7 +179,8 @@ Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
 
 namespace {
 
-// Braces as rows: each level must be of one length.
+// Collects the numbers and the shape of nested braces. All braces of one level must have
+// one length.
 void Flatten(const Nested& values, size_t depth, base::Shape& shape, std::vector<Scalar>& out,
              Call call) {
   if (values.scalar()) {

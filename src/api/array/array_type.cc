@@ -1,4 +1,4 @@
-// ArrayType: what a user reads of a type.
+// ArrayType: the public view of a type.
 #include <ostream>
 
 #include "ir/type.h"

@@ -24,8 +24,8 @@ Array silu(Operand x, Loc loc) {
     return mul(a, gate, {}, loc);
   });
 }
-// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels. At 0 both terms
-// have the derivative from above.
+// Computes log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels. At x = 0
+// both terms take the derivative from above.
 Array softplus(Operand x, Loc loc) {
   Call call{"softplus", loc};
   return AsOne(call, {x}, [&](const Operand& operand) {
@@ -47,8 +47,8 @@ Array Gelu(const Array& a, bool approximate, Loc loc) {
   }
   Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
   Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
-  // (1 + tanh(t)) / 2 as logistic(2t) does not cancel where t is negative. Of narrow floats it is
-  // written out as JAX does, whose roundings its users compare with.
+  // logistic(2t) equals (1 + tanh(t)) / 2 but does not cancel for negative t. Floats of 16 bits use
+  // the form with tanh, as JAX does, so that results round alike.
   if (TypeOf(a)->dtype().size() >= 4)
     return mul(a, logistic(mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc), loc),
                {}, loc);
@@ -69,7 +69,7 @@ Array gelu(Operand x, GeluOptions options, Loc loc) {
 
 namespace {
 
-// The largest (smallest) of numbers that are not negative; the largest of nothing is 0.
+// Returns the largest or smallest of non-negative numbers. The largest of no numbers is 0.
 Array ExtremeSize(const Array& x, Reduced r, Call call) {
   bool empty = Count(x, r.dims) == 0;
   if (empty && &r.op == &ops::kReduceMin)
@@ -92,7 +92,7 @@ Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
   return pow(total, Operand(1 / ord, loc), {}, loc);
 }
 
-// The largest (smallest) sum over columns, or rows, of absolute values.
+// Returns the largest or smallest sum of absolute values of a column, or of a row for order inf.
 Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
   bool infinite = std::isinf(ord);
   if (!infinite && std::abs(ord) != 1)
@@ -119,10 +119,10 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
   });
 }
 
-// max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not
-// arise.
+// logsumexp is max + log(sum(exp(x - max))). An infinite max counts as 0, which avoids inf - inf.
 namespace {
-// What exponents are moved by cancels out, so it counts as a constant.
+// Returns the maximum as a constant for derivatives, because the shift of the exponents
+// cancels out.
 Array LargestAlong(const Array& a, const std::vector<int64_t>& dims, Call call) {
   return stop_gradient(Reduce(a, {ops::kReduceMax, dims, true}, call), call.loc);
 }
@@ -151,7 +151,7 @@ Array Softmax(const Array& a, const std::vector<int64_t>& d, Call call) {
     Array e = exp(sub(v, Reduce(v, {ops::kReduceMax, d, true}, call), {}, loc), loc);
     return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
   };
-  // By the result alone, which is all that a derivative then keeps.
+  // The derivative uses only the result y, so no other residual is kept.
   auto tangent = [=](std::tuple<Array> values, std::tuple<Array> tangents) {
     Array y = f(std::get<0>(values)), scaled = mul(y, std::get<0>(tangents), {}, loc);
     Array total = Reduce(scaled, {ops::kReduceSum, d, true}, call);

@@ -1,4 +1,4 @@
-// Arrays made of numbers: filled, counted, evenly spaced, grids, one-hot.
+// Arrays from numbers: filled, counted and evenly spaced arrays, grids and one-hot vectors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,13 +17,13 @@ using namespace api;
 
 namespace {
 
-// A spec without what it says of unreduced and reduced axes.
+// Returns the spec without its unreduced and reduced axes.
 std::optional<PartitionSpec> DimsOfSpec(const std::optional<PartitionSpec>& spec) {
   if (!spec) return spec;
   return PartitionSpec(spec->dims());
 }
 
-// What was made as DimsOfSpec(spec), laid out as the spec says.
+// Reshards an array that was created with DimsOfSpec(spec) to `spec`.
 Array Placed(const Array& x, const std::optional<PartitionSpec>& spec, Loc loc) {
   return spec == DimsOfSpec(spec) ? x : reshard(x, *spec, loc);
 }
@@ -47,7 +47,7 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
   return broadcast_to(v, shape, {.out_sharding = options.out_sharding}, call.loc);
 }
 
-// The layout of x, unless the options say another.
+// Returns `value` in the shape of x. The options' sharding and dtype default to those of x.
 Array FilledLike(const Operand& x, Operand value, CreateOptions options, Call call) {
   Array a = ToArray(x, call);
   const bool as_x = options.dtype.is_default();
@@ -59,7 +59,7 @@ Array FilledLike(const Operand& x, Operand value, CreateOptions options, Call ca
     return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
   sharding::TensorSharding s = TypeOf(a)->sharding();
   if (s.mesh && s.mesh->has_mode(AxisMode::Manual)) {
-    // Devices make their own where the other varies; a number is no term of a sum.
+    // The result varies over the axes over which x varies, but it is not a partial sum.
     if (!s.varying.empty()) v = AsVarying(v, s.varying, call);
     s.unreduced.clear();
     s.reduced.clear();
@@ -146,7 +146,7 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
       FailDType(call, 16,
                 fmt::format("the range from {} to {} does not fit into {}", start.as_double(), last,
                             t.name()));
-  // Counted in the result's dtype, or in the default float where the numbers are floats.
+  // Counts in the result's dtype, or in the default float for float bounds and an integer dtype.
   DType work = floats && !t.is_floating() ? base::DefaultFloat()
                : t.is_bool()              ? base::DefaultInt()
                                           : t;
@@ -175,8 +175,8 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
   });
 }
 
-// lo * (1 - i/(n-1)) + hi * i/(n-1), with the last one exactly hi; i/n without the endpoint. Ends
-// that are arrays get a new first dim.
+// Element i of linspace is lo * (1 - t) + hi * t, where t is i/(n-1), or i/n without the endpoint.
+// The last element is exactly hi. If lo or hi is an array, the result has a new first dim.
 namespace {
 Array Linspace(const Operand& lo, const Operand& hi, int64_t n, const LinspaceOptions& options,
                Call call) {

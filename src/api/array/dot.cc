@@ -1,4 +1,4 @@
-// Products: NumPy's functions over dot_general.
+// NumPy's products, composed of dot_general.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,8 @@ std::vector<int64_t> Inverse(const std::vector<int64_t>& perm) {
   return inverse;
 }
 
-// The batch dims of a matmul, aligned at the right; one that is 1 on one side is dropped there.
+// The batch dims of a matmul, aligned at the right. A dim that has size 1 in only one operand is
+// dropped from that operand.
 struct MatmulDims {
   int64_t count = 0;
   std::vector<std::pair<int64_t, int64_t>> shared;  // dims of x and y
@@ -60,7 +61,7 @@ MatmulDims AlignBatch(const Array& x, const Array& y, int64_t bx, int64_t by, Ca
   return out;
 }
 
-// Reshapes dims of size 1 away, and renumbers those that `contract` and `batch` name.
+// Removes dims of size 1, and renumbers the dims in `contract` and `batch`.
 void DropDims(Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& contract,
               std::vector<int64_t>& batch, Call call) {
   if (gone.empty()) return;

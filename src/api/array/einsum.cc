@@ -20,7 +20,7 @@ namespace {
 
 using Letters = std::string;
 
-// What the text says: the letters of each operand, one per dim, and of the result.
+// Parsed subscripts: one letter per dim for each operand and for the result.
 struct Subscripts {
   std::vector<Letters> operands;
   Letters result;
@@ -70,7 +70,7 @@ class Parser {
     }
   }
 
-  // "..." stands for leading batch dims; they get letters that cannot be written.
+  // Replaces "..." by letters for batch dims. These are characters 1 to 26, which no subscript has.
   Letters WithoutEllipsis(const Letters& letters, int64_t rank) {
     size_t dots = letters.find("...");
     Letters out = letters;
@@ -101,7 +101,8 @@ class Parser {
     }
   }
 
-  // Without "->": batch dims, then the letters that appear once, in order.
+  // Returns the result of subscripts without "->": batch dims, then the letters that appear once,
+  // sorted.
   Letters Implied() {
     Letters all, out;
     for (const Letters& letters : out_.operands) all += letters;
@@ -115,7 +116,7 @@ class Parser {
   const std::vector<base::Shape>& shapes_;
   Call call_;
   Subscripts out_;
-  int64_t ellipsis_ = 0;  // dims that "..." stands for
+  int64_t ellipsis_ = 0;  // number of dims of "..."
 };
 
 struct Term {
@@ -142,7 +143,8 @@ class Einsum {
   }
 
   Array Run() {
-    // As of a whole program: the last step gives the dims, a reshard what is unreduced.
+    // With several products, the last one takes the dims of the out_sharding. A reshard then adds
+    // its unreduced and reduced axes.
     if (terms_.size() > 2 && options_.out_sharding) {
       for (Term& term : terms_) term.x = WithWholeDiagonals(term);
       PartitionSpec whole = *options_.out_sharding;
@@ -154,7 +156,7 @@ class Einsum {
   }
 
  private:
-  // The operand without what is unreduced or reduced, and dims that share a letter unsharded.
+  // Returns the operand without unreduced and reduced axes. Dims that share a letter are unsharded.
   Array WithWholeDiagonals(const Term& term) {
     Array x = Plain(term.x, call_);
     sharding::TensorSharding s = TypeOf(x)->sharding();
@@ -166,7 +168,7 @@ class Einsum {
 
   Array RunSteps() {
     for (Term& term : terms_) TakeDiagonals(term);
-    // Letters that are of one operand alone and not of the result are summed at once.
+    // Contract first sums letters that are in one operand only and not in the result.
     for (auto [i, j] : Order()) Contract(i, j, terms_.size() == 2);
     return Finish(terms_[0]);
   }
@@ -177,8 +179,9 @@ class Einsum {
     Steps steps;
   };
 
-  // The products that take the fewest operations, all orders tried; of many operands from the left.
-  // A product goes to the end. Of equals the first wins, as in opt_einsum.
+  // Returns the products with the fewest operations. Tries all orders for up to six operands; more
+  // operands are multiplied from the left. Each product is appended to the terms. The first of
+  // several equally good orders wins, as in opt_einsum.
   Steps Order() const {
     std::vector<Letters> letters;
     for (const Term& term : terms_) letters.push_back(term.letters);
@@ -228,7 +231,7 @@ class Einsum {
     return all;
   }
 
-  // A letter twice in one operand: the diagonal, as a masked sum.
+  // Replaces two dims with the same letter by their diagonal, as a masked sum.
   void TakeDiagonals(Term& term) {
     for (size_t d = 0; d < term.letters.size(); ++d) {
       size_t e = term.letters.find(term.letters[d], d + 1);
@@ -269,7 +272,7 @@ class Einsum {
     return false;
   }
 
-  // The sum of bools is whether any of them is true.
+  // Sums over the dims. The sum of bools is true if any of them is.
   Array Sum(const Array& x, const std::vector<int64_t>& dims, OutOptions options) {
     if (TypeOf(x)->dtype().is_bool())
       return any(x, dims, {.out_sharding = options.out_sharding}, call_.loc);
@@ -290,7 +293,7 @@ class Einsum {
     term.letters = kept;
   }
 
-  // Drops dims of size 1 that the other operand has larger.
+  // Drops dims of size 1 whose letter has a larger size in the other operand.
   void DropOnes(Term& term, const Term& other) {
     base::Shape shape;
     Letters kept;
@@ -305,8 +308,8 @@ class Einsum {
     term.letters = kept;
   }
 
-  // The sharding of an intermediate product where the user only said that of the result: each
-  // letter as the first operand that shards it has it, each axis once. Nothing is ambiguous then.
+  // Returns the sharding of an intermediate product, for which the user gave none. Each letter
+  // takes the axes of the first operand that shards it, unless an earlier letter has one of them.
   PartitionSpec Joined(const Term& a, const Term& b, const Letters& letters) const {
     std::vector<DimSharding> dims;
     std::vector<std::string> used;

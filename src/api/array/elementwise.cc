@@ -1,4 +1,4 @@
-// Elementwise functions: promote, then apply the op. NumPy's words are compositions.
+// Elementwise functions promote their operands and apply an op. Some are composed of several ops.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 
 using ops::ScalarOp;
 
-// NumPy's functions of floats take ints and bools too; the strict ops do not.
+// Applies an op on floats. NumPy's functions also take ints and bools, which become floats.
 Array FloatUnary(ScalarOp op, const Operand& x, Call call) {
   return Run(ops::Elementwise(op), nullptr, {ToFloat(x, call)}, call);
 }
@@ -31,19 +31,19 @@ Array Binary(ScalarOp op, const Operand& a, const Operand& b, const OutOptions& 
              Call call) {
   return Apply(op, Promote({a, b}, call), options, call);
 }
-// Integer arithmetic counts bools in i32, as JAX does.
+// Returns the arrays with bools converted to i32, as in JAX's integer arithmetic.
 std::vector<Array> Counted(std::vector<Array> xs, Call call) {
   for (Array& x : xs)
     if (TypeOf(x)->dtype().is_bool()) x = Convert(x, i32, call);
   return xs;
 }
-// The strict op refuses bools; NumPy's function counts them.
+// Applies an op that refuses bools. Outside StrictTypes bools are converted to i32.
 Array CountedBinary(ScalarOp op, const Operand& a, const Operand& b, const OutOptions& options,
                     Call call) {
   std::vector<Array> xs = Promote({a, b}, call);
   return Apply(op, base::StrictTypesActive() ? xs : Counted(xs, call), options, call);
 }
-// Arithmetic has no bool: bools count as the default int where both are.
+// Applies an arithmetic op, or `on_bool` if both operands are bools outside StrictTypes.
 Array Arithmetic(ScalarOp on_bool, ScalarOp op, const Operand& a, const Operand& b,
                  const OutOptions& options, Call call) {
   std::vector<Array> xs = Promote({a, b}, call);
@@ -91,7 +91,7 @@ Array is_finite(Operand x, Loc loc) {
   return FloatUnary(ScalarOp::kIsFinite, x, {"is_finite", loc});
 }
 Array neg(Operand x, Loc loc) { return Unary(ScalarOp::kNeg, x, {"neg", loc}); }
-// Bools become ints, as beside the number 0.
+// Bools become ints, as in maximum(x, 0).
 Array relu(Operand x, Loc loc) {
   const Call call{"relu", loc};
   Array a = ToArray(x, call);
@@ -175,8 +175,8 @@ Array zeta(Operand s, Operand q, OutOptions options, Loc loc) {
   return Apply(ScalarOp::kZeta, PromoteFloat({s, q}, {"zeta", loc}), options, {"zeta", loc});
 }
 
-// max(a, b) + log1p(e^-|a - b|). Where a - b is NaN, infinities of one sign included, a + b is
-// right.
+// logaddexp is max(a, b) + log1p(e^-|a - b|). If a - b is NaN, as for two infinities of one sign,
+// the result is a + b.
 namespace {
 Array LogAddExp(const Array& a, const Array& b, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
@@ -186,7 +186,7 @@ Array LogAddExp(const Array& a, const Array& b, const OutOptions& options, Call 
   Array top = Apply(ScalarOp::kMax, {a, b}, options, call);
   return where(isnan(delta, loc), sum, add(top, tail, {}, loc), {}, loc);
 }
-// The share of x in log(e^x + ...) = y: all of it where x is infinite.
+// Returns e^(x - y), the share of e^x in e^y = e^x + .... The share is 1 if x is infinite.
 Array ShareOf(const Array& x, const Array& y, Loc loc) {
   const Operand infinity(std::numeric_limits<double>::infinity(), loc);
   Array share = exp(sub(x, y, {}, loc), loc);
@@ -261,9 +261,9 @@ Array mul(Operand a, Operand b, OutOptions options, Loc loc) {
 Array divide(Operand a, Operand b, OutOptions options, Loc loc) {
   return Apply(ScalarOp::kDiv, PromoteFloat({a, b}, {"divide", loc}), options, {"divide", loc});
 }
-// The strict form takes floats; an integer exponent is one of any width.
+// Inside StrictTypes pow takes a float base. An integer exponent may have any width.
 namespace {
-// Integers have no negative powers among integers.
+// C15: throws DTypeError for a negative power of an integer.
 void CheckIntegerPower(const Array& base, int64_t n, Call call) {
   DType t = TypeOf(base)->dtype();
   if (n < 0 && !t.is_floating())
@@ -278,7 +278,7 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
   if (b.scalar() && b.scalar()->kind() != Scalar::kFloat) {
     Array base = ToArray(a, call);
     if (b.scalar()->kind() == Scalar::kInt) CheckIntegerPower(base, b.scalar()->as_int(), call);
-    // Counted before the exponent's dtype is looked at: bool[] to the power 2 is i32[].
+    // A bool base is converted before the dtypes promote, so bool[] to the power 2 is i32[].
     if (!strict) base = Counted({base}, call)[0];
     return CountedBinary(ScalarOp::kPow, base, b, options, call);
   }
@@ -294,12 +294,12 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
 
 namespace {
 
-// The sign of the result is the divisor's, as Python's.
+// Computes the remainder with the sign of the divisor, as in Python.
 Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
   Array zero = StrongScalar(0, TypeOf(xs[0])->dtype(), call);
-  // NumPy's integer remainder by zero is 0, where rem gives the dividend.
+  // NumPy's integer remainder by zero is 0, but rem returns the dividend.
   Array divisor = xs[1];
   if (!IsFloat(xs[0]))
     divisor = where(eq(xs[1], zero, {}, loc), StrongScalar(1, TypeOf(xs[0])->dtype(), call), xs[1],
@@ -325,7 +325,7 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
     return where(bitwise_and(differ, inexact, {}, loc), Apply(ScalarOp::kSub, {q, one}, {}, call),
                  q, {}, loc);
   }
-  // Exact as NumPy's: the quotient of what is left after the remainder, rounded.
+  // As in NumPy, divides x - rem(x, y), a multiple of y, and rounds the quotient.
   Array r = Apply(ScalarOp::kRem, xs, options, call);
   Array q = Apply(ScalarOp::kDiv, {Apply(ScalarOp::kSub, {xs[0], r}, {}, call), xs[1]}, {}, call);
   Array fix = bitwise_and(ne(r, zero, {}, loc),
@@ -357,7 +357,7 @@ Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call 
 
 using BinaryOf = Array (*)(const Operand&, const Operand&, const OutOptions&, Call);
 
-// A function of two operands that is made of several.
+// Runs a composed function of two operands as one call.
 Array BinaryAsOne(BinaryOf f, const Operand& a, const Operand& b, OutOptions options, Call call) {
   return AsOne(call, {a, b, options},
                [&](const Operand& lhs, const Operand& rhs) { return f(lhs, rhs, options, call); });
@@ -396,12 +396,12 @@ Array logical_xor(Operand a, Operand b, OutOptions options, Loc loc) {
 namespace {
 using UnaryOf = Array (*)(const Operand&, Call);
 
-// A function of one operand that is made of several.
+// Runs a composed function of one operand as one call.
 Array UnaryAsOne(UnaryOf f, const Operand& x, Call call) {
   return AsOne(call, {x}, [&](const Operand& operand) { return f(operand, call); });
 }
 
-// The logarithm to the base that has this natural one.
+// Returns the logarithm to the base whose natural logarithm is `ln`.
 Array LogTo(double ln, const Operand& x, Call call) {
   Array a = FloatUnary(ScalarOp::kLog, x, call);
   return divide(a, WeakScalar(ln, TypeOf(a)->dtype(), call), {}, call.loc);
@@ -454,7 +454,7 @@ Array IntegerPower(const Operand& x, int64_t n, Call call) {
   CheckIntegerPower(base, n, call);
   if (n == 0) return ones_like(base, {}, loc);
   if (n > 0) return Power(base, n, loc);
-  // At 0 the derivative is infinite; the chain of powers and reciprocals would make it NaN.
+  // The derivative at 0 is infinite. The chain rule over power and reciprocal would make it NaN.
   const auto f = [&](Array v) { return reciprocal(Power(v, -n, loc), loc); };
   const auto rule = [&](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
     const auto& [v] = primals;
@@ -528,7 +528,7 @@ Array where(Operand c, Operand a, Operand b, OutOptions options, Loc loc) {
                });
 }
 
-// More than two cases are chosen one after the other.
+// Selects case k if the selector is at least k, for k = 1, 2, ... in turn.
 Array select_n(Operand which, std::vector<Array> cases, OutOptions options, Loc loc) {
   Call call{"select_n", loc};
   Array w = ToArray(which, call);

@@ -1,4 +1,4 @@
-// Gather and scatter, with what they look up summed first.
+// Gather and scatter on operands whose partial sums are reduced first.
 #include "api/array/index_lookups.h"
 
 #include <fmt/format.h>
@@ -14,13 +14,14 @@ using ops::ScalarOp;
 
 namespace {
 
-// What an out_sharding says nothing of is summed first, and is reduced no more.
+// Whether operands are first made plain: an out_sharding is given and names no unreduced or reduced
+// axes.
 bool SumsFirst(const std::optional<PartitionSpec>& out) {
   return out && out->unreduced_axes().empty() && out->reduced_axes().empty();
 }
 
-// But over an axis along which the slices are to lie, each device looks up its own in what is
-// reduced.
+// Returns the table of a gather, summed over its unreduced axes. It stays reduced over the axes
+// that shard the slices, because each device then looks up only its own slices.
 Array SummedTable(const Array& x, const PartitionSpec& out, Call call) {
   const sharding::Resolved wanted = sharding::Resolve(out, MeshInScope({x}), out.rank());
   sharding::TensorSharding s = TypeOf(x)->sharding();
@@ -41,7 +42,7 @@ Array FromEnd(const Array& indices, int64_t size, Call call) {
   if (!t.is_integer())
     FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
   if (!t.is_signed()) return indices;
-  DType wide = t.size() < 4 ? i32 : t;  // the size must fit
+  DType wide = t.size() < 4 ? i32 : t;  // wide enough for the size
   Array i = Convert(indices, wide, call);
   Array zero = StrongScalar(0, wide, call);
   const Array negative = Elementwise(ScalarOp::kLt, {i, zero}, call);
@@ -64,7 +65,7 @@ Array Gather(const Array& x, const Array& indices, ops::GatherParams params,
              const base::Shape& result, const std::optional<PartitionSpec>& out, Call call) {
   DType dtype = TypeOf(x)->dtype();
   params.fill.dtype = dtype;
-  if (params.mode != LookupMode::kFill) params.fill.bits = 0;  // one program, one text
+  if (params.mode != LookupMode::kFill) params.fill.bits = 0;  // unused: equal ops stay equal
   ShapeAndDType wanted{result, dtype};
   std::vector<Array> operands = {x, indices};
   if (SumsFirst(out)) operands = {SummedTable(x, *out, call), Plain(indices, call)};

@@ -1,4 +1,4 @@
-// Lookups by index arrays, as public functions are made of them.
+// Lookups by index arrays, from which public functions are composed.
 #pragma once
 #include <optional>
 #include <vector>
@@ -8,14 +8,15 @@
 
 namespace tessera::api {
 
-// Returns integer indices into a dim of this size, negative ones counted from its end. Throws
-// DTypeError for other dtypes.
+// Returns the indices into a dim of this size, with negative ones counted from its end. Throws
+// DTypeError if they are not integers.
 Array FromEnd(const Array& indices, int64_t size, Call call);
-// Returns the bits of what stands for elements outside.
+// Returns the bits of the value for indices out of bounds. The default is NaN, the lowest signed or
+// the highest unsigned number.
 uint64_t FillBits(const std::optional<Scalar>& value, DType dtype, Call call);
 
-// Apply the ops. With an out_sharding, operands are first summed over what they are unreduced over,
-// unless it says otherwise.
+// Apply the ops. If an out_sharding names no unreduced or reduced axes, the operands are first
+// summed over their unreduced axes.
 Array Gather(const Array& x, const Array& indices, ops::GatherParams params,
              const base::Shape& result, const std::optional<PartitionSpec>& out_sharding,
              Call call);

@@ -19,7 +19,7 @@ using namespace api;
 
 namespace {
 
-// One dim of the operand: what is kept of it.
+// The kept elements of one dim of the operand.
 struct Piece {
   int64_t start, limit, stride;
   bool reversed = false, dropped = false;
@@ -39,7 +39,7 @@ Piece SlicePiece(const Slice& s, int64_t size, Call call) {
             end = SliceBound(s.end, size, size, 0, size);
     return {begin, std::max(begin, end), s.step};
   }
-  // Backwards from begin to above end: the same elements forwards, then reversed.
+  // A negative step takes the same elements forwards, and then reverses them.
   int64_t begin = SliceBound(s.begin, size, size - 1, -1, size - 1),
           end = SliceBound(s.end, size, -1, -1, size - 1);
   if (begin <= end) return {0, 0, 1};
@@ -48,20 +48,20 @@ Piece SlicePiece(const Slice& s, int64_t size, Call call) {
   return {first, begin + 1, -s.step, true};
 }
 
-// One entry of an index. An Ellipsis is slices, or kNothing where no dim is left.
+// One entry of an index. An Ellipsis becomes one slice per dim, or kNothing if no dim is left.
 struct Entry {
   enum Kind : uint8_t { kNew, kNothing, kInteger, kSlice, kArray } kind;
   Piece piece{0, 0, 1};
-  Array array = {};  // of integers, negative ones counted from the end
+  Array array = {};  // integers, with negative ones counted from the end
   bool has_dim() const { return kind != kNew && kind != kNothing; }
-  // A slice's elements lie side by side, in this order.
+  // Whether the elements of a slice are contiguous and in order.
   bool neighbours() const { return (piece.stride == 1 && !piece.reversed) || piece.size() <= 1; }
 };
 
 struct ParsedIndex {
   std::vector<Entry> entries;
-  bool arrays = false;  // there are some
-  // With arrays, integers count as such: whether an entry is one of these.
+  bool arrays = false;  // whether an entry is an array
+  // Whether the entry is an index array. Next to arrays, integers count as arrays too.
   bool picks(const Entry& e) const {
     return e.kind == Entry::kArray || (arrays && e.kind == Entry::kInteger);
   }
@@ -113,7 +113,7 @@ ParsedIndex Parse(std::vector<Index> index, const base::Shape& shape, Call call)
 
 // ---- slices ----
 
-// Returns the pieces, one per dim, of x, in this shape.
+// Slices one piece out of each dim of x, and reshapes the slice to `result`.
 Array Cut(const Array& x, const std::vector<Piece>& pieces, const base::Shape& result, Call call) {
   const base::Shape shape = ShapeOf(x);
   ops::SliceParams p;
@@ -137,12 +137,12 @@ Array Cut(const Array& x, const std::vector<Piece>& pieces, const base::Shape& r
 struct ResultDim {
   enum Kind : uint8_t {
     kNew,
-    kPicked,   // of the shape that index arrays broadcast to
-    kAlong,    // along a dim of the operand
-    kStrided,  // the same, but not of neighbours
+    kPicked,   // a dim of the shape that the index arrays broadcast to
+    kAlong,    // a contiguous slice of a dim of the operand
+    kStrided,  // another slice of a dim of the operand
   } kind;
   int64_t size;
-  size_t entry = 0;  // of the index
+  size_t entry = 0;  // its entry in the index
 };
 
 // Returns the shape that the index arrays broadcast to.
@@ -166,8 +166,8 @@ base::Shape PickedShape(const ParsedIndex& index, Call call) {
   return picked;
 }
 
-// In the order of x[index]: what is picked stands where the first array is, or in front if
-// something else stands between them.
+// Returns the dims of x[index] in order. The picked dims are at the place of the first index array,
+// or in front if the index arrays are not next to each other.
 std::vector<ResultDim> DimsOf(const ParsedIndex& index, const base::Shape& picked) {
   std::vector<ResultDim> dims;
   size_t first = index.entries.size(), last = 0, picks = 0;
@@ -202,14 +202,14 @@ std::vector<ResultDim> WithoutNew(std::vector<ResultDim> dims) {
 
 // ---- index vectors ----
 
-// A component of index vectors: an array over some of the query dims.
+// A component of the index vectors: an array whose dims are the query dims [first, end).
 struct Component {
   Array array;
-  size_t first = 0;  // of its dims among the queries; they end at `end`
+  size_t first = 0;
   size_t end = 0;
 };
 
-// Returns the dtype that holds the components of all.
+// Returns a dtype that can represent every component.
 DType IndexDType(const std::vector<Component>& components) {
   DType index = i32;
   for (const Component& c : components) {
@@ -220,8 +220,8 @@ DType IndexDType(const std::vector<Component>& components) {
   return index;
 }
 
-// Returns the index vectors [queries..., components]. `anyhow`: components that are sharded
-// differently are replicated, as an out_sharding says what becomes of them.
+// Returns the index vectors [queries..., components]. With `anyhow`, components that are sharded
+// differently are replicated first; an out_sharding then decides the sharding of the result.
 Array Vectors(const std::vector<Component>& components, const base::Shape& queries, bool anyhow,
               Call call) {
   base::Shape shape = queries;
@@ -234,7 +234,7 @@ Array Vectors(const std::vector<Component>& components, const base::Shape& queri
   std::vector<Array> columns;
   for (const Component& c : components) {
     Array a = c.array;
-    if (TypeOf(a)->dtype() == u64 && dtype != u64)  // beyond i64 is outside, too
+    if (TypeOf(a)->dtype() == u64 && dtype != u64)  // the largest i64 is out of bounds, too
       a = minimum(a, StrongScalar(std::numeric_limits<int64_t>::max(), u64, call), {}, call.loc);
     a = Convert(a, dtype, call);
     base::Shape own(queries.size(), 1);
@@ -255,13 +255,13 @@ Array Vectors(const std::vector<Component>& components, const base::Shape& queri
              ir::MakeParams(ops::DimParams{{static_cast<int64_t>(queries.size())}}), columns, call);
 }
 
-// The dtype of constant places along a dim of this size.
+// Returns the dtype of constant positions along a dim of this size.
 DType PlaceType(int64_t size) { return size <= std::numeric_limits<int32_t>::max() ? i32 : i64; }
 Array Place(int64_t at, int64_t size, Call call) { return StrongScalar(at, PlaceType(size), call); }
 
 // ---- get ----
 
-// The entries of a spec that are not new dims'.
+// Returns the spec without the entries of new dims.
 std::optional<PartitionSpec> SpecWithoutNew(const std::optional<PartitionSpec>& spec,
                                             const std::vector<ResultDim>& dims) {
   if (!spec) return spec;
@@ -275,8 +275,8 @@ bool IsEmpty(const std::vector<ResultDim>& dims) {
   return std::any_of(dims.begin(), dims.end(), [](const ResultDim& d) { return d.size == 0; });
 }
 
-// Returns x ready to be cut: dims that are sharded and cut beside index arrays need an
-// out_sharding, and are made whole where their shards do not divide what is left.
+// Prepares x for slices in an index with arrays. A dim that is sharded and sliced needs an
+// out_sharding (`anyhow`). It is gathered if its axes do not divide the size of the slice.
 Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, Call call) {
   sharding::TensorSharding s = TypeOf(x)->sharding();
   for (size_t d = 0; d < pieces.size(); ++d) {
@@ -297,7 +297,7 @@ bool IsSharded(const Array& x) {
   return std::any_of(dims.begin(), dims.end(), [](const auto& d) { return !d.axes.empty(); });
 }
 
-// One element of dims that are sharded: a device has it, and sends it to all, as propagation finds.
+// Returns one element of a sharded array. Propagation lets the device that has it send it to all.
 Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
   const sharding::TensorSharding& s = TypeOf(x)->sharding();
   std::vector<std::string> names;
@@ -316,7 +316,7 @@ Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
   return CallAutoAxes({arguments, cut, call.loc}, {.axes = names, .out_sharding = spec}).arrays[0];
 }
 
-// Looks up in what the slices leave.
+// Slices x, then gathers from the slice by the index arrays.
 Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, Call call) {
   const base::Shape picked = PickedShape(index, call);
   const std::vector<ResultDim> dims = DimsOf(index, picked), kept = WithoutNew(dims);
@@ -346,7 +346,7 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
   p.fill.bits = FillBits(options.fill_value, TypeOf(x)->dtype(), call);
-  // One slice is as JAX's dynamic_slice.
+  // A scalar index array needs no out_sharding, as in JAX, where it is a dynamic_slice.
   x = ReadyToCut(x, pieces, options.out_sharding || picked.empty(), call);
   Array y = Gather(Cut(x, pieces, left, call),
                    Vectors(components, picked, options.out_sharding.has_value(), call),
@@ -373,18 +373,18 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
 
 // ---- update ----
 
-// Where the elements at an index are, as a scatter says it.
+// The elements at an index in the terms of a scatter.
 struct Places {
   ops::ScatterParams params;
   std::vector<Component> components;
   base::Shape queries;
 };
 
-// The dims of x[index] that are queries, and which entries they are of.
+// The dims of x[index] that are queries. Those of index arrays are [picked, picked_end).
 struct QueryDims {
   base::Shape sizes;
   size_t picked = 0, picked_end = 0;
-  std::vector<size_t> of_entry;  // of strided slices
+  std::vector<size_t> of_entry;  // the query dim of each entry that is a strided slice
 };
 
 QueryDims QueryDimsOf(const std::vector<ResultDim>& dims, size_t entries) {
@@ -400,7 +400,7 @@ QueryDims QueryDimsOf(const std::vector<ResultDim>& dims, size_t entries) {
   return q;
 }
 
-// The places of the elements of a strided slice, in its order.
+// Returns the positions of the elements of a strided slice, in order.
 Array StridedPlaces(const Piece& piece, int64_t size, Call call) {
   Array at = iota({piece.size()}, 0, {.dtype = PlaceType(size)}, call.loc);
   int64_t step = piece.reversed ? -piece.stride : piece.stride;
@@ -436,7 +436,7 @@ Places PlacesOf(const ParsedIndex& index, const base::Shape& shape,
   return places;
 }
 
-// Returns the values in the shape of x[index], in x's dtype.
+// Returns the values in x's dtype, broadcast to the shape of x[index].
 Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Call call) {
   if (base::StrictTypesActive() && !values.scalar())
     if (DType t = trace::Use(values.array(), call.name, call.loc)->type()->dtype(); t != dtype)
@@ -472,7 +472,7 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
   Places places = PlacesOf(parsed, ShapeOf(x), kept, call);
   places.params.mode = options.mode.value_or(LookupMode::kDrop);
   places.params.sorted = options.indices_are_sorted;
-  // Numbers and slices name each element once; so does a single array index.
+  // An index without arrays names each element once, and so does a single query.
   const bool has_arrays = std::any_of(parsed.entries.begin(), parsed.entries.end(),
                                       [](const Entry& e) { return e.kind == Entry::kArray; });
   places.params.unique =
@@ -484,7 +484,7 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
 
 // ---- calls as a whole ----
 
-// A call at an index, as one of x, the index's arrays, and what else it takes.
+// A call at an index whose operands are x, the index arrays, and its further arguments.
 class CallAt {
  public:
   CallAt(const Array& x, const std::vector<Index>& index, Call call)
@@ -500,7 +500,7 @@ class CallAt {
   CallAt(const CallAt&) = delete;
 
   std::string code() const { return Code(index_, arrays_.size()); }
-  // The index with these arrays, which stand behind x.
+  // Returns the index with its arrays replaced by those of the operands, which follow x.
   const std::vector<Index>& At(const Operands& xs) {
     if (arrays_.empty()) return index_;
     with_arrays_ = index_;
@@ -519,7 +519,7 @@ class CallAt {
   std::optional<Operand> one_;
 };
 
-// `subscript`: x[index], which takes no options.
+// Runs at(index).get(options) as one call. A `subscript` is x[index], which takes no options.
 Array GetAsOne(const Array& x, const std::vector<Index>& index, AtOptions options, bool subscript,
                Call call) {
   CallAt at(x, index, call);
@@ -532,7 +532,7 @@ Array GetAsOne(const Array& x, const std::vector<Index>& index, AtOptions option
   return AsOne(call, at.arguments, get, {.code = std::cref(code)});
 }
 
-// What an out_sharding would mend, at(index).get() does.
+// Returns x[index]. If an out_sharding would mend an error, it offers at(index).get() with one.
 Array Subscript(const Array& x, const std::vector<Index>& index, Loc loc) {
   const Call call{"index", loc};
   const auto around = [&](const ErrorDetail&) {

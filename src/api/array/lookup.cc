@@ -1,4 +1,4 @@
-// Gather, scatter, and the lookups of NumPy that are made of them.
+// Gather, scatter, and NumPy's lookups, which are composed of them.
 #include "tessera/lookup.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ Array AsVectors(const Array& indices, Call call) {
   return Reshape(indices, shape, call);
 }
 
-// The shape of a gather's result. C17, C18: there is a slice size per dim; those left out are 1.
+// Returns the shape of a gather's result. C17, C18: throws ShapeError unless each dim has a slice
+// size, which is 1 for collapsed and batch dims.
 base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base::Shape& indices,
                         const base::Shape& sizes, Call call) {
   if (sizes.size() != x.size())
@@ -139,8 +140,8 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
 }
 
 namespace {
-// A dim where both have one size is a batch dim, one where the indices have size 1 lies along
-// slices, and one where x has size 1 is dropped.
+// Gathers along `dim`. Another dim is a batch dim if x and the indices have one size, a dim of the
+// slices if the indices have size 1, and dropped if x has size 1.
 Array TakeAlong(const Operand& x, const Operand& indices, int dim, const TakeAlongOptions& options,
                 Call call) {
   Array a = ToArray(x, call), i = ToArray(indices, call);

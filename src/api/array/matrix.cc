@@ -1,4 +1,4 @@
-// Triangles, diagonals and products of matrices, NumPy's words over ops.
+// NumPy's triangles, diagonals and products of matrices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using sharding::TensorSharding;
 
-// Applies an op without data of its own, laid out as told.
+// Applies an op whose result may have any sharding, such as an iota, with the sharding `out`.
 Array Make(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands,
            const ir::ShapeAndDType& wanted, const TensorSharding& out, Call call) {
   trace::Application a{.op = op,
@@ -33,7 +33,7 @@ Array Make(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& 
 
 using Compare = Array (*)(Operand, Operand, OutOptions, Loc);
 
-// Returns compare(row + k, column) [rows, columns], each device making its own part.
+// Returns compare(row + k, column), a mask [rows, columns]. Each device computes its own shard.
 Array Band(int64_t rows, int64_t columns, int64_t k, const TensorSharding& layout, Compare compare,
            Call call) {
   DType t = std::max(rows, columns) < int64_t{1} << 30 ? i32 : i64;
@@ -43,14 +43,15 @@ Array Band(int64_t rows, int64_t columns, int64_t k, const TensorSharding& layou
     return Make(ops::kIota, ir::MakeParams(ops::IotaParams{{dim}}), {}, {shape, t}, own, call);
   };
   Array row = index(0, {rows, 1}), column = index(1, {1, columns});
-  // Beyond these all elements lie on one side, whatever k is.
+  // A larger |k| puts all elements on the same side, and could overflow.
   Array offset = StrongScalar(std::clamp(k, -rows, columns), t, call);
   return compare(add(row, offset, {}, call.loc), column, {}, call.loc);
 }
 
 Array ZeroLike(const Array& x, Call call) { return StrongScalar(0, TypeOf(x)->dtype(), call); }
 
-// Returns x where its elements at dims d1 and d2 compare so with the k-th diagonal, else 0.
+// Returns x with elements set to 0 unless compare(i + k, j), where i and j are the indices along d1
+// and d2.
 Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare, Call call) {
   const TensorSharding& s = TypeOf(x)->sharding();
   TensorSharding matrix = sharding::Replicated(s.mesh, 2);
@@ -103,7 +104,7 @@ Array triu(Operand x, int64_t k, Loc loc) {
 
 namespace {
 
-// The diagonal of a square [..., n, n] is every n+1st of its elements.
+// Returns the diagonal of a square [..., n, n]: every (n+1)-th element of each matrix.
 Array StridedDiagonal(const Array& square, Call call) {
   base::Shape shape = ShapeOf(square);
   int64_t n = shape.back();
@@ -115,8 +116,8 @@ Array StridedDiagonal(const Array& square, Call call) {
   return slice(flat, starts, shape, strides, call.loc);
 }
 
-// The diagonal of [..., n, m] as the sum along a dim when all other elements are 0: the matrix
-// stays where it is, and at most n or m elements are exchanged.
+// Returns the diagonal of [..., n, m]: sets all other elements to 0 and sums along a dim. The
+// matrix is not moved; devices exchange at most n or m elements.
 Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
   int64_t column = Rank(x) - 1, row = column - 1;
   Array masked = Masked(x, row, column, k, eq, call);
@@ -219,7 +220,7 @@ Array inner(Operand a, Operand b, DotOptions options, Loc loc) {
   });
 }
 
-// Arrays of one shape are not flattened first: however their dims are sharded, they stay so.
+// Arrays of one shape are contracted without flattening, so any sharding of their dims is allowed.
 Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"vdot", loc};
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
@@ -234,7 +235,7 @@ Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
 }
 
 namespace {
-// Each dim as the product of one of x's and one of y's, which are then joined.
+// Interleaves the dims of x and y, multiplies by broadcasting, and joins each pair of dims.
 Array Kron(const Array& x, const Array& y, const OutOptions& options, Call call) {
   auto rank = base::Size(std::max(Rank(x), Rank(y)));
   auto spread = [&](const Array& of, size_t first) {

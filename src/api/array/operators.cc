@@ -1,4 +1,4 @@
-// Operators of arrays: the functions that they stand for.
+// Operators on arrays, which call the functions of the same meaning.
 #include "api/core/edits.h"
 #include "api/core/operands.h"
 
@@ -9,7 +9,8 @@ using namespace api;
 namespace {
 using BinaryFunction = Array (*)(Operand, Operand, OutOptions, Loc);
 
-// An operator takes no options: a + b with an out_sharding is add(a, b, {.out_sharding = ...}).
+// Runs an operator, which takes no options. Errors offer the function with an out_sharding:
+// add(a, b, {.out_sharding = ...}) for a + b.
 Array Infix(BinaryFunction f, const Operand& a, const Operand& b, Loc loc) {
   const auto around = [](const ErrorDetail& refused) {
     std::string before = refused.op + "(";
@@ -21,7 +22,7 @@ Array Infix(BinaryFunction f, const Operand& a, const Operand& b, Loc loc) {
 }  // namespace
 }  // namespace tessera
 
-// Array declares them as friends, which does not make them names of libtessera.so.
+// The friend declarations in Array do not export the operators from libtessera.so.
 namespace TESSERA_PUBLIC tessera {
 
 Array operator+(Operand a, Operand b) { return Infix(add, a, b, a.loc()); }

@@ -1,4 +1,4 @@
-// Where arrays lie: reshards and constraints.
+// The public reshard and with_sharding_constraint.
 #include "api/core/reshard_to.h"
 #include "tessera/ops.h"
 

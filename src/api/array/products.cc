@@ -1,4 +1,4 @@
-// Products of two arrays, in any dtypes, and the layouts of their results.
+// Products of two arrays of any dtypes, and specs for their results.
 #include "api/array/products.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
   if (da.is_bool()) a = Convert(a, db.is_bool() ? i32 : db, call);
   if (db.is_bool()) b = Convert(b, da.is_bool() ? i32 : da, call);
   ir::ShapeAndDType wanted{{}, t};
-  // Sums are at least as wide as the products; a narrower result is converted.
+  // dot_general sums in a dtype at least as wide as the products. A narrower result is converted.
   bool narrower =
       !t.is_default() && (t.is_bool() || (TypeOf(a)->dtype().is_floating() && !t.is_floating()));
   if (narrower && options.out_sharding && !options.out_sharding->unreduced_axes().empty())

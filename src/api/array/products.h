@@ -1,4 +1,4 @@
-// Products, as matmul and einsum are made of them.
+// Products, from which matmul and einsum are composed.
 #pragma once
 #include <optional>
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace tessera::api {
 
-// Applies dot_general to arrays of any two dtypes.
-// Products of bools are taken in i32, and come back as bool where nothing else is asked for.
+// Applies dot_general to arrays of any two dtypes. Bools are multiplied in i32, and the result is
+// bool unless the options ask for another dtype.
 Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call call);
-// The entries of a spec in the order in which dot_general gives the dims.
+// Returns the spec with entry order[d] at dim d, and further entries unchanged.
 std::optional<PartitionSpec> Permuted(const std::optional<PartitionSpec>& spec,
                                       const std::vector<int64_t>& order);
 // Whether these are 0, 1, 2, ...

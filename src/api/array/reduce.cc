@@ -1,4 +1,4 @@
-// Reductions and running reductions, NumPy's and the strict ones.
+// NumPy's and strict reductions, and cumulative reductions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@ using namespace api;
 
 namespace {
 
-// What sums and products are taken in: bools and small ints widen to the default int.
+// Returns the dtype for sums and products. Bools and ints narrower than the default int widen
+// to it.
 DType SumDType(DType t) {
   if (t.is_floating()) return t;
   DType d = base::DefaultInt();
@@ -30,7 +31,7 @@ Array Summed(const ir::OpDef& op, const Operand& x, const Dims& dims, const Redu
   Array a = ToArray(x, call);
   DType t = o.dtype.is_default() ? SumDType(TypeOf(a)->dtype()) : o.dtype;
   a = Convert(a, t, call);
-  // Asked for as bools, a sum is `or` and a product `and`.
+  // In dtype bool a sum is `or` and a product is `and`.
   const ir::OpDef& used = !t.is_bool()              ? op
                           : &op == &ops::kReduceSum ? ops::kReduceOr
                                                     : ops::kReduceAnd;
@@ -57,7 +58,7 @@ Array Logical(const ir::OpDef& op, const Operand& x, const Dims& dims, const Red
                 call);
 }
 
-// Means of f16 and bf16 are summed in f32.
+// Returns the dtype in which means are summed: f32 for f16 and bf16.
 DType WideDType(DType t) { return t == f16 || t == bf16 ? f32 : t; }
 
 Array Strict(const ir::OpDef& op, Operand x, const Dims& dims, const OutOptions& o, Call call) {
@@ -88,7 +89,7 @@ Array Arg(const ir::OpDef& op, Operand x, int dim, const ArgOptions& o, Call cal
 using ReduceOf = Array (*)(const ir::OpDef&, const Operand&, const Dims&, const ReduceOptions&,
                            Call);
 
-// A reduction of an operand that is converted first.
+// Runs a reduction that first converts its operand as one call.
 Array ReduceAsOne(ReduceOf f, const ir::OpDef& op, const Operand& x, const Dims& dims,
                   ReduceOptions options, Call call) {
   return AsOne(call, {x, dims, options},
@@ -129,7 +130,7 @@ Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   });
 }
 
-// Two passes: the mean, then the mean square distance from it.
+// The variance takes two passes: the mean, then the mean squared distance from it.
 namespace {
 Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, Call call) {
   const Loc loc = call.loc;
@@ -140,7 +141,7 @@ Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, 
   Array away = sub(a, centre, {}, loc);
   std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   double n = Count(a, d) - options.ddof;
-  if (n <= 0) n = std::numeric_limits<double>::quiet_NaN();  // nothing is left to divide by
+  if (n <= 0) n = std::numeric_limits<double>::quiet_NaN();  // too few elements for this ddof
   Array total = Reduce(mul(away, away, {}, loc),
                        {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
   return Convert(div(total, StrongScalar(n, WideDType(t), call), {}, loc), t, call);
@@ -175,11 +176,12 @@ Array count_nonzero(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 
 namespace {
 
-// Returns weights shaped like the dims, in their order, in their places beside dims of size 1.
+// Returns weights of the averaged dims, transposed to the order of these dims in x and with dims of
+// size 1 in place of the other dims.
 Array Spread(const Array& weights, const base::Shape& shape, const std::vector<int64_t>& dims,
              Call call) {
   base::Shape named, spread(shape.size(), 1);
-  std::vector<int64_t> order;  // the weights' dims, as their dims come in x
+  std::vector<int64_t> order;  // the dims of the weights, in the order of x
   for (size_t d = 0; d < shape.size(); ++d) {
     auto at = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d));
     if (at == dims.end()) continue;

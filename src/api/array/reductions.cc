@@ -1,4 +1,4 @@
-// Reductions over dims, whose results keep or drop them.
+// Reduces over dims, and keeps or drops them.
 #include "api/array/reductions.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace tessera::api {
 namespace {
 
-// The spec of the result with dims of size 1 kept, without those dims.
+// Returns the spec without the entries of these dims.
 PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dims) {
   std::vector<DimSharding> kept;
   for (size_t d = 0; d < spec.dims().size(); ++d)

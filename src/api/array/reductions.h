@@ -1,4 +1,4 @@
-// Reductions over dims, as public functions are made of them.
+// Reductions over dims, from which public functions are composed.
 #pragma once
 #include "api/core/operands.h"
 

@@ -1,4 +1,4 @@
-// Rounding, and numbers in place of NaN and infinities.
+// Rounds numbers, and replaces NaN and infinities.
 #include <cmath>
 #include <limits>
 
@@ -14,7 +14,7 @@ namespace {
 
 DType DTypeOf(const Array& x) { return TypeOf(x)->dtype(); }
 
-// Rounding leaves ints and bools as they are.
+// Rounds floats to whole numbers. Ints and bools stay as they are.
 Array ToWhole(const ir::OpDef& op, const Operand& x, Call call) {
   Array a = ToArray(x, call);
   if (!DTypeOf(a).is_floating() && !base::StrictTypesActive()) return Same(a);
@@ -27,8 +27,8 @@ double LargestFinite(DType t) {
   return t == f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
 }
 
-// x / 10^digits rounded, ties to even, times 10^digits, in integers. Zeros where the dtype does not
-// hold the power.
+// Rounds integers to a multiple of 10^digits, ties to even. Returns zeros if the dtype cannot
+// represent the power.
 Array RoundInteger(const Array& x, int digits, Call call) {
   DType t = DTypeOf(x);
   Loc loc = call.loc;
@@ -43,12 +43,13 @@ Array RoundInteger(const Array& x, int digits, Call call) {
   return mul(add(below, up, {}, loc), ten, {}, loc);
 }
 
-// Between a multiplication and a division by a power of ten; f16 and bf16 in f32.
+// Rounds floats to `decimals`: scales by a power of ten, rounds, and scales back. f16 and bf16
+// compute in f32.
 Array RoundFloat(const ir::OpDef& op, const Array& x, int decimals, Call call) {
   DType t = DTypeOf(x), work = t.size() == 2 ? f32 : t;
   Loc loc = call.loc;
   double power = std::pow(10, std::abs(decimals));
-  if (decimals > 0 && power > LargestFinite(t)) return Same(x);  // no number has as many digits
+  if (decimals > 0 && power > LargestFinite(t)) return Same(x);  // more digits than any number has
   if (power > LargestFinite(work)) return mul(x, Operand(0, loc), {}, loc);
   Array wide = Convert(x, work, call), ten = StrongScalar(power, work, call);
   Array moved = decimals > 0 ? mul(wide, ten, {}, loc) : div(wide, ten, {}, loc);
@@ -94,7 +95,7 @@ Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {
     if (!t.is_floating()) return Same(a);
     auto number = [&](double v) { return WeakScalar(v, t, call); };
     double inf = std::numeric_limits<double>::infinity(), largest = LargestFinite(t);
-    // One after the other: an infinity that stands for NaN is replaced in its turn, as in JAX.
+    // NaN is replaced first, so if options.nan is an infinity it is replaced next, as in JAX.
     a = where(isnan(a, loc), number(options.nan), a, {}, loc);
     a = where(eq(a, number(inf), {}, loc), number(options.posinf.value_or(largest)), a, {}, loc);
     a = where(eq(a, number(-inf), {}, loc), number(options.neginf.value_or(-largest)), a, {}, loc);

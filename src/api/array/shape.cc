@@ -63,7 +63,7 @@ Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options, Lo
   auto rank = static_cast<int>(wanted.shape.size());
   auto out = ResolveSpec(options.out_sharding, rank, MeshOf({a}), call);
   const sharding::TensorSharding& own = TypeOf(a)->sharding();
-  // Where nothing is repeated the op only adds dims of size 1, and its result is reduced as x is.
+  // If the op only adds dims of size 1, its result has the unreduced and reduced axes of x.
   if (out && (out->unreduced != own.unreduced || out->reduced != own.reduced) &&
       base::Elements(wanted.shape) == base::Elements(ShapeOf(a)))
     return reshard(broadcast_in_dim(a, shape, dims, {}, loc), *options.out_sharding, loc);
@@ -86,7 +86,7 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
   return AsOne(call, {x, shape, options}, [&](const Operand& operand) {
     const Array a = ToArray(operand, call);
     auto out = ResolveSpec(options.out_sharding, static_cast<int>(rank), MeshOf({a}), call);
-    // Repeating moves nothing, so what is sharded, or unreduced, must stay so.
+    // A broadcast moves no data, so sharded dims and unreduced axes must stay as they are.
     const sharding::TensorSharding& own = TypeOf(a)->sharding();
     bool keeps = !out || own.trivial() || own.unreduced == out->unreduced;
     for (size_t d = 0; out && d < own.dims.size(); ++d)
@@ -200,7 +200,7 @@ Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
   const std::vector<int64_t> by =
       strides.empty() ? std::vector<int64_t>(starts.size(), 1) : strides;
   const ir::ParamsPtr params = ir::MakeParams(ops::SliceParams{starts, limits, by});
-  // Strides of 1 need not be written.
+  // The code of the call omits strides that are all 1.
   if (by == std::vector<int64_t>(starts.size(), 1)) strides.clear();
   const auto cut = [&](const Operand& operand) {
     return Run(ops::kSlice, params, {ToArray(operand, call)}, call);
@@ -217,7 +217,7 @@ std::vector<Array> ArraysFrom(const Operands& xs, size_t first) {
   return arrays;
 }
 
-// Start indices as one integer dtype, negative ones counted from the end.
+// Appends start indices in one integer dtype, with negative ones counted from the end.
 void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, Call call) {
   const base::Shape shape = ShapeOf(operands[0]);
   DType index;
@@ -227,7 +227,7 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
       FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
     index = index.is_default() ? t : promote_types(index, t);
     if (!index.is_integer()) index = i64;
-    if (index.size() < 4) index = i32;  // a size must fit
+    if (index.size() < 4) index = i32;  // wide enough for a size
   }
   for (size_t i = 0; i < starts.size(); ++i) {
     Array s = Convert(starts[i], index, call);
@@ -283,7 +283,7 @@ Array Padded(const Operand& x, const std::vector<Padding>& padding, const Operan
   return Run(ops::kPad, ir::MakeParams(std::move(p)), {a, v}, call);
 }
 
-// The padding with so much more behind that the shards of all dims divide their new sizes.
+// Increases the high padding of each dim until the dim's axes divide its padded size.
 std::vector<Padding> Evened(const Array& x, std::vector<Padding> padding) {
   const ir::Type& type = *TypeOf(x);
   for (size_t d = 0; d < padding.size(); ++d) {
@@ -327,14 +327,15 @@ Array rev(Operand x, Dims dims, Loc loc) {
 }
 
 namespace {
-// Nothing of dim d. (A reshape of nothing would not say which dims are which.)
+// Returns x with dim d cut to size 0. A slice keeps the sharding of the other dims; a reshape of an
+// empty array could not tell them apart.
 Array Emptied(const Array& x, size_t d, Call call) {
   base::Shape limits = ShapeOf(x);
   limits[d] = 0;
   return slice(x, std::vector<int64_t>(limits.size(), 0), limits, {}, call.loc);
 }
 
-// Each repeated dim is spread as a new dim before it, then the two are joined.
+// Repeats each dim n[d] times: broadcasts along a new dim before it, and joins the two.
 Array Tiled(Array a, std::vector<int64_t> n, Call call) {
   base::Shape shape = ShapeOf(a);
   if (n.size() < shape.size()) n.insert(n.begin(), shape.size() - n.size(), 1);
@@ -375,8 +376,8 @@ Array tile(Operand x, Shape reps, Loc loc) {
 
 namespace {
 
-// Each element is spread along a new dim behind its own, then the two are joined. An out_sharding
-// also says what is unreduced or reduced, whatever the operand is.
+// Repeats each element n times along dim d: broadcasts along a new dim after it, and joins the two.
+// An out_sharding also decides the unreduced and reduced axes.
 Array Repeated(const Array& a, int64_t n, size_t d, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   bool sharded = !TypeOf(a)->sharding().dims[d].axes.empty();

@@ -1,4 +1,4 @@
-// Sorting.
+// Sorts arrays and returns sorted orders.
 #include "api/core/edits.h"
 #include "base/dtype.h"
 #include "ops/params.h"
@@ -19,7 +19,7 @@ std::vector<Array> Sorted(const std::vector<Array>& xs, int dim, const SortOptio
                 call);
 }
 
-// The index of each element along dim d, laid out like x.
+// Returns the index of each element along dim d, sharded like x.
 Array IndicesAlong(const Array& x, int64_t d, Call call) {
   ir::ShapeAndDType counting{ShapeOf(x), base::DefaultInt()};
   trace::Application index{.op = ops::kIota,
@@ -44,7 +44,7 @@ std::vector<Array> sort(std::vector<Array> xs, int dim, SortOptions options, Loc
                [&](const std::vector<Array>& all) { return Sorted(all, dim, options, call); });
 }
 
-// Descending is the ascending order reversed, as NumPy's: NaN first.
+// Descending order is the reverse of NumPy's ascending order, so NaN comes first.
 Array sort(Operand x, int dim, SortOptions options, Loc loc) {
   Call call{"sort", loc};
   return AsOne(call, {x, dim, options}, [&](const Operand& operand) {

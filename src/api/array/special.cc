@@ -9,8 +9,8 @@ namespace tessera {
 using namespace api;
 
 namespace {
-// (-1)^(n+1) n! zeta(n + 1, x). An n that is known while tracing has an exact factorial, unless it
-// is beyond the dtype.
+// Polygamma is (-1)^(n+1) n! zeta(n + 1, x). If n is known while tracing, its factorial is exact
+// unless the dtype cannot represent it.
 Array Polygamma(int64_t n, const Array& x, Call call) {
   const Loc loc = call.loc;
   if (n == 0) return digamma(x, loc);
@@ -30,7 +30,8 @@ Array Polygamma(const Array& n, const Array& x, Call call) {
   const Array odd = where(eq(parity, one, {}, loc), one, nan, {}, loc);
   const Array sign = where(eq(parity, zero, {}, loc), neg(one, loc), odd, {}, loc);
   const Array factor = mul(sign, exp(lgamma(order, loc), loc), {}, loc);
-  // Neither sees the other's poles, where zeros of tangents would become NaN.
+  // Each branch computes at 1 where the other one is chosen. At a pole its tangent would be NaN
+  // even though it is not chosen.
   const Array is_digamma = eq(n, zero, {}, loc);
   const Array of_digamma = digamma(where(is_digamma, x, one, {}, loc), loc);
   const Array of_zeta = zeta(order, where(is_digamma, one, x, {}, loc), {}, loc);
@@ -38,7 +39,7 @@ Array Polygamma(const Array& n, const Array& x, Call call) {
 }
 }  // namespace
 
-// In f32 at least: a factorial soon leaves a narrower dtype.
+// Computes in f32 at least, because factorials soon exceed a narrower dtype.
 Array polygamma(Operand n, Operand x, Loc loc) {
   const Call call{"polygamma", loc};
   return AsOne(call, {{"n", n}, {"x", x}}, [&](const Operand& order, const Operand& at) {

@@ -1,4 +1,4 @@
-// Running a function under another mode of the mesh.
+// Runs a function with axes of the mesh in another mode.
 #include "api/core/call_modes.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace tessera::api {
 namespace {
 
-// The mesh with these axes (none: all) in `mode`.
+// Returns the mesh with these axes in `mode`; with all axes if none is named.
 const sharding::MeshDef* WithMode(const sharding::MeshDef* mesh, const AxisNames& names,
                                   AxisMode mode, Call call) {
   std::vector<AxisMode> modes;
@@ -37,8 +37,8 @@ const sharding::MeshDef* WithMode(const sharding::MeshDef* mesh, const AxisNames
   return mesh->WithModes(modes);
 }
 
-// The array under `mesh`, laid out as its type says but for axes that are not Explicit there: they
-// leave the type, not the array.
+// Returns the array with a type on `mesh`, which names only the axes that are Explicit there. The
+// array stays sharded over the other axes: only its type does not name them.
 Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   const ArrayRef& ref = trace::Use(x, call.name, call.loc);
   const ir::Type* type = ref->type();
@@ -68,7 +68,7 @@ std::vector<Array> UsableLeaves(detail::TreeRef tree, Call call) {
   return arrays;
 }
 
-// The arrays of a tree, laid out as an option says.
+// Returns the arrays of a tree, resharded to the specs of an option.
 std::vector<Array> Resharded(std::vector<Array> arrays, const detail::Outline& tree,
                              const Specs& specs, const char* option, Call call) {
   CheckParts(specs, tree, {option}, call);

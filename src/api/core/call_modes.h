@@ -1,4 +1,4 @@
-// Functions that run under another mode of the mesh.
+// Calls of functions with axes of the mesh in another mode.
 #pragma once
 #include "api/core/operands.h"
 #include "tessera/modes.h"

@@ -22,7 +22,7 @@ namespace {
 
 using sharding::TensorSharding;
 
-// Whether a public function runs inside of another, or is only tried: then nobody reads its edits.
+// Whether a public function runs inside another one or as a trial. No user reads its edits then.
 thread_local bool inside = false;
 struct Inside {
   bool old = std::exchange(inside, true);
@@ -31,14 +31,14 @@ struct Inside {
 
 struct Trial {
   CommReport sent;
-  std::vector<const ir::Type*> types;  // of the results
+  std::vector<const ir::Type*> types;  // the types of the results
 };
 
-// A call's operands one by one, and what messages call them.
+// The operands of a call one by one, and their names in messages.
 struct NamedArguments {
   Operands operands;
   std::vector<std::string> names;
-  std::vector<std::string> whole;  // the same, arrays in braces by one name
+  std::vector<std::string> whole;  // names in which arrays in braces count as one
 };
 
 NamedArguments NamedOperands(const Arguments& arguments) {
@@ -63,7 +63,7 @@ NamedArguments NamedOperands(const Arguments& arguments) {
   return named;
 }
 
-// The call as it is written, with names for its arrays.
+// Returns the code of the call, with names for its arrays.
 std::string CallCode(Call call, const Arguments& arguments, const NamedArguments& named) {
   std::vector<std::string> parts;
   size_t next = 0;
@@ -100,7 +100,7 @@ class Edits {
       if (!named_.operands[k].scalar()) arrays_.push_back(k);
   }
 
-  // Whether all operands have a type: none was never given a value.
+  // Whether every operand was given a value, and so has a type.
   bool are_given() const {
     return std::all_of(arrays_.begin(), arrays_.end(),
                        [&](size_t k) { return ArrayAt(k).is_given(); });
@@ -115,7 +115,7 @@ class Edits {
     return shown;
   }
 
-  // Whether an error shows the very operands.
+  // Whether an error shows exactly the operands of this call.
   bool Shows(const ErrorDetail& refused) const {
     const std::vector<ErrorOperand> shown = Shown();
     return std::equal(refused.operands.begin(), refused.operands.end(), shown.begin(), shown.end(),
@@ -124,8 +124,8 @@ class Edits {
                       });
   }
 
-  // Returns what works, the cheapest first. `refused` is what was thrown inside: what it offers of
-  // the op that refused comes first.
+  // Returns the edits that work, the cheapest first. `refused` was thrown by an op inside the call:
+  // the fixes that it offers are tried first.
   std::vector<Fix> Tried(const ErrorDetail& refused) {
     for (const Fix& fix : refused.fixes) TryFixOf(refused, fix);
     if (fixes_.empty()) {
@@ -165,7 +165,7 @@ class Edits {
     };
   }
 
-  // What such a call would send; nothing if it is refused.
+  // Returns the communication and the result types of such a call, or nullopt if it is refused.
   std::optional<Trial> TryBody(const detail::Body& body) const {
     std::vector<trace::Parameter> parameters;
     for (size_t k : arrays_) parameters.push_back({TypeOf(ArrayAt(k)), call_.loc});
@@ -195,7 +195,8 @@ class Edits {
     });
   }
 
-  // Tries an edit of the op inside on the call. Of the same cost it says more: what moves.
+  // Tries a fix of the op inside as an edit of the call. Where both send the same number of bytes,
+  // the text of the fix is kept, because it names the moves.
   void TryFixOf(const ErrorDetail& refused, const Fix& fix) {
     const size_t before = fixes_.size();
     if (fix.operand < 0) {
@@ -236,7 +237,7 @@ class Edits {
     }
   }
 
-  // Takes away the least that leaves whole axes or parts.
+  // Divides the last axis by its smallest prime factor, and drops it when nothing is left.
   static void Shorten(sharding::AxisList& axes) {
     sharding::AxisPart& last = axes.back();
     int64_t prime = 2;
@@ -245,7 +246,7 @@ class Edits {
     if (last.size == 1) axes.pop_back();
   }
 
-  // Returns whether the edit works. A call of many arrays is tried with the first edits alone.
+  // Returns whether the edit works. Only the first kMostTries different edits are tried.
   bool TryReshard(size_t i, const TensorSharding& to) {
     return to != TypeOf(ArrayAt(arrays_[i]))->sharding() && TryReshard(i, sharding::ToSpec(to));
   }
@@ -327,7 +328,8 @@ class Edits {
                        fmt::join(taken, ", "), code, out.text(), fmt::join(given, ", "));
   }
 
-  // Specs of the results that keep dims of the first array in their order, as far as they divide.
+  // Returns specs for the results. Each takes the axes of some dims of the first array, in order,
+  // as far as they divide the results' dims.
   std::vector<PartitionSpec> OutSpecs(const std::vector<const ir::Type*>& types) const {
     if (arrays_.empty() || types.empty()) return {};
     const TensorSharding& own = TypeOf(ArrayAt(arrays_[0]))->sharding();
@@ -335,7 +337,7 @@ class Edits {
     const size_t from = own.dims.size();
     for (const ir::Type* type : types)
       if (base::Size(type->rank()) != rank) return {};
-    std::vector<bool> kept(from, false);  // from the last dims on
+    std::vector<bool> kept(from, false);  // at first the last dims
     std::fill(kept.end() - static_cast<long>(std::min(rank, from)), kept.end(), true);
     std::vector<PartitionSpec> specs;
     do {
@@ -362,7 +364,7 @@ class Edits {
   std::vector<std::pair<size_t, PartitionSpec>> tried_;  // reshards, by array
 };
 
-// Whether a refusal is about how operands lie, not about the mesh, or a spec that cannot be.
+// Whether other shardings could mend a refusal: not one about the mesh or about an invalid spec.
 bool CanBeMended(const ErrorDetail& refused) {
   for (const char* check : {".C1", ".C2", ".C10"})
     if (refused.label.ends_with(check)) return false;

@@ -1,5 +1,5 @@
-// Public functions that are made of others: what is refused inside of one is refused by it, with
-// edits that were tried on the call as a whole.
+// Public functions that are composed of others. An error inside one is thrown under its own name,
+// with edits that were tried on the whole call.
 #pragma once
 #include <absl/container/inlined_vector.h>
 
@@ -14,31 +14,31 @@ namespace tessera::api {
 
 using Operands = std::vector<Operand>;
 using Arguments = absl::InlinedVector<Argument, 5>;
-// A public function as one of its operands, those in braces one by one.
+// A public function of its operands. Arrays in braces are separate operands.
 using OnOperands = std::function<std::vector<Array>(const Operands&)>;
 
-// A call that may stand for the one that was refused, and how it is written.
+// Another call that may replace the refused one, and its code.
 struct OtherCall {
   std::string code;
   OnOperands f;
 };
 
-// What is known of a call beside its arguments, where it is needed: if it is refused.
+// Facts about a call that are only asked for if it is refused.
 struct Rewritten {
-  std::function<std::string()> code = {};               // if it is not name(arguments...)
+  std::function<std::string()> code = {};               // unless it is name(arguments...)
   std::function<std::vector<OtherCall>()> others = {};  // further edits to try
 };
 
-// Returns f(operands), of a call with these arguments. An error inside is thrown under the call's
-// name and shows its operands. Where they, or the result, would have to lie otherwise, it offers
-// what has been tried: operands resharded, another out_sharding, the function inside of auto_axes
-// if that sends less than all others. The outermost function counts. Without arguments only names
-// change: an out_sharding is then what the call takes, too.
+// Returns f(operands) for a call with these arguments. An error inside is thrown under the call's
+// name and shows its operands. A ShardingError offers edits of the call that were tried: resharded
+// operands, another out_sharding, and auto_axes if that sends less than all other edits. Only the
+// outermost such function does this. Without arguments only the name changes; the fixes that edit
+// an out_sharding stay.
 std::vector<Array> RunAsOne(Call call, const Arguments& arguments, const OnOperands& f,
                             const Rewritten& how);
 
-// The same of a function of all operands, of a vector of arrays, or of one to three operands, that
-// returns an array or several.
+// As RunAsOne, for a function that takes all operands, a vector of arrays, or one to three
+// operands, and that returns one array or several.
 template <class F>
 auto AsOne(Call call, const Arguments& arguments, const F& f, const Rewritten& how = {}) {
   const auto apply = [&f](const Operands& xs) {
@@ -63,13 +63,13 @@ auto AsOne(Call call, const Arguments& arguments, const F& f, const Rewritten& h
     return RunAsOne(call, arguments, apply, how);
 }
 
-// What stands before and behind an option in the call that takes one.
+// Returns the code before and after an option in the call that takes it.
 using Around = std::function<std::pair<std::string, std::string>(const ErrorDetail&)>;
-// Throws the error again, an out_sharding in its fixes written as such a call.
+// Throws the error again. Fixes that set an out_sharding are written as such a call.
 [[noreturn]] void ThrowWithCalls(const ShardingError& refused, const Around& around);
 
-// Runs a call that takes no options: an operator, an index. An out_sharding that would mend it is
-// offered as the call that takes one.
+// Runs a call that takes no options, such as an operator or an index. If an out_sharding would mend
+// it, the error offers the call that takes one.
 template <class F, class G>
 Array WithoutOptions(const F& f, const G& around) {
   try {

@@ -40,7 +40,7 @@ std::shared_ptr<const Concrete> Whole(const Array& x, Call call) {
                             .shown_as = call.name,
                             .result = type->WithSharding(whole)};
   trace::MeshDefScope mesh(type->mesh());
-  trace::TraceScope now(nullptr);  // a function that is being traced reads what it captured
+  trace::TraceScope now(nullptr);  // gather now, even if a function is being traced
   return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
 }
 

@@ -1,4 +1,4 @@
-// The elements of arrays on devices.
+// Access to the elements of arrays on devices.
 #pragma once
 #include <memory>
 
@@ -9,14 +9,14 @@ namespace tessera::api {
 
 using compile::Concrete;
 
-// Returns the array's elements on devices. Throws TraceError for arrays that have none: traced,
-// abstract, donated, never given a value.
+// Returns the array's elements on devices. Throws TraceError for arrays that have none: those that
+// are traced, abstract or donated, or were never given a value.
 const Concrete& OnDevices(const Array& x, Call call);
-// Returns whether devices have values of their own, from which no whole array follows: what varies
-// inside of shard_map, and terms of a sum there.
+// Whether each device has its own value, so that there is no single array: a value inside shard_map
+// that varies or is a partial sum.
 bool IsOnePerDevice(const ir::Type& type);
-// Returns the array with every element in one buffer. Throws TraceError as OnDevices does, and
-// where devices have values of their own.
+// Returns the array with every element in one buffer. Throws TraceError as OnDevices does, and if
+// each device has its own value.
 std::shared_ptr<const Concrete> Whole(const Array& x, Call call);
 
 }  // namespace tessera::api

@@ -161,7 +161,8 @@ std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc) {
   return operands;
 }
 
-// What is traced returns an array of its own anyhow, and captures one array once.
+// Donation concerns only concrete arrays, and not while a function is traced: a traced function
+// returns new arrays in any case, and captures one array once.
 Array Same(const Array& x) {
   if (x.impl()->kind() != trace::ArrayImpl::kConcrete || trace::CurrentTrace()) return x;
   const auto& c = static_cast<const compile::Concrete&>(*x.impl());
@@ -186,11 +187,11 @@ enum Kind { kNothing, kBoolKind, kIntKind, kFloatKind };
 Kind KindOf(DType t) { return t.is_bool() ? kBoolKind : t.is_integer() ? kIntKind : kFloatKind; }
 
 struct Promotion {
-  DType strong;          // of the strong operands; default: none
-  Kind weak = kNothing;  // the highest kind of the weak ones
+  DType strong;          // the promoted dtype of strong operands, or the default if there are none
+  Kind weak = kNothing;  // the highest kind of a weak operand
 };
 
-// C20: keys promote with nothing else.
+// C20: throws DTypeError if only some of the operands are random keys.
 void CheckKeys(const std::vector<Operand>& xs, Call call) {
   const ir::Type *key = nullptr, *other = nullptr;
   for (const Operand& x : xs) {
@@ -224,7 +225,8 @@ Promotion Gather(const std::vector<Operand>& xs, Call call) {
   return p;
 }
 
-// Inside StrictTypes numbers have their default dtype, and all dtypes must be equal.
+// Returns the common dtype inside StrictTypes, where numbers have their default dtype. Throws
+// DTypeError if two dtypes differ.
 DType StrictDType(const std::vector<Operand>& xs, Call call) {
   DType first;
   for (const Operand& x : xs) {
@@ -287,7 +289,7 @@ std::vector<Array> Promote(const std::vector<Operand>& xs, Call call) {
   return PromoteTo(PromotedDType(xs, call), xs, call);
 }
 
-// NumPy's float of an int: f32 holds the small ones, the default float is for 64 bits.
+// As in NumPy, f32 is for ints of less than 64 bits, and the default float for ints of 64 bits.
 DType FloatOf(DType t) {
   if (t.is_floating()) return t;
   return t.size() < 8 ? f32 : base::DefaultFloat();
@@ -371,7 +373,7 @@ const sharding::MeshDef* MeshInScope(const std::vector<Array>& arrays) {
 
 namespace {
 
-// Axes of size 1 shard nothing, but they are named all the same.
+// C2: throws ShardingError if the spec names an axis that is not Explicit, even one of size 1.
 void CheckExplicit(const PartitionSpec& spec, const sharding::MeshDef& mesh, Call call) {
   auto check = [&](const std::string& name) {
     AxisMode mode = base::At(mesh.axes(), mesh.Find(name)).mode;
@@ -410,7 +412,7 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
   if (open)
     FailSharding(call, 2, "an open dim leaves the choice to propagation, which is for Auto axes",
                  {"spec: " + spec->text()});
-  // A type leaves no axis to propagation: what it does not name is replicated.
+  // A type is replicated over every axis that it does not name, so it need not list them.
   r.sharding.replicated.clear();
   return r.sharding;
 }

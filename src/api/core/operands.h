@@ -1,5 +1,5 @@
-// What public functions do with their arguments before an op is applied: promotion of dtypes and
-// ranks, specs looked up on the mesh, dim numbers made positive.
+// Prepares the arguments of public functions for ops: promotes dtypes and ranks, resolves specs on
+// the mesh, counts dims from the front. Then applies the ops.
 #pragma once
 #include <optional>
 #include <vector>
@@ -20,8 +20,8 @@ struct Call {
   Loc loc;
 };
 
-// Returns the same value as an array of its own, for a function that changes nothing: what is
-// donated as one of the two leaves the other, and its data.
+// Returns another array of the same value, for a function that changes nothing. If one of the two
+// is donated, the other keeps its data.
 Array Same(const Array& x);
 // Returns the operand as an array: a number becomes a weak scalar of its default dtype.
 Array ToArray(const Operand& x, Call call);
@@ -31,14 +31,15 @@ Array StrongScalar(const Scalar& value, DType dtype, Call call);
 Array WeakScalar(const Scalar& value, DType dtype, Call call);
 Array ScalarLike(const Scalar& value, const ir::Type* type, Call call);
 
-// Returns the arrays as operands written on this line.
+// Returns the arrays as operands of a call on this line.
 std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc);
 
-// Throws TraceError for arrays that cannot be used: donated, say, or of a trace that has ended.
+// Return the arrays' references. Throw TraceError for arrays that cannot be used, such as donated
+// arrays or arrays of a trace that has ended.
 std::vector<ArrayRef> RefsOf(const std::vector<Array>& arrays, Call call);
 std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call);
 
-// Returns whether an integer dtype has the number, which is whole.
+// Whether an integer dtype can represent a whole number.
 bool FitsInteger(double whole, DType dtype);
 
 // Returns the number's bits as an element of `dtype`. Throws DTypeError if it does not fit.
@@ -46,21 +47,22 @@ uint64_t ScalarBits(const Scalar& value, DType dtype, Call call);
 
 // Returns the dtype that all operands promote to.
 DType PromotedDType(const std::vector<Operand>& xs, Call call);
-// Returns the operands in their common dtype, and rank but for scalars; refuses in StrictTypes.
+// Returns the operands in their common dtype and, except for scalars, with their common rank.
+// Throws inside StrictTypes if the operands differ.
 std::vector<Array> Promote(const std::vector<Operand>& xs, Call call);
-// The same in a given dtype.
+// As Promote, to a given dtype.
 std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call call);
-// Returns the floating dtype that NumPy's functions of floats compute an int dtype in.
+// Returns the floating dtype in which NumPy's floating-point functions compute on an int dtype.
 DType FloatOf(DType t);
-// Returns the operands in their common dtype, made floating.
+// As Promote, to a floating dtype: FloatOf the common one.
 std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call);
-// Returns floats; weak stays weak.
+// Returns the operand as floats. A weak type stays weak.
 Array ToFloat(const Operand& x, Call call);
 // Returns the same value with a weak type.
 Array Weak(const Array& x);
 
-// Returns `made`, which messages show as the array that the user wrote: the library made it of that
-// to fit its rank.
+// Returns `made`, which the library computed from `written` to fit its rank. Messages show it as
+// `written`, the array of the user.
 Array WrittenAs(const Array& written, Array made);
 
 // C2: throws ShapeError for negative sizes and too many elements.
@@ -69,21 +71,22 @@ void CheckShape(const base::Shape& shape, Call call);
 int64_t NormalDim(int64_t dim, int64_t rank, Call call);
 std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call);
 
-// The sharding that a spec names on the current mesh (or `mesh`, if there is none), checked.
+// Returns the sharding of a spec on the current mesh, or on `mesh` if there is no current one.
+// Throws ShardingError for an invalid spec.
 std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec,
                                                     int rank, const sharding::MeshDef* mesh,
                                                     Call call);
 const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays);
-// Returns the current mesh, or that of the arrays where there is none.
+// Returns the current mesh, or the mesh of the arrays if there is no current one.
 const sharding::MeshDef* MeshInScope(const std::vector<Array>& arrays);
 
-// What is asked of the results of an op.
+// Requested types and shardings of the results of an op.
 struct ResultOptions {
   const ShapeAndDType* wanted = nullptr;
   std::optional<PartitionSpec> out_sharding = {};
-  int rank = -1;  // of the result, where out_sharding is given
+  int rank = -1;  // the result's rank, needed for out_sharding
 };
-// Applies an op with one result.
+// Apply an op; Run returns its only result.
 Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
           ResultOptions how = {});
 std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
@@ -91,18 +94,18 @@ std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
 
 Array Convert(const Array& x, DType dtype, Call call);
 Array Reshape(const Array& x, const base::Shape& shape, Call call);
-// Returns x repeated to `shape`, its dims last.
+// Returns x broadcast to `shape`. The dims of x are the last ones.
 Array BroadcastTo(const Array& x, const base::Shape& shape, Call call,
                   std::optional<PartitionSpec> out_sharding = {});
-// Returns a scalar repeated to `shape`, laid out so (as an out_sharding; no mesh: anyhow).
+// Returns a scalar broadcast to `shape`, with `out` as the out_sharding if it has a mesh.
 Array Filled(const Array& scalar, const base::Shape& shape, const sharding::TensorSharding& out,
              Call call);
-// Returns an array of this type, with a number everywhere.
+// Returns an array of this type whose elements all equal `value`.
 Array FilledWith(double value, const ir::Type* type, Call call);
-// Returns x laid out so by a reshard of the library's, which the report shows as implied.
+// Returns x resharded by the library. Reports show such a reshard as implied.
 Array Moved(const Array& x, sharding::TensorSharding to, Call call);
-// Returns x summed over what it is unreduced over, and reduced over nothing: as propagation sees
-// it.
+// Returns x without unreduced and reduced axes, as propagation sees it: x is summed over its
+// unreduced axes.
 Array Plain(const Array& x, Call call);
 
 [[noreturn]] void FailShape(Call call, int check, std::string reason,

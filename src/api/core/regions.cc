@@ -1,4 +1,4 @@
-// Traces functions of the user's, and applies ops to regions.
+// Traces functions of the user as regions, and applies ops that have regions.
 #include "api/core/regions.h"
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, con
 
 namespace {
 
-// What any of the regions does with the last operands, of which each gets a part or all. Regions
-// that stand for one another use up a key once.
+// Marks the keys among the arguments that any region uses up. The parameters of the regions are the
+// last arguments. A key that several regions use up is used up once: only one of them runs.
 void UseUpKeys(const std::vector<trace::TracedFunction>& regions,
                const std::vector<Array>& arguments) {
   std::vector<trace::KeyUse> uses;
@@ -83,7 +83,7 @@ std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
 
 namespace {
 
-// The axes and the state of a cast between two shardings, if that is all they differ in.
+// Returns the pcast that makes `to` of a value `name` with sharding `from`; empty if none does.
 std::string CastBetween(const sharding::TensorSharding& from, const sharding::TensorSharding& to,
                         const std::string& name) {
   const sharding::AxisList to_vary = sharding::Difference(to.varying, from.varying),

@@ -1,4 +1,4 @@
-// Functions of the user's as regions of an instruction.
+// Traces functions of the user as regions of an instruction, and applies ops to them.
 #pragma once
 #include "api/core/operands.h"
 #include "api/core/tree_match.h"
@@ -14,15 +14,15 @@ using trace::TracedFunction;
 
 using Arrays = std::vector<Array>;
 
-// Returns the trace of a region on parameters of these types. It knows the traces around it.
+// Traces f as a region with parameters of these types, inside the current trace.
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
                                   Call call, trace::RegionRuns runs = {});
 
-// Brings arrays into the region or shard_map that is traced now (trace::Enter). Throws TraceError
-// for arrays that cannot be used, ShardingError for those of another mesh.
+// Makes arrays from outside usable in the region or shard_map that is traced now (trace::Enter).
+// Throws TraceError for arrays that cannot be used, ShardingError for arrays on another mesh.
 void BringIn(Leaves& leaves, Call call);
 
-// The arguments of a call.
+// The arrays among the arguments of a call, made usable by BringIn.
 struct CallArguments {
   CallArguments(const detail::FunctionCall& f, Call call);
   Leaves leaves;
@@ -30,20 +30,21 @@ struct CallArguments {
   std::vector<const Type*> types;
 };
 
-// Returns what a traced region makes of the arrays: run, or recorded where it is called.
+// Calls a traced region on the arrays and returns its results. Inside a trace the call is recorded,
+// elsewhere it runs.
 std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::vector<Array>& arrays,
                               Call call);
 
-// Whether applying the regions does nothing: no results, and no effects.
+// Whether no region has a result or an effect.
 bool DoNothing(const std::vector<trace::TracedFunction>& regions);
 
-// Returns the results of an op of these constants, arguments and regions.
+// Applies an op to these constants, arguments and regions, and returns its results.
 std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
                                 const std::vector<ArrayRef>& constants,
                                 const std::vector<Array>& arguments,
                                 std::vector<trace::TracedFunction>& regions, Call call);
 
-// Checks that loops and branches share.
+// Numbers of the checks that loops and branches share.
 enum ControlCheck {
   kTypes = 1,
   kTree = 2,
@@ -56,7 +57,7 @@ enum ControlCheck {
 // Throws TraceError for arrays that cannot be used.
 void CheckUsable(const std::vector<Array>& arrays, Call call);
 
-// Returns the edit that makes a value of type `from` one of type `to`; empty where none does.
+// Returns the code that converts the value `name` from one type to another; empty if none does.
 std::string Edit(const ir::Type& from, const ir::Type& to, const std::string& name);
 // Returns a value as an error shows it.
 ErrorOperand Shown(const std::string& name, const ir::Type& type, Loc loc);

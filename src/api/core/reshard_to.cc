@@ -1,4 +1,4 @@
-// Checks where arrays are to lie, and moves them.
+// Checks requested shardings, and reshards or constrains arrays to them.
 #include "api/core/reshard_to.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,8 @@ namespace tessera::api {
 
 namespace {
 
-// C7, with what divides of the axes that were asked for.
+// C7: throws ShardingError. Its fix keeps the longest prefix of each dim's axes that divides
+// the dim.
 [[noreturn]] void FailUneven(const ir::Type* from, const sharding::TensorSharding& s, int dim,
                              Call call) {
   ErrorDetail detail = base::Refusal(
@@ -69,7 +70,8 @@ Array ReshardTo(const Array& a, const PartitionSpec& spec, Call call) {
 
 namespace {
 
-// Over Auto axes: what the user asks propagation for. Explicit axes are the types' business.
+// Returns the sharding that a constraint asks propagation for. Throws ShardingError if the spec
+// names an axis that is not Auto, or unreduced or reduced axes.
 sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* type,
                                   const sharding::MeshDef* mesh, Call call) {
   sharding::Resolved r = sharding::Resolve(spec, mesh, type->rank());

@@ -1,13 +1,13 @@
-// Reshards and constraints, as public functions ask for them.
+// Reshards and constraints of public functions.
 #pragma once
 #include "api/core/operands.h"
 
 namespace tessera::api {
 
-// Returns x laid out so. Throws ShardingError where it cannot be.
+// Return x resharded to `to`. Throw ShardingError if x cannot have that sharding.
 Array ReshardTo(const Array& x, const sharding::TensorSharding& to, Call call);
 Array ReshardTo(const Array& x, const PartitionSpec& to, Call call);
-// As with_sharding_constraint; errors are `call`'s.
+// As with_sharding_constraint, but errors name `call`.
 Array Constrained(const Array& x, const PartitionSpec& spec, Call call);
 
 }  // namespace tessera::api

@@ -1,4 +1,4 @@
-// Finds the spec, or another leaf, of each array of a tree among those that are nested like it.
+// Refuses options whose leaves do not match the arrays of a tree.
 #include "api/core/specs.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Functions of trees: maps, others of the same structure, trees laid out, types alone.
+// Functions on trees: map, unflatten, reshard and eval_shape.
 #include "tessera/tree.h"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ void Unflatten(TreeRef tree, const std::vector<Array>& leaves, Loc loc) {
 
 namespace {
 
-// The layout of its type, but for axes that are not Explicit on the current mesh.
+// Returns the spec of the array's type, without axes that are not Explicit on the current mesh.
 PartitionSpec OwnSpec(const Array& x) {
   const sharding::MeshDef* mesh = MeshInScope({x});
   const auto kept = [&](std::vector<AxisRef> axes) {

@@ -31,13 +31,13 @@ void CheckArrays(Call call, int check, const std::vector<std::string>& wanted,
 
 namespace {
 
-// Whether no op takes the array here.
+// Whether the array is on another mesh than `current` and cannot enter it, so that ops refuse it.
 bool IsOfOtherMesh(const Array& array, const sharding::MeshDef* current, Call call) {
   const sharding::MeshDef* mesh = trace::Use(array, call.name, call.loc)->type()->mesh();
   return mesh && mesh != current && !trace::CanEnter(mesh, current);
 }
 
-// The first such array of a tree; where there is none, the number of arrays.
+// Finds the first array of a tree that is on another mesh, and counts the arrays before it.
 class MeshFinder final : public detail::Visitor {
  public:
   MeshFinder(const sharding::MeshDef* mesh, Call call) : current_(mesh), call_(call) {}
@@ -49,7 +49,7 @@ class MeshFinder final : public detail::Visitor {
       ++before;
   }
   const Array* found = nullptr;
-  size_t before = 0;  // arrays before it
+  size_t before = 0;  // number of arrays before `found`
 
  private:
   const sharding::MeshDef* const current_;
@@ -92,7 +92,7 @@ void CheckMeshes(detail::TreeRef arguments, const sharding::MeshDef* current, Ca
   MeshFinder finder(current, call);
   arguments.type->visit(arguments.tree, finder);
   if (!finder.found) return;
-  // "1.layers.0.w": the first level counts the arguments.
+  // In a path such as "1.layers.0.w" the first level is the number of the argument.
   const std::string path = detail::NamesOf(arguments)[finder.before];
   const size_t dot = std::min(path.find('.'), path.size());
   const std::string argument = "argument " + path.substr(0, dot);

@@ -1,4 +1,4 @@
-// Numbers, shapes and options as C++ that can be pasted.
+// Writes numbers, shapes and options as C++ that can be pasted.
 #include "api/core/written.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ std::string Code(const std::vector<Padding>& v) {
 
 namespace {
 
-// Fields of options: those that differ from what they would be.
+// Collects the fields of options that differ from their defaults.
 class Fields {
  public:
   template <class T>
@@ -60,7 +60,7 @@ class Fields {
     if (out) parts_.push_back(".out_sharding = " + out->text());
     return *this;
   }
-  // An array, which the call names so.
+  // Adds an array, which the code of the call shows under the name of its field.
   Fields& AddNamed(const char* name, const Array& value) {
     if (value.is_given()) parts_.push_back(fmt::format(".{0} = {0}", name));
     return *this;

@@ -1,4 +1,4 @@
-// How a call is written in C++: messages offer edits that can be pasted.
+// Writes calls as C++, so that messages can offer edits that can be pasted.
 #pragma once
 #include <concepts>
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace tessera::api {
 
-// Return a value as a user writes it. Of options, in braces, those that are not the defaults; ""
-// if there are none.
+// Return the code of a value. Options are in braces and list only the fields that differ from their
+// defaults; the code is "" if none differs.
 template <std::integral T>
 std::string Code(T v) {
   if constexpr (std::same_as<T, bool>) return v ? "true" : "false";
@@ -52,32 +52,31 @@ std::string Code(const OneHotOptions& v);
 std::string Code(const LayerNormOptions& v);
 std::string Code(const TakeAlongOptions& v);
 std::string Code(const AtOptions& v);
-// `arrays`: how many index arrays it has; they are called indices.
+// Returns the code of an index that has this number of index arrays. They are named `indices`.
 std::string Code(const std::vector<Index>& v, size_t arrays);
 
 class Argument;
-// Neither what has operands nor an argument already.
+// A type that holds no operands and is not an Argument.
 template <class T>
 concept IsValue = !std::same_as<T, Argument> && !std::same_as<T, Operand> &&
                   !std::same_as<T, Array> && !std::same_as<T, std::vector<Array>>;
 
-// An argument of a public function, in the order of its parameters. It refers to what it is made
-// of: the function's own parameters.
+// An argument of a public function. It refers to the function's parameter, which must outlive it.
 class Argument {
  public:
-  // An array or a number, or arrays in braces. Without a name messages call one `operand`, two
-  // `lhs` and `rhs`.
+  // An array or a number, or arrays in braces. Messages name an array without a name `operand`, and
+  // two of them `lhs` and `rhs`.
   Argument(const Operand& x) : operand_(&x) {}
   Argument(const char* name, const Operand& x) : name_(name), operand_(&x) {}
   Argument(const std::vector<Array>& xs) : name_("operands"), arrays_(&xs) {}
   Argument(const char* name, const std::vector<Array>& xs) : name_(name), arrays_(&xs) {}
-  // An array that options hold: where they are written it is named.
+  // An array in a field of options. The code of the options names it.
   static Argument Field(const char* name, const Operand& x) {
     Argument a(name, x);
     a.is_field_ = true;
     return a;
   }
-  // Anything else. An out_sharding among its fields can be edited.
+  // A value of another type. If it has a field out_sharding, edits may change that.
   template <class T>
   requires IsValue<std::remove_const_t<T>> Argument(T& value)
       : value_(&value), code_([](const void* v) { return Code(*static_cast<const T*>(v)); }) {

@@ -1,4 +1,4 @@
-// Switches of the whole process, and what a thread's programs are checked for.
+// Settings for debugging: shared replicas, NaN checks and the number of workers.
 #include "tessera/debug.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// Explanations and dumps over the propagated program.
+// Explains the shardings of propagated programs, dumps them, and pins them to a dump.
 #include "compile/inspect/explain.h"
 
 #include <fmt/format.h>

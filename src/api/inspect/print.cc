@@ -1,4 +1,4 @@
-// Arrays as text.
+// Prints arrays.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using namespace api;
 
 namespace {
 
-// All elements on the host, as what prints: doubles, or integers as they are.
+// All elements on the host, as doubles for floats and as 64-bit integers for other dtypes.
 struct Elements {
   DType dtype;
   base::Shape shape;
@@ -36,7 +36,7 @@ Elements Fetch(const Array& x, Loc loc) {
   if (e.dtype.is_floating())
     e.floats = x.to_vector<double>(loc);
   else if (e.dtype.is_key()) {
-    trace::TraceScope now(nullptr);  // as reading does
+    trace::TraceScope now(nullptr);  // compute now, even if a function is being traced
     const std::vector<uint32_t> words = random::key_data(x, loc).to_vector<uint32_t>(loc);
     for (size_t i = 0; i < words.size(); i += 2)
       e.ints.push_back(static_cast<int64_t>(uint64_t{words[i]} << 32 | words[i + 1]));
@@ -65,7 +65,7 @@ class Formatter {
   std::string Element(int64_t i) const {
     if (e_.dtype.is_floating())
       return std::isnan(base::At(e_.floats, i))
-                 ? "nan"  // whatever its sign
+                 ? "nan"  // without a sign
                  : fmt::format("{:.{}g}", base::At(e_.floats, i), o_.precision);
     if (e_.dtype.is_key())
       return fmt::format("{:016x}", static_cast<uint64_t>(base::At(e_.ints, i)));
@@ -74,7 +74,7 @@ class Formatter {
     return std::to_string(base::At(e_.ints, i));
   }
 
-  // Calls f(i) for each shown index of dim d, f(-1) for the gap.
+  // Calls f(i) for each index i of dim d that is printed, and f(-1) for the gap.
   template <class F>
   void Shown(size_t d, F f) const {
     int64_t n = e_.shape[d];
@@ -145,7 +145,7 @@ std::string WithoutData(const Array& x) {
   return "abstract " + type;
 }
 
-// `call`: the function that the user called.
+// Returns the text of an array. Errors name `call`, the function that the user called.
 std::string TextOf(const Array& x, const TextOptions& options, Call call) {
   if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
   trace::Use(x, call.name, call.loc);

@@ -1,4 +1,4 @@
-// Profiles as the user sees them.
+// The public Profile.
 #include "tessera/profile.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ std::string Profile::text() const {
 void Profile::write(const std::string& path, Loc loc) const {
   errno = 0;
   std::ofstream out(path);
-  // The last comma goes.
+  // Drops the last comma.
   out << "[\n"
       << impl_->trace.substr(0, impl_->trace.size() - (impl_->trace.empty() ? 0 : 2)) << "\n]\n";
   if (!out.flush())
@@ -66,7 +66,7 @@ namespace {
       base::Refusal("profile", check, base::Where(loc), std::move(reason), std::move(fixes)));
 }
 
-// Arrays with data, of the program's types.
+// Returns the inputs of the program. Throws if an array has no data or another type than its input.
 std::vector<trace::ArrayRef> InputsOf(const ir::Program& program, const std::vector<Array>& leaves,
                                       Loc loc) {
   if (leaves.size() != program.inputs.size())

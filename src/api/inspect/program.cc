@@ -1,4 +1,4 @@
-// Programs, reports and policies as the user sees them.
+// The public classes for programs, reports and policies.
 #include "tessera/program.h"
 
 #include <absl/strings/str_split.h>

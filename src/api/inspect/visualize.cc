@@ -1,4 +1,4 @@
-// Pictures of shardings and meshes for the terminal.
+// Draws shardings and meshes for the terminal.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,10 +21,10 @@ using namespace api;
 
 namespace {
 
-// A table of cells with a border; equal heights and widths.
+// A table of cells of one size, with borders.
 struct Grid {
   std::vector<std::vector<std::string>> cells;
-  std::vector<std::vector<int>> colors;  // index of a colour per cell
+  std::vector<std::vector<int>> colors;  // the colour index of each cell
 };
 
 std::string Paint(const std::string& text, int color) {
@@ -61,7 +61,7 @@ std::string Draw(const Grid& grid, const VisualizeOptions& options) {
   return out;
 }
 
-// "0,1,2,5" as "0-2,5".
+// Returns a sorted list of devices with runs shortened, such as "0-2,5".
 std::string DeviceList(std::vector<int64_t> devices) {
   std::sort(devices.begin(), devices.end());
   std::string out;
@@ -77,18 +77,19 @@ std::string DeviceList(std::vector<int64_t> devices) {
   return out;
 }
 
-// A type that says how the array lies: of an array on devices, or one without Auto axes.
+// Returns a type that has the full sharding of the array. If the array's own type has Auto axes or
+// no mesh, this is the type of its buffers on devices.
 const ir::Type& PlacedType(const Array& x, Call call) {
   const ir::Type* type = trace::Use(x, call.name, call.loc)->type();
   const bool says_all = type->mesh() && !type->mesh()->has_mode(AxisMode::Auto);
   return says_all ? *type : *OnDevices(x, call).placed();
 }
 
-// What devices have for themselves, and a part of the dims before the last two: which devices hold
-// which blocks of the last two.
+// Which devices hold which blocks of the last two dims, for one part of the other dims and one
+// group of devices with the same value of a varying array.
 struct Picture {
   std::string title;
-  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> holders;  // by where a block begins
+  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> holders;  // by the start of a block
 };
 
 std::string TitleOf(const ir::Type& type, const std::vector<IndexRange>& ranges, int64_t position) {
@@ -106,7 +107,7 @@ std::string TitleOf(const ir::Type& type, const std::vector<IndexRange>& ranges,
   return title;
 }
 
-// In the order of the coordinates along which devices have arrays of their own, and of the parts.
+// Returns the pictures ordered by the position along the varying axes, then by the part.
 std::vector<Picture> PicturesOf(const ir::Type& type) {
   std::map<std::vector<int64_t>, Picture> pictures;
   const sharding::MeshDef* mesh = type.mesh();
@@ -157,7 +158,7 @@ std::string visualize_sharding(const Array& x, VisualizeOptions options, Loc loc
 std::string visualize_mesh(Mesh mesh, VisualizeOptions options) {
   std::vector<MeshAxis> axes = mesh.axes();
   if (axes.empty()) return "empty mesh\n";
-  // The first axis goes down, all others across.
+  // The first axis is vertical, and all others are horizontal.
   int64_t rows = axes.size() == 1 ? 1 : axes[0].size, columns = mesh.size() / rows;
   std::vector<int64_t> ids = mesh.device_ids();
   Grid grid;

@@ -135,14 +135,14 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   auto begin = file.tellg();
   file.seekg(0, std::ios::end);
   int64_t left = static_cast<int64_t>(file.tellg() - begin);
-  // Checked before memory is taken, so that a hostile shape costs nothing.
+  // The size is checked before memory is allocated, so a hostile shape costs nothing.
   if (left < bytes)
     FailNpy("load_npy", path,
             fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes), loc);
   file.seekg(begin);
   std::vector<char> data(base::Size(bytes));
   if (!file.read(data.data(), bytes)) FailNpy("load_npy", path, "the elements cannot be read", loc);
-  // Any byte but 0 is true; elements of bool have no other value than 0 and 1.
+  // In a file any byte but 0 is true. In an array, bools are 0 or 1.
   if (h.dtype.is_bool())
     for (char& b : data) b = b != 0;
   base::Shape stored = h.shape;
@@ -166,7 +166,7 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
   std::string header =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", ToDescr(t),
                   shape.size() == 1 ? dims.substr(0, dims.size() - 1) : dims);
-  // The elements begin at a multiple of 64 bytes; the header ends in a line break.
+  // The elements begin at a multiple of 64 bytes. The header ends with a line break.
   size_t total = (10 + header.size() + 1 + 63) / 64 * 64;
   header.resize(total - 10 - 1, ' ');
   header += '\n';

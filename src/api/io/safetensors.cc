@@ -1,4 +1,4 @@
-// Trees of arrays in safetensors files, and back onto devices, each of which reads its part.
+// Writes trees of arrays to safetensors files, and reads each device's shard back from them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using compile::Concrete;
 
-// The names of a tree's arrays, all different.
+// Returns the names of a tree's arrays. Throws RuntimeError if a name is empty or not unique.
 std::vector<std::string> UniqueNames(const std::string& path, detail::TreeRef tree, Call call) {
   std::vector<std::string> names = detail::NamesOf(tree);
   std::set<std::string> seen;
@@ -36,13 +36,13 @@ std::vector<std::string> UniqueNames(const std::string& path, detail::TreeRef tr
   return names;
 }
 
-// Elements of bool have no other value than 0 and 1; any byte but 0 is true.
+// Replaces each byte of a bool but 0 by 1, because bools in arrays are 0 or 1.
 void Normalize(DType dtype, std::byte* data, int64_t elements) {
   if (dtype.is_bool())
     std::for_each(data, data + elements, [](std::byte& b) { b = std::byte{b != std::byte{}}; });
 }
 
-// Reads the part of each device, or of those that share it, once.
+// Reads the shard of each device. Devices that share an instance of a shard read it once.
 Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Type* type,
            const ir::Type* placed, Call call) {
   compile::Install();
@@ -50,7 +50,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
   const bool shares = !s.mesh || compile::SharesReplicas();
   Concrete layout(type, placed, call.loc, {}, shares);
   const int64_t devices = s.mesh ? s.mesh->size() : 1;
-  std::vector<int64_t> device_of;  // of each instance: one that holds it
+  std::vector<int64_t> device_of;  // for each instance, a device that holds it
   for (int64_t position = 0; position < devices; ++position) {
     const auto instance = base::Size(compile::InstanceAt(layout, position));
     if (instance >= device_of.size()) device_of.resize(instance + 1);
@@ -66,7 +66,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
       shares);
   for (size_t i = 0; i < device_of.size(); ++i) {
     std::byte* out = array->buffers.at(static_cast<int32_t>(i));
-    // Of partial sums one device has the sum, and the others nothing.
+    // The first device of an unreduced sum gets the value, and the others get 0.
     if (s.kind == Reduction::kSum && !s.unreduced.empty() &&
         sharding::ShardIndex(*s.mesh, s.unreduced, device_of[i]) != 0) {
       std::fill_n(out, bytes, std::byte{});
@@ -81,7 +81,8 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
   return Array(std::move(array));
 }
 
-// The same with the layout and the dtype of `like`; abstract on an abstract mesh.
+// Reads a tensor with the sharding and the dtype of `like`. On an abstract mesh the array
+// is abstract.
 Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Array& like,
                Call call) {
   const ir::Type* type = TypeOf(like);
@@ -100,7 +101,7 @@ Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Ar
 
 // ---- which arrays -------------------------------------------------------------------------------
 
-// Whether the name is that of the pattern, in which a * stands for any text.
+// Whether the name matches the pattern, in which * matches any text.
 bool Matches(std::string_view pattern, std::string_view name) {
   const size_t star = pattern.find('*');
   if (star == std::string_view::npos) return name == pattern;
@@ -115,21 +116,21 @@ bool MatchesOne(const std::vector<std::string>& patterns, const std::string& nam
                      [&](const std::string& pattern) { return Matches(pattern, name); });
 }
 
-// The arrays of a tree beside those of a file.
+// Matches the arrays of a tree with the tensors of a file.
 class Pairing {
  public:
   Pairing(const std::string& path, const SafetensorsFile& file, const LoadLikeOptions& options,
           Call call)
       : path_(path), file_(file), options_(options), call_(call) {}
 
-  // Returns what the file has for an array of the tree; null: it stays.
+  // Returns the tensor of the file for an array of the tree, or null if the array stays as it is.
   const StoredTensor* Of(const std::string& name) const {
     const auto found = file_.tensors().find(name);
     return found == file_.tensors().end() || MatchesOne(options_.ignore, name) ? nullptr
                                                                                : &found->second;
   }
 
-  // Throws if names are in one alone that may not be.
+  // Throws if the file lacks a name, or has an extra one, that the options do not allow.
   void CheckNames(const std::vector<std::string>& names) const {
     std::vector<std::string> missing, unexpected, notes;
     for (const std::string& name : names)
@@ -150,7 +151,7 @@ class Pairing {
     FailFile(call_, path_, reason, notes);
   }
 
-  // Throws if an array cannot be read into one of this type.
+  // Throws if the tensor cannot be read into an array of this type.
   void CheckType(const std::string& name, const StoredTensor& tensor, const ir::Type& type) const {
     const bool same = tensor.type->dtype() == type.dtype();
     if (tensor.type->shape() == type.shape() && (same || options_.cast)) return;

@@ -1,5 +1,5 @@
-// Reads and writes safetensors files. Nothing in a file is believed before it is checked: no memory
-// is taken for what a header claims and the file does not have.
+// Reads and writes safetensors files. A header is checked before it is used: no memory is allocated
+// for tensors that the file does not contain.
 // Format: https://github.com/huggingface/safetensors, "Format".
 #include "api/io/safetensors_file.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kCountBytes = 8, kMostHeader = 100'000'000;  // as the format's own reader has it
+constexpr int64_t kCountBytes = 8, kMostHeader = 100'000'000;  // the limit of the format's reader
 constexpr const char* kMetadata = "__metadata__";
 
 constexpr struct {
@@ -37,12 +37,12 @@ struct BadHeader {
   std::string reason;
 };
 
-// Returns the header as JSON. The parser would take the last of two equal keys.
+// Parses the header as JSON. Throws BadHeader for a duplicate key, which the parser would ignore.
 Json ParseJson(const std::string& text) {
   if (!text.starts_with('{')) throw BadHeader{"the header does not begin with {"};
-  std::vector<std::set<std::string>> keys;  // of each object around
+  std::vector<std::set<std::string>> keys;  // the keys of each enclosing object
   const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-    constexpr int kDeepest = 2;  // the numbers of a shape
+    constexpr int kDeepest = 2;  // the depth of lists such as shapes
     if (depth > kDeepest && event != Json::parse_event_t::value)
       throw BadHeader{"the header is nested too deeply"};
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
@@ -105,7 +105,7 @@ std::map<std::string, std::string> ParseMetadata(const Json& entry) {
   return metadata;
 }
 
-// The places of a box's elements in a tensor, as runs of bytes that are one behind another.
+// Iterates over a box of a tensor as runs of contiguous bytes.
 struct Runs {
   Runs(const ir::Type& type, const base::Shape& first, const base::Shape& box) : sizes(box) {
     int64_t stride = bytes = type.dtype().size();
@@ -123,7 +123,7 @@ struct Runs {
     }
     at.resize(sizes.size());
   }
-  // Goes to the next run; returns false behind the last.
+  // Advances to the next run. Returns false after the last one.
   bool Next() {
     for (size_t d = sizes.size(); d-- > 0;) {
       begin += strides[d];
@@ -133,10 +133,10 @@ struct Runs {
     }
     return false;
   }
-  int64_t begin = 0, bytes;  // of the run
+  int64_t begin = 0, bytes;  // the first byte and the size of the current run
 
  private:
-  base::Shape sizes, strides, at;  // of the dims outside of a run
+  base::Shape sizes, strides, at;  // the dims outside of a run, and the position in them
 };
 
 }  // namespace
@@ -239,7 +239,7 @@ void SafetensorsFile::CheckPlaces() const {
 
 void SafetensorsFile::Read(const StoredTensor& tensor, const base::Shape& first,
                            const base::Shape& box, std::byte* out) const {
-  // Runs that are closer than a page are read at once, with what is between them.
+  // Runs that are closer than a page are read in one call, together with the bytes between them.
   constexpr int64_t kNear = 4096, kMost = int64_t{1} << 20;
   if (base::Elements(box) == 0) return;
   Runs runs(*tensor.type, first, box);
@@ -279,7 +279,7 @@ void SafetensorsFile::ReadAt(int64_t at, int64_t bytes, std::byte* out) const {
 
 void WriteSafetensors(const std::string& path, std::vector<NamedArray> arrays,
                       const std::map<std::string, std::string>& metadata, Call call) {
-  // Larger elements first, so that all of them are aligned.
+  // Tensors with larger elements come first, so that all tensors are aligned.
   std::sort(arrays.begin(), arrays.end(), [](const NamedArray& a, const NamedArray& b) {
     const int size_a = TypeOf(a.array)->dtype().size(), size_b = TypeOf(b.array)->dtype().size();
     return size_a != size_b ? size_a > size_b : a.name < b.name;

@@ -1,4 +1,4 @@
-// Meshes: made, entered and asked, and the devices of the process.
+// The public functions for meshes, mesh scopes and the devices of the process.
 #include "tessera/mesh.h"
 
 #include <fmt/format.h>

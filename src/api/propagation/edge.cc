@@ -1,4 +1,4 @@
-// Regions of the public graph, and the edges across their borders.
+// The regions of the public graph, and the edges that cross their borders.
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
@@ -25,8 +25,8 @@ engine::OperandUse CheckedUse(const Graph::Impl& impl, Use use, const std::strin
   return {use.op, use.operand};
 }
 
-// Checks that the manual axes come first in each dim, and that the inner size times the number of
-// their parts is the outer size.
+// Throws RuntimeError unless the manual axes come first in each dim, and divide the outer size into
+// parts of the inner size.
 void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::Shape& inside,
                 const base::Shape& outside, const std::string& where) {
   if (edge.outer->dims.size() != outside.size() || inside.size() != outside.size())
@@ -55,8 +55,7 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::S
   }
 }
 
-// Sets the direction in which an edge crosses the border of a manual region, and the axes that
-// the region hides.
+// Sets the direction in which an edge crosses the border of a manual region, and the manual axes.
 void SetBorder(const Graph::Impl& impl, engine::Edge& edge, ValueId owner,
                const std::string& where) {
   const engine::FlatGraph& graph = impl.graph;
@@ -74,7 +73,7 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, ValueId owner,
                     &owner_shape = graph.values[owner].shape;
   CheckOuter(impl, edge, edge.inward ? owner_shape : source_shape,
              edge.inward ? source_shape : owner_shape, where);
-  // Over manual axes that `outer` does not name, the value is replicated and stays so.
+  // The value is replicated over manual axes that the outer sharding does not name, and stays so.
   AxisList named = edge.outer->unreduced;
   for (const sharding::DimAxes& d : edge.outer->dims)
     named.insert(named.end(), d.axes.begin(), d.axes.end());
@@ -115,8 +114,8 @@ void Graph::edge(EdgeOptions options, Loc loc) {
     if (edge.sources.empty()) Refuse("edge", 11, where, "the edge has no source");
     SetBorder(*impl_, edge, options.owner, where);
   }
-  // The edges of a loop define its results, so that they share a sharding with the other targets.
-  // The loop's op then defines none of them.
+  // The edges of a loop define its results, so the op no longer does. All targets of an edge have
+  // one sharding.
   auto targets = std::move(options.targets);
   targets.push_back(options.owner);
   for (engine::Op& op : impl_->graph.ops) {

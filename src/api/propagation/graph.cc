@@ -1,4 +1,4 @@
-// The public graph. It checks every text and every id when it is given.
+// The public graph. It checks every text and every id when they are passed in.
 #include "api/propagation/graph.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 using engine::MaybeSharding;
 using engine::TensorSharding;
 
-// Runs `read`. Its refusals name the user's line first, then the place in the text.
+// Runs `read`. Errors show the user's line first, then the position in the text.
 template <class Read>
 auto ReadAt(const std::string& where, const Read& read) {
   try {
@@ -25,7 +25,7 @@ auto ReadAt(const std::string& where, const Read& read) {
   } catch (const RuntimeError& e) {
     ErrorDetail detail = e.detail();
     detail.where = fmt::format("{}: {}", where, detail.where);
-    // Drops the line of the C++ code: `where` says more.
+    // Drops the note with the line of the C++ code, because `where` is more precise.
     detail.notes.pop_back();
     base::ThrowRuntime(std::move(detail));
   }
@@ -46,8 +46,8 @@ sharding::DimMap ReadRule(const std::string& text, const sharding::Shapes& opera
   return map;
 }
 
-// Returns the rule of an elementwise op. Each operand is a scalar, or its dims have the
-// result's sizes or 1.
+// Returns the rule of an elementwise op. Operands are scalars, or have the result's rank and dims
+// of the result's size or of size 1.
 sharding::DimMap PointwiseRule(const std::string& name, const sharding::Shapes& operands,
                                const sharding::Shapes& results, const std::string& where) {
   const base::Shape& wanted = *results[0];
@@ -121,7 +121,7 @@ engine::Op EngineOp(Graph::Impl& impl, const OpOptions& options, const std::stri
   return op;
 }
 
-// Refuses a sharding that names a manual axis of its region.
+// Throws RuntimeError if the sharding of a value in a region names one of its manual axes.
 void CheckManual(const Graph::Impl& impl, const TensorSharding& s, RegionId region,
                  const std::string& where) {
   auto check = [&](const sharding::AxisList& axes) {

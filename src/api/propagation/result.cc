@@ -26,8 +26,8 @@ struct Result::Impl {
   bool explain;
   base::IdVector<ValueId, bool> is_argument;  // of the values of the caller
   std::vector<Copy> copies;
-  absl::flat_hash_map<ValueId, ValueId> original;  // by copy: the value that it copies
-  // Made at the first explanation.
+  absl::flat_hash_map<ValueId, ValueId> original;  // the copied value, by copy
+  // Created by the first explanation.
   mutable engine::Naming names;
   mutable std::optional<engine::Explainer> explainer;
 };
@@ -38,9 +38,10 @@ using base::IdRange;
 using engine::Round;
 using sharding::Factor;
 
-// Returns the rounds of op priorities: the caller's predicates, then all ops; or Shardy's rounds.
-// Ops with a priority follow that instead. The rounds own their copy of the graph's facts, because
-// a result that tries edits outlives the graph.
+// Returns the rounds of propagation: one per predicate of the caller and then one of all ops,
+// or Shardy's rounds without predicates. An op with a priority propagates from that round on.
+// The rounds own a copy of the names and priorities, because a result that tries edits outlives
+// the graph.
 std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriority>& given) {
   struct Known {
     base::IdVector<OpId, Graph::Impl::NameAndPlace> ops;
@@ -52,7 +53,7 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
   auto graph = std::make_shared<const Known>(Known{from.ops, from.priorities});
   for (const OpPriority& predicate : given)
     rounds.push_back([graph, predicate](const engine::Op& op, const Factor& f, bool single_use) {
-      // An op that import added is an identity, and no op of the caller's.
+      // An op that import added is an identity and has no op of the caller.
       if (op.origin == engine::kNoOp) return Direction::kBoth;
       return predicate({op.origin, graph->ops[op.origin].name, op.elementwise, op.expands,
                         single_use, f.kind == sharding::FactorKind::kPass});
@@ -94,7 +95,7 @@ void FindBorder(Result::Impl& impl, const engine::FlatGraph& graph) {
   }
 }
 
-// Names the values that import made after the values that they copy.
+// Names the values that import added after the values that they copy.
 void NameNewValues(Result::Impl& impl) {
   for (const engine::EngineResult::ConstantCopy& c : impl.result.copies) {
     if (c.copy != c.original) impl.original[c.copy] = c.original;

@@ -1,4 +1,4 @@
-// Draws of the binomial distribution: by sums of waiting times, and by rejection.
+// Samples the binomial distribution by sums of waiting times or by rejection.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ using namespace api;
 
 namespace {
 
-// Arrays of one dtype in formulas, on the line of the call.
+// Operators and numbers of one dtype for formulas, at the location of the call.
 class Formulas {
  public:
   Formulas(DType t, Call call) : number(t, call), loc_(call.loc) {}
@@ -38,7 +38,8 @@ class Formulas {
   Loc loc_;
 };
 
-// How many waiting times for a success, each of at least one trial, fit into the trials.
+// Samples by counting how many waiting times for a success fit into the trials. Each waiting time
+// is at least one trial.
 Array ByWaiting(const Array& key, const DrawnAs& as, const Array& trials, const Array& p,
                 Call call) {
   const Loc loc = call.loc;
@@ -57,7 +58,8 @@ Array ByWaiting(const Array& key, const DrawnAs& as, const Array& trials, const 
   return f.Plus(std::get<1>(while_loop(more, next, State(key, zero, zero), loc)), -1);
 }
 
-// What Stirling's formula lacks of log(k!): a table, then a series.
+// Returns the error of Stirling's formula for log(k!): a table for small k, and a series
+// for others.
 Array StirlingTail(const Array& x, const Formulas& f, Call call) {
   constexpr std::array kTable = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
                                  0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
@@ -77,12 +79,12 @@ Array StirlingTail(const Array& x, const Formulas& f, Call call) {
   return f.If(le(x, f.number(last), {}, loc), tabled, tail);
 }
 
-// Of one count of trials and probability: what does not change from trial to trial.
+// The constants of the rejection algorithm for one count and one probability.
 struct Btrs {
   Array n = {}, a = {}, b = {}, c = {}, v_r = {}, r = {}, alpha = {}, m = {};
 };
 
-// The logarithm of the density at k, by that at the mode.
+// Returns the logarithm of the ratio of the densities at k and at the mode.
 Array LogDensity(const Btrs& t, const Array& k, const Formulas& f, Call call) {
   const Array rest_m = f.Less(t.n, t.m), rest_k = f.Less(t.n, k), m1 = f.Plus(t.m, 1);
   const Array left_m = f.Plus(rest_m, 1), left_k = f.Plus(rest_k, 1);
@@ -96,8 +98,8 @@ Array LogDensity(const Btrs& t, const Array& k, const Formulas& f, Call call) {
   return f.Less(sum, StirlingTail(rest_k, f, call));
 }
 
-// Transformed rejection with a squeeze (Hörmann, "The generation of binomial random variates",
-// 1993), for a mean of at least 10 and p of at most 1/2.
+// Samples by transformed rejection with a squeeze (Hörmann, "The generation of binomial random
+// variates", 1993), for a mean of at least 10 and p of at most 1/2.
 Array ByRejection(const Array& key, const DrawnAs& as, const Array& n, const Array& p, Call call) {
   const Loc loc = call.loc;
   const Formulas f(as.dtype, call);
@@ -134,8 +136,8 @@ Array ByRejection(const Array& key, const DrawnAs& as, const Array& n, const Arr
   return std::get<1>(while_loop(more, next, State(key, least, none), loc));
 }
 
-// Both ways, as lanes differ in theirs; each sees harmless parameters where it does not count. What
-// is likelier than not is counted by its failures.
+// Computes both algorithms, because elements need different ones, and selects. Each gets harmless
+// parameters for elements of the other one. For p > 1/2 it samples the number of failures.
 Array BinomialOf(const Array& key, const DrawnAs& as, const Operand& count, const Operand& p,
                  Call call) {
   const Loc loc = call.loc;

@@ -1,4 +1,4 @@
-// Draws of classes, orders and elements.
+// Samples classes, permutations and elements.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ using namespace api;
 
 namespace {
 
-// The first n elements along a dim.
+// Returns the first n elements along a dim.
 Array First(const Array& x, int64_t dim, int64_t n, Call call) {
   const base::Shape& shape = ShapeOf(x);
   base::Shape starts(shape.size(), 0), limits = shape;
@@ -29,13 +29,13 @@ Array First(const Array& x, int64_t dim, int64_t n, Call call) {
 // ---- classes ------------------------------------------------------------------------------------
 
 struct Classes {
-  int64_t dim = 0;           // of the logits
-  base::Shape batch, shape;  // the logits without it, and what is drawn
+  int64_t dim = 0;           // the dim of the logits that counts the classes
+  base::Shape batch, shape;  // the shapes of the logits without `dim`, and of the sample
   int64_t extra() const { return static_cast<int64_t>(shape.size() - batch.size()); }
   base::Shape prefix() const { return {shape.begin(), shape.begin() + extra()}; }
 };
 
-// The class whose logit is the largest once a Gumbel number is added.
+// Samples the class with the largest sum of its logit and a Gumbel number.
 Array WithReplacement(const Array& key, const Array& logits, const Classes& c, Call call) {
   base::Shape full(c.shape.begin() + c.extra(), c.shape.end());
   full.insert(full.begin() + c.dim, base::At(ShapeOf(logits), c.dim));
@@ -47,7 +47,8 @@ Array WithReplacement(const Array& key, const Array& logits, const Classes& c, C
                 call.loc);
 }
 
-// Those of the largest ones (Kool et al., "Stochastic beams and where to find them", 2019).
+// Samples the classes with the k largest such sums (Kool et al., "Stochastic beams and where to
+// find them", 2019).
 Array WithoutReplacement(const Array& key, const Array& logits, const Classes& c, Call call) {
   const Loc loc = call.loc;
   const DrawnAs as = LaidLike(logits, ShapeOf(logits), TypeOf(logits)->dtype());
@@ -60,7 +61,7 @@ Array WithoutReplacement(const Array& key, const Array& logits, const Classes& c
 
 // ---- orders -------------------------------------------------------------------------------------
 
-// Sorts by random words, often enough that words that are equal by chance leave no order out.
+// Shuffles by sorting by random words. Several rounds make up for words that are equal by chance.
 Array Shuffled(Array key, Array x, int64_t dim, Call call) {
   const double size = static_cast<double>(std::max<int64_t>(1, TypeOf(x)->elements()));
   const double words = std::log(static_cast<double>(std::numeric_limits<uint32_t>::max()));
@@ -92,7 +93,7 @@ struct Chosen {
   bool replace = true;
 };
 
-// The places of uniform numbers among the sums of the weights before them.
+// Samples indices by weight: the positions of uniform numbers among the cumulative weights.
 Array ByWeight(const Array& key, const Array& p, const Chosen& c, Call call) {
   const Loc loc = call.loc;
   const DType t = TypeOf(p)->dtype();
@@ -105,7 +106,7 @@ Array ByWeight(const Array& key, const Array& p, const Chosen& c, Call call) {
   return sum(Convert(below, base::DefaultInt(), call), -1, {.dtype = base::DefaultInt()}, loc);
 }
 
-// The places [draws] of what is chosen.
+// Samples the indices [draws] of the chosen elements.
 Array ChosenPlaces(const Array& key, const std::optional<Array>& p, const Chosen& c, Call call) {
   const Loc loc = call.loc;
   if (p && c.replace) return ByWeight(key, *p, c, call);
@@ -117,7 +118,7 @@ Array ChosenPlaces(const Array& key, const std::optional<Array>& p, const Chosen
   return First(Shuffled(key, AllIndices(c.n, call), 0, call), 0, c.draws, call);
 }
 
-// What is chosen lies in the place of the dim.
+// Returns the shape of the choice: the chosen shape replaces the dim.
 base::Shape ShapeOfChoice(base::Shape from, const Chosen& c) {
   from.erase(from.begin() + c.dim);
   from.insert(from.begin() + c.dim, c.shape.begin(), c.shape.end());
@@ -134,7 +135,7 @@ Array ChoiceOf(const Array& key, const std::optional<Array>& x, const std::optio
   return Reshape(chosen, ShapeOfChoice(ShapeOf(*x), c), call);
 }
 
-// A number n in the place of an array stands for 0 to n - 1.
+// Returns n if the operand is a number n, which stands for the elements 0 to n - 1.
 std::optional<int64_t> CountOf(const Operand& x, Call call) {
   if (!x.scalar()) {
     if (TypeOf(ToArray(x, call))->rank() == 0)

@@ -1,4 +1,4 @@
-// Random bits by index, and the floats that are made of them.
+// Computes random bits from a key and an index, and floats from the bits.
 #include "api/random/distributions.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ using ops::ScalarOp;
 
 namespace {
 
-// The index of each element in the whole array.
+// Returns the row-major index of each element in the whole array.
 Array FlatIndex(const base::Shape& shape, const std::optional<PartitionSpec>& out, Call call) {
   const ShapeAndDType wanted{shape, u64};
   ops::IotaParams all;
@@ -24,7 +24,7 @@ Array FlatIndex(const base::Shape& shape, const std::optional<PartitionSpec>& ou
              {.wanted = &wanted, .out_sharding = out, .rank = static_cast<int>(shape.size())});
 }
 
-// Keys promote with nothing, so these ops are applied to what is given.
+// Applies an op to a key and a counter without promotion, because keys promote with nothing.
 Array Random(ScalarOp op, const Array& key, const Array& counter, Call call) {
   return Run(ops::Elementwise(op), nullptr, {key, counter}, call);
 }
@@ -61,7 +61,7 @@ Array RandomBits(const Array& key, const DrawnAs& as, int width, Call call) {
 
 namespace {
 
-// Formulas of a draw: ops and numbers of its dtype.
+// Ops and numbers of one dtype for the formulas of a sample.
 class Formula {
  public:
   Formula(DType t, Call call) : t_(t), call_(call) {}
@@ -82,23 +82,23 @@ class Formula {
   Call call_;
 };
 
-// The number of stored digits of a floating dtype behind the point.
+// Returns the number of stored mantissa bits of a floating dtype.
 int MantissaBits(DType t) { return t == f64 ? 52 : t == f32 ? 23 : t == f16 ? 10 : 7; }
 
-// The number that a dtype has for it.
+// Returns v rounded to a dtype.
 double Rounded(long double v, DType t) {
   ir::HostTensor element(t, {1});
   element.SetFloat(0, v);
   return element.Float(0);
 }
 
-// The float after -1, towards 0.
+// Returns the next float after -1 towards 0.
 double AboveMinusOne(DType t) { return -1 + std::ldexp(1.0, -MantissaBits(t) - 1); }
 double Least(DType t) {  // the smallest normal one
   return std::ldexp(1.0, t == f64 ? -1022 : t == f16 ? -14 : -126);
 }
 
-// The highest bits of a draw as digits behind the point, which is exact.
+// Samples floats in [0, 1): the highest random bits become the fraction, which is exact.
 Array UnitUniform(const Array& key, const DrawnAs& as, Call call) {
   const DType t = as.dtype;
   const Formula of(t, call);

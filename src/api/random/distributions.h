@@ -1,4 +1,4 @@
-// Random numbers inside of a draw, where `key` is one key: bits and floats.
+// Random bits and floats inside a sampling function. `key` is a single key.
 #pragma once
 #include <vector>
 
@@ -6,16 +6,16 @@
 
 namespace tessera::api {
 
-// Returns the keys, each with its number folded in.
+// Returns one key per number, with that number folded into `key`.
 Array FoldIn(const Array& key, const Array& numbers, Call call);
-// Returns the new key of each index of the shape.
+// Returns a new key for each element of the shape.
 Array SplitKey(const Array& key, const DrawnAs& as, Call call);
 std::vector<Array> SplitApart(const Array& key, int64_t n, Call call);
 
-// Returns unsigned integers whose lowest `width` bits are random, and the others 0: u64 for 64
-// bits, else u32.
+// Returns unsigned integers with `width` random low bits and 0 above. The dtype is u64 for 64 bits,
+// else u32.
 Array RandomBits(const Array& key, const DrawnAs& as, int width, Call call);
-// Returns floats in [lo, hi), or lo where hi is not larger.
+// Return floats in [lo, hi), or lo if hi is not larger.
 Array Uniform(const Array& key, const DrawnAs& as, double lo, double hi, Call call);
 Array Uniform(const Array& key, const DrawnAs& as, const Array& lo, const Array& hi, Call call);
 Array Normal(const Array& key, const DrawnAs& as, Call call);

@@ -1,4 +1,4 @@
-// Keeps one program per kind of draw, and checks keys.
+// Caches one compiled program per kind of sample, and checks keys.
 #include "api/random/draws.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace tessera::api {
 namespace {
 
-// Appends a number, exactly.
+// Appends the exact value and the kind of a number.
 void AddText(std::string& text, const Scalar& v) {
   text += v.kind() == Scalar::kFloat ? fmt::format(" {:a}", v.as_double())
                                      : fmt::format(" {}:{}", int{v.kind()}, v.as_int());

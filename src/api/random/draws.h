@@ -1,4 +1,4 @@
-// Draws of random numbers as programs that are kept, and the keys that they use up.
+// Sampling functions as cached programs, and the keys that they use up.
 #pragma once
 #include <functional>
 #include <string>
@@ -8,19 +8,20 @@
 
 namespace tessera::api {
 
-// Where a draw goes: how it lies over Explicit axes, if not replicated.
+// The type of a sample. Over Explicit axes it is replicated unless there is an out_sharding.
 struct DrawnAs {
   base::Shape shape;
   DType dtype;
   std::optional<PartitionSpec> out_sharding = {};
 };
 
-// Returns what is made of these operands: outside of traces by one compiled program, which is kept.
-// What else decides it is in `statics`. Numbers stay numbers in `draw`.
+// Returns draw(operands). Outside traces it runs as a compiled program that is cached. `statics`
+// names everything else that determines the program. Operands that are numbers are passed to `draw`
+// as numbers.
 using Draw = std::function<std::vector<Array>(const std::vector<Operand>&)>;
 std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
                            const Draw& draw);
-// The same of a draw that uses the key up.
+// As AllKept, for a sample that uses up the key, the first operand.
 std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, Call call,
                             const Draw& draw);
 template <class F>
@@ -29,10 +30,11 @@ Array Drawn(std::vector<Operand> operands, std::string statics, Call call, F dra
       std::move(operands), std::move(statics), call,
       [&](const std::vector<Operand>& all) { return std::vector<Array>{draw(all)}; })[0];
 }
-// A text of what is to be drawn.
+// Returns a text that identifies the type of a sample.
 std::string TextOf(const DrawnAs& as);
 
-// C14: throws DTypeError unless it is one key, or `any` number of them.
+// Returns the operand, which must be one key, or an array of keys if `any` is true. C14, C15:
+// throws DTypeError or ShapeError otherwise.
 Array KeyOf(const Operand& key, Call call, bool any = false);
 
 }  // namespace tessera::api

@@ -1,4 +1,4 @@
-// Draws of the gamma distribution and of what is made of it, and their derivative.
+// Samples the gamma distribution and distributions that are computed from it, with derivatives.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,15 +21,15 @@ namespace {
 
 // ---- samples ------------------------------------------------------------------------------------
 
-// A trial: the key of the next one, the square of a normal number, the cube of its linear function,
-// a uniform number.
+// A trial: the key of the next trial, the square of a normal number x, the cube of the linear
+// function 1 + c x, and a uniform number.
 using GammaTrial = std::tuple<Array, Array, Array, Array>;
 
 GammaTrial NextTrial(const Array& key, const Array& c, Call call) {
   const DrawnAs one{{}, TypeOf(c)->dtype()};
   const NumbersOf number(one.dtype, call);
   const std::vector<Array> keys = SplitApart(key, 3, call);
-  // Normal numbers until the linear function is positive.
+  // Samples normal numbers until the linear function is positive.
   using Try = std::tuple<Array, Array, Array>;
   const auto negative = [&](Try t) { return le(std::get<2>(t), number(0), {}, call.loc); };
   const auto next = [&](Try t) {
@@ -43,8 +43,8 @@ GammaTrial NextTrial(const Array& key, const Array& c, Call call) {
           Uniform(keys[2], one, 0, 1, call)};
 }
 
-// One number, by Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. For
-// a < 1 it is one of a + 1 times a power of a uniform number.
+// Samples one number (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000).
+// For a < 1 it is a sample for a + 1, times a power of a uniform number.
 Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
   const Loc loc = call.loc;
   const DrawnAs one{{}, TypeOf(a)->dtype()};
@@ -62,7 +62,7 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
   };
   const auto next = [&](GammaTrial t) { return NextTrial(std::get<0>(t), c, call); };
   const std::vector<Array> keys = SplitApart(key, 2, call);
-  const GammaTrial start(keys[0], number(0), number(1), number(2));  // is rejected
+  const GammaTrial start(keys[0], number(0), number(1), number(2));  // always rejected
   const Array v = std::get<2>(while_loop(rejected, next, start, loc));
   const Array power = div(number(1), a, {}, loc), u = Uniform(keys[1], one, 0, 1, call);
   if (!logarithm) {
@@ -77,11 +77,11 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
 
 // ---- derivative ---------------------------------------------------------------------------------
 //
-// How a sample changes with its shape parameter, the probability of a smaller one being the same
-// (implicit reparameterisation): dx/da = -(dP(a, x)/da) / p(x), where P is the regularized
-// incomplete gamma function and p the density.
+// The derivative of a sample x in its shape parameter a keeps P(a, x) constant (implicit
+// reparameterisation): dx/da = -(dP(a, x)/da) / p(x), where P is the regularized incomplete gamma
+// function and p the density.
 
-// An array in a formula, with the line of the call.
+// An array in a formula, with the location of the call.
 struct InFormula {
   Array x;
   Loc loc;
@@ -109,10 +109,10 @@ InFormula Choose(const Array& first, const InFormula& a, const InFormula& b) {
 
 double Epsilon(DType t) { return t == f64 ? 0x1p-52 : 0x1p-23; }
 
-// P(a, x) = x^a e^-x / gamma(a+1) * (sum over n of x^n / ((a+1) ... (a+n))), for x that are not
-// much larger than a. Each term c comes with its derivative.
+// Computes dx/da from P(a, x) = x^a e^-x / gamma(a+1) * (sum over n of x^n / ((a+1) ... (a+n))),
+// for x not much larger than a. The loop computes each term c with its derivative in a.
 Array BySeries(const InFormula& a, const InFormula& x) {
-  using State = std::array<Array, 6>;  // whether there is more, a + n, c, dc, sums of these
+  using State = std::array<Array, 6>;  // whether to go on, a + n, c, dc, sum of c, sum of dc
   const Loc loc = a.loc;
   const auto more = [](State s) { return s[0]; };
   const auto next = [&](State s) {
@@ -131,8 +131,8 @@ Array BySeries(const InFormula& a, const InFormula& x) {
   return (-(sum_d + sum * d_log) * x / a).x;
 }
 
-// 1 - P(a, x) = x^a e^-x / gamma(a) times a continued fraction, for larger x. Numerators p and
-// denominators q of two steps, and their derivatives.
+// Computes dx/da from 1 - P(a, x) = x^a e^-x / gamma(a) times a continued fraction, for larger x.
+// The loop keeps the numerators p and denominators q of two steps, and their derivatives in a.
 Array ByFraction(const InFormula& a, const InFormula& x) {
   enum { kMore, kStep, kP1, kQ1, kP2, kQ2, kDp1, kDq1, kDp2, kDq2, kValue, kD, kSize };
   using State = std::array<Array, kSize>;
@@ -170,7 +170,8 @@ Array ByFraction(const InFormula& a, const InFormula& x) {
   return ((InFormula{s[kD], loc} + InFormula{s[kValue], loc} * d_log) * x).x;
 }
 
-// Of one number. The way that does not count gets what ends at once.
+// Returns dx/da of one sample. Both algorithms run; the one that is not selected gets arguments for
+// which its loop ends at once.
 Array OfOne(const Array& shape, const Array& sample, Loc loc) {
   const InFormula a{shape, loc}, x{sample, loc}, zero = a.Of(0), one = a.Of(1);
   const Array far = logical_and(gt(sample, one.x, {}, loc), gt(sample, shape, {}, loc), {}, loc);
@@ -181,7 +182,7 @@ Array OfOne(const Array& shape, const Array& sample, Loc loc) {
   return where(eq(sample, zero.x, {}, loc), zero.x, found, {}, loc);
 }
 
-// Of arrays of one shape.
+// Returns dx/da of each sample, for arrays of one shape.
 Array GammaDerivative(const Array& shapes, const Array& samples, Loc loc) {
   std::function<Array(Array, Array)> f = [loc](Array a, Array x) { return OfOne(a, x, loc); };
   for (int d = 0; d < TypeOf(samples)->rank(); ++d)
@@ -189,8 +190,8 @@ Array GammaDerivative(const Array& shapes, const Array& samples, Loc loc) {
   return f(shapes, samples);
 }
 
-// Returns `samples`, numbers of the distribution or their logarithms, with a derivative in the
-// shape parameters that they were drawn with.
+// Returns `samples`, which are samples or their logarithms, with a derivative in their shape
+// parameters.
 Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logarithm, Call call) {
   const std::function<Array(Array, Array)> first = [](Array x, Array) { return x; };
   const auto rule = [logarithm, call](std::tuple<Array, Array> values,
@@ -200,7 +201,7 @@ Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logari
     const Loc loc = call.loc;
     const DType t = TypeOf(x)->dtype(), computed = t.size() < 4 ? f32 : t;
     Array number = Convert(x, computed, call);
-    if (logarithm) {  // whose number may be too small for the dtype
+    if (logarithm) {  // the sample itself may be too small for the dtype
       const double tiny = computed == f64 ? 0x1p-1022 : 0x1p-126;
       number = maximum(exp(number, loc), StrongScalar(tiny, computed, call), {}, loc);
     }
@@ -213,7 +214,7 @@ Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logari
 
 // ---- draws --------------------------------------------------------------------------------------
 
-// Each element from a key of its own.
+// Samples each element with its own key.
 Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logarithm, Call call) {
   const Array shapes = Spread(a, as, call);
   if (TypeOf(shapes)->elements() == 0) return shapes;
@@ -228,7 +229,8 @@ Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logari
   return WithGammaDerivative(samples, shapes, logarithm, call);
 }
 
-// Without a shape, JAX replicates such a draw where all axes are Explicit.
+// Returns options that replicate a sample without a given shape if all axes are Explicit, as
+// in JAX.
 CreateOptions WithoutShape(const Operand& a, Call call) {
   std::vector<Array> arrays;
   if (!a.scalar()) arrays.push_back(ToArray(a, call));
@@ -247,7 +249,7 @@ Array DrawGamma(const Operand& key, const Operand& a, const base::Shape& shape,
                      });
 }
 
-// The share of one gamma number in the sum of two, of logarithms.
+// Computes x / (x + y) from the logarithms of two gamma samples.
 Array BetaOf(const Array& key, const DrawnAs& as, const Operand& a, const Operand& b, Call call) {
   const Loc loc = call.loc;
   const std::vector<Array> keys = SplitApart(key, 2, call);
@@ -257,7 +259,7 @@ Array BetaOf(const Array& key, const DrawnAs& as, const Operand& a, const Operan
   return div(ex, add(ex, ey, {}, loc), {}, loc);
 }
 
-// Twice a gamma number of half the degrees of freedom.
+// Returns twice a gamma sample with half the degrees of freedom.
 Array ChiSquareOf(const Array& key, const DrawnAs& as, const Operand& df, Call call) {
   const NumbersOf number(as.dtype, call);
   const Array half = div(Parameter(df, as.dtype, call), number(2), {}, call.loc);
@@ -265,7 +267,7 @@ Array ChiSquareOf(const Array& key, const DrawnAs& as, const Operand& df, Call c
   return mul(exp(logarithms, call.loc), number(2), {}, call.loc);
 }
 
-// A normal number over the root of such a number, by its degrees of freedom.
+// Returns a normal sample divided by sqrt(c / df), where c is a chi-square sample.
 Array StudentOf(const Array& key, const DrawnAs& as, const Operand& df, Call call) {
   const Loc loc = call.loc;
   const NumbersOf number(as.dtype, call);
@@ -275,8 +277,9 @@ Array StudentOf(const Array& key, const DrawnAs& as, const Operand& df, Call cal
   return mul(Normal(keys[0], as, call), sqrt(div(half, g, {}, loc), loc), {}, loc);
 }
 
-// Numbers whose density is that of e^(-|x|^p), over the p-norm of as many and an exponential one
-// (Barthe et al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005).
+// Samples vectors g with density e^(-|x|^p), and divides them by (sum |g|^p + e)^(1/p), where e is
+// an exponential sample (Barthe et al., "A probabilistic approach to the geometry of the
+// l_p^n-ball", 2005).
 Array BallOf(const Array& key, const DrawnAs& as, double p, Call call) {
   const Loc loc = call.loc;
   const NumbersOf number(as.dtype, call);

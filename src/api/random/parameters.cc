@@ -1,4 +1,4 @@
-// Broadcasts the parameters of draws, and lays draws out with them.
+// Broadcasts the parameters of samples, and shards samples like them.
 #include "api/random/parameters.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ bool AllNumbers(const std::vector<Operand>& xs) {
   return true;
 }
 
-// What is drawn lies as the first parameter that has its rank.
+// Returns `as` with the sharding of the first parameter that has its rank.
 DrawnAs LaidAs(const std::vector<Operand>& xs, const DrawnAs& as) {
   for (const Operand& x : xs)
     if (!x.scalar() && TypeOf(x.array())->shape().size() == as.shape.size())
@@ -93,8 +93,8 @@ DrawnAs IntegersOf(base::Shape shape, DType t, const std::optional<PartitionSpec
   return {std::move(shape), t, out};
 }
 
-// Elements that are laid out by themselves; parameters with dims that lie otherwise are moved by
-// propagation.
+// With an out_sharding and array parameters, the sample is computed inside auto_axes, where
+// propagation moves parameters that are sharded differently.
 Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
                    const DrawAs& draw, bool by_index) {
   statics += TextOf(as);
@@ -130,7 +130,7 @@ Array DrawnFloats(const Operand& key, const std::vector<Operand>& parameters,
   return DrawnLaidOut(std::move(operands), "", as, call, draw);
 }
 
-// A parameter in a dtype; a number is one exactly.
+// A number must be exact in the dtype; an array is converted.
 Array Parameter(const Operand& x, DType t, Call call) {
   return x.scalar() ? StrongScalar(*x.scalar(), t, call) : Convert(x.array(), t, call);
 }

@@ -1,4 +1,4 @@
-// The parameters of draws: their shape, their dtype and how they lie.
+// The parameters of samples: their shape, dtype and sharding.
 #pragma once
 #include <functional>
 #include <optional>
@@ -9,34 +9,34 @@
 
 namespace tessera::api {
 
-// Returns the key and the parameters. Throws as KeyOf.
+// Returns the key and the parameters as operands. Throws as KeyOf does.
 std::vector<Operand> WithKey(const Operand& key, const std::vector<Operand>& parameters, Call call);
-// What is to be drawn, of floats or of integers. Throws DTypeError for other dtypes.
+// Return the type of a sample of floats or of integers. Throw DTypeError for other dtypes.
 DrawnAs FloatsOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
 DrawnAs IntegersOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
-// Returns the shape that parameters broadcast to. C16: throws ShapeError if there is none, or if it
-// does not broadcast to `shape`.
+// Returns the shape to which the parameters broadcast. C16: throws ShapeError if there is none. The
+// checks throw if it does not broadcast to `shape`.
 base::Shape BroadcastShape(const std::vector<Operand>& parameters, Call call);
 void CheckBroadcasts(const std::vector<Operand>& parameters, const base::Shape& shape, Call call);
 void CheckBroadcastsTo(const base::Shape& own, const base::Shape& shape, Call call);
-// Returns what is to be drawn beside x, to whose last dims it goes: it lies as they do.
+// Returns the type of a sample whose last dims are those of x, and are sharded like them.
 DrawnAs LaidLike(const Array& x, base::Shape shape, DType t);
-// As Drawn. `by_index`: of parameters that are numbers the draw is laid out as its index. With an
-// out_sharding, parameters that are arrays may lie otherwise: they are moved.
+// As Drawn, for a sample with an out_sharding. Parameters that are sharded differently are moved.
+// With `by_index` and only scalar parameters, `draw` itself computes each shard from its indices.
 using DrawAs = std::function<Array(const std::vector<Operand>&, const DrawnAs&)>;
 Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
                    const DrawAs& draw, bool by_index = true);
-// Draws floats of the options' dtype and layout. `draw` gets the key, then the parameters, which
-// broadcast to the shape. Throws as CheckBroadcasts.
+// Samples floats with the dtype and sharding of the options. `draw` gets the key, then the
+// parameters, which broadcast to the shape. Throws as CheckBroadcasts does.
 Array DrawnFloats(const Operand& key, const std::vector<Operand>& parameters,
                   const base::Shape& shape, const CreateOptions& options, Call call,
                   const DrawAs& draw);
-// Returns a parameter in a dtype.
+// Returns the parameter in dtype t.
 Array Parameter(const Operand& x, DType t, Call call);
-// Returns a parameter for each element, laid out as what is drawn.
+// Returns the parameter broadcast to the shape of the sample, with its dtype and sharding.
 Array Spread(const Operand& x, const DrawnAs& as, Call call);
 
-// Numbers of one dtype in formulas: operators of arrays keep the line of the call.
+// Makes numbers of one dtype for formulas, at the location of the call.
 class NumbersOf {
  public:
   NumbersOf(DType t, Call call) : t_(t), call_(call) {}

@@ -1,4 +1,4 @@
-// Draws of the Poisson distribution: by products of uniform numbers, and by rejection.
+// Samples the Poisson distribution by products of uniform numbers or by rejection.
 #include <utility>
 
 #include "api/random/distributions.h"
@@ -12,8 +12,8 @@ using namespace api;
 
 namespace {
 
-// The number of uniform numbers whose product stays above e^-rate (Knuth, "The art of computer
-// programming", volume 2), of sums of logarithms.
+// Counts uniform numbers while their product stays above e^-rate (Knuth, "The art of computer
+// programming", volume 2). The product is a sum of logarithms.
 Array PoissonByProducts(const Array& key, const DrawnAs& as, const Array& rate, Call call) {
   const Loc loc = call.loc;
   using State = std::tuple<Array, Array, Array>;  // key, count, logarithm of the product
@@ -33,8 +33,8 @@ Array PoissonByProducts(const Array& key, const DrawnAs& as, const Array& rate, 
              StrongScalar(1, f32, call), {}, loc);
 }
 
-// Transformed rejection (Hörmann, "The transformed rejection method for generating Poisson random
-// variables", 1993), for rates of at least 10.
+// Samples by transformed rejection (Hörmann, "The transformed rejection method for generating
+// Poisson random variables", 1993), for rates of at least 10.
 Array PoissonByRejection(const Array& key, const DrawnAs& as, const Array& rate, Call call) {
   const Loc loc = call.loc;
   const NumbersOf number(as.dtype, call);
@@ -72,7 +72,8 @@ Array PoissonByRejection(const Array& key, const DrawnAs& as, const Array& rate,
   return std::get<1>(while_loop(more, next, State(key, least, none), loc));
 }
 
-// Both ways, as lanes differ in theirs; each sees a harmless rate where it does not count.
+// Computes both algorithms, because elements need different ones, and selects. Each gets a harmless
+// rate for elements of the other one.
 Array PoissonOf(const Array& key, DrawnAs as, const Operand& rate, Call call) {
   const Loc loc = call.loc;
   const DType t = std::exchange(as.dtype, f32);

@@ -1,4 +1,4 @@
-// Random numbers: keys, bits, and floats made of them.
+// The public functions for keys, bits, and the basic distributions.
 #include "tessera/random.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ Array Bitcast(const Array& x, DType t, Call call) {
   return Run(ops::kBitcastConvertType, nullptr, {x}, call, {.wanted = &wanted});
 }
 
-// What an integer beside a key is for, as messages say it, and whether a bool counts as one.
+// The words of messages about an integer argument, and whether it may be a bool.
 struct IntegerUse {
   const char *before, *after, *plural;
   bool takes_bool;
@@ -26,7 +26,7 @@ struct IntegerUse {
 constexpr IntegerUse kSeed{"a seed must be ", "", "seeds", false};
 constexpr IntegerUse kFolded{"", " is folded into a key", "integers", true};
 
-// C15: throws unless it is one integer.
+// C15: throws DTypeError or ShapeError unless the operand is one integer.
 void CheckOneInteger(const Operand& x, const IntegerUse& use, Call call) {
   if (x.scalar()) {
     if (x.scalar()->kind() == Scalar::kFloat ||
@@ -56,7 +56,8 @@ Array DrawFloats(const Operand& key, const Shape& shape, const CreateOptions& op
 
 namespace random {
 
-// Seeds of at most 32 bits that are arrays have a first word of 0, numbers their sign's.
+// The first word of the key is 0 for an array seed of at most 32 bits. For a number it is the high
+// half of its 64 bits, all ones for a small negative number.
 Array key(Operand seed, Loc loc) {
   const Call call{"random::key", loc};
   CheckOneInteger(seed, kSeed, call);
@@ -108,7 +109,7 @@ Array fold_in(Operand key, Operand data, Loc loc) {
   return AllKept({Operand(k, key.loc()), Operand(d, data.loc())}, "", call, fold)[0];
 }
 
-// Words lie the other way round in memory: the second one is lower in the number.
+// The words are reversed in memory, because the second word is the low half of the 64-bit key.
 Array key_data(Operand key, Loc loc) {
   const Call call{"random::key_data", loc};
   const Array k = KeyOf(key, call, /*any=*/true);

@@ -1,4 +1,4 @@
-// Integers of a range as the remainders of random bits.
+// Samples integers of a range as remainders of random bits.
 #include "api/random/random_integers.h"
 
 #include "api/array/apply_elementwise.h"
@@ -13,7 +13,7 @@ namespace {
 
 DType UnsignedOf(DType t) { return t.size() == 8 ? u64 : u32; }
 
-// The least and the most number of an integer dtype, and numbers limited to a range.
+// The smallest and the largest number of an integer dtype or of a range.
 struct IntegerLimits {
   __int128 least, most;
 };
@@ -32,9 +32,9 @@ Array IntegerOf(__int128 v, DType t, Call call) {
   return StrongScalar(static_cast<int64_t>(v), t, call);
 }
 
-// A bound in the dtype that is worked in, limited to `range`; and whether it was above.
+// A bound of the range, clamped to the numbers that the result's dtype allows.
 struct Limited {
-  Array value, above;  // `above`: null where it never is
+  Array value, above;  // `above` is true where an array bound was clamped; null if it never is
   std::optional<__int128> number;
   bool is_above = false;
 };
@@ -60,7 +60,8 @@ Limited Limit(const Operand& bound, IntegerLimits range, DType work, Call call) 
   return limited;
 }
 
-// How many numbers there are from lo to hi, as an unsigned number that may wrap to 0; 1 if none.
+// Returns the number of integers in [lo, hi), or 1 if there is none. The full range of `word` wraps
+// to 0. With `over`, a bound hi that was above the dtype's largest number includes that number.
 Array SpanOf(const Limited& lo, const Limited& hi, DType word, bool over, Call call) {
   if (lo.number && hi.number) {
     __int128 span = *hi.number <= *lo.number ? 1 : *hi.number - *lo.number;
@@ -82,7 +83,7 @@ Array SpanOf(const Limited& lo, const Limited& hi, DType word, bool over, Call c
 
 }  // namespace
 
-// Two words of bits per number, so that a remainder is hardly biased.
+// Uses two random words per number, which makes the bias of the remainder negligible.
 Array RandomIntegers(const Array& key, const DrawnAs& as, const Operand& minval,
                      const Operand& maxval, Call call) {
   const bool small = as.dtype.size() < 4;

@@ -1,4 +1,4 @@
-// Random integers inside of a draw, where `key` is one key.
+// Random integers inside a sampling function. `key` is a single key.
 #pragma once
 #include "api/random/draws.h"
 

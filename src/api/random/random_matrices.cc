@@ -1,4 +1,4 @@
-// Draws of vectors and matrices, by factors that are computed column by column.
+// Samples vectors and matrices, with factors that are computed column by column.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,20 +16,20 @@ using namespace api;
 
 namespace {
 
-// Rows, columns and elements of matrices [..., n, m]. Sums over masks, rather than products of
-// matrices: dims in front pass, however they are sharded.
+// Rows, columns and products of matrices [..., n, m], computed as masked sums instead of matrix
+// products, so that the batch dims may have any sharding.
 class Matrices {
  public:
   explicit Matrices(Call call) : call_(call), loc_(call.loc) {}
-  // [..., n] as a column, [..., m] as a row.
+  // Return [..., n] as a column, and [..., m] as a row.
   Array Column(const Array& v) const { return expand_dims(v, -1, loc_); }
   Array Row(const Array& v) const { return expand_dims(v, -2, loc_); }
-  // Whether each of n positions is the j-th.
+  // Returns a mask of n elements that is true at position j.
   Array Is(const Array& j, int64_t n) const { return eq(iota({n}, 0, {i32}, loc_), j, {}, loc_); }
   Array If(const Array& p, const Array& x, const Array& y) const {
     return where(p, x, y, {}, loc_);
   }
-  // The column, the row, that is marked.
+  // Return the column or the row that the mask marks.
   Array ColumnOf(const Array& a, const Array& is) const {
     return sum(If(is, a, zeros_like(a, {}, loc_)), -1, {}, loc_);
   }
@@ -46,8 +46,8 @@ class Matrices {
     return sum(mul(a, Column(v), {}, loc_), -2, {}, loc_);
   }
 
-  // Returns the lower factor L of A = L L', of the mean of A and its transpose; all of it is NaN
-  // where A is not positive definite.
+  // Returns the lower triangular factor L of (A + A') / 2 = L L'. Matrices that are not positive
+  // definite give a factor of NaN.
   Array Cholesky(const Array& given) const {
     const Loc loc = loc_;
     const int64_t n = ShapeOf(given).back();
@@ -70,9 +70,8 @@ class Matrices {
     return If(bad, nan, l);
   }
 
-  // Returns orthonormal columns that span those of A one after another, each towards its own: the
-  // factor Q of A = Q R whose R has a positive diagonal (Gram and Schmidt, twice for each column,
-  // after which Q is orthonormal to the last digits).
+  // Returns the factor Q of A = Q R with orthonormal columns, where R has a positive diagonal. Uses
+  // Gram-Schmidt twice per column, which makes Q orthonormal to machine precision.
   Array Orthonormal(const Array& a) const {
     const Loc loc = loc_;
     const int64_t m = ShapeOf(a).back();
@@ -91,7 +90,7 @@ class Matrices {
   Loc loc_;
 };
 
-// C19: throws where a matrix would have to be gathered.
+// C19: throws ShardingError if one of the last dims is sharded, because it would be gathered.
 void CheckWhole(const Array& x, int dims, const char* name, Call call) {
   const ir::Type* type = TypeOf(x);
   for (int64_t d = type->rank() - dims; d < type->rank(); ++d)
@@ -109,7 +108,8 @@ Array NormalVectors(const Array& key, const DrawnAs& as, const Array& mean, cons
   return add(mean, einsum("...ij,...j->...i", {factor, z}, {}, call.loc), {}, call.loc);
 }
 
-// The shapes in front of vectors and of matrices, as parameters.
+// Returns the shape to which the batch dims of the mean and the covariance broadcast. Throws
+// ShapeError if their shapes do not match.
 base::Shape BatchOf(const ir::Type* mean, const ir::Type* cov, Call call) {
   if (mean->rank() < 1 || cov->rank() < 2)
     FailShape(call, 17,
@@ -153,7 +153,7 @@ Array DrawVectors(const Operand& key, const Operand& mean, const Operand& cov,
   const DrawnAs as = FloatsOf(whole, t, options.out_sharding, call);
   return DrawnLaidOut(operands, "", as, call, [&](const std::vector<Operand>& all, DrawnAs inside) {
     const Array mu = Convert(all[1].array(), t, call);
-    if (!as.out_sharding) {  // a covariance of its rank says nothing
+    if (!as.out_sharding) {  // only the mean decides the sharding, not a covariance of that rank
       inside = as;
       if (ShapeOf(mu).size() == whole.size()) inside = LaidLike(mu, whole, t);
     }

@@ -1,4 +1,4 @@
-// Draws of integers and of distributions with parameters.
+// Samples integers and distributions with parameters.
 #include <fmt/format.h>
 
 #include <limits>
@@ -20,7 +20,7 @@ Array BernoulliOf(const Array& key, const DrawnAs& as, const Operand& p, Call ca
   return lt(Uniform(key, as, 0, 1, call), Parameter(p, as.dtype, call), {}, call.loc);
 }
 
-// A normal is the error function's inverse of a uniform number, so bounds become bounds of that.
+// Samples erf_inv of a uniform number between the erf of the bounds.
 Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
                       const Operand& upper, Call call) {
   const Loc loc = call.loc;
@@ -37,7 +37,7 @@ Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
   return minimum(maximum(x, least, {}, loc), most, {}, loc);
 }
 
-// By the inverse of the distribution function.
+// Samples by the inverse of the distribution function.
 Array WeibullOf(const Array& key, const DrawnAs& as, const Operand& scale,
                 const Operand& concentration, Call call) {
   const Loc loc = call.loc;
@@ -50,7 +50,7 @@ Array WeibullOf(const Array& key, const DrawnAs& as, const Operand& scale,
   return mul(standard, Parameter(scale, as.dtype, call), {}, loc);
 }
 
-// The dtype that a probability is computed in. Throws DTypeError for integers.
+// Returns the dtype in which a probability is computed. Throws DTypeError unless it is floating.
 DType ProbabilityType(const Operand& p, Call call) {
   const DType t = p.scalar() ? base::DefaultFloat() : TypeOf(ToArray(p, call))->dtype();
   if (!t.is_floating())
@@ -58,7 +58,7 @@ DType ProbabilityType(const Operand& p, Call call) {
   return t;
 }
 
-// By the inverse of the distribution function; a uniform number of 0 counts as 1.
+// Samples by the inverse of the distribution function. A uniform number of 0 counts as 1.
 Array GeometricOf(const Array& key, const DrawnAs& as, const Operand& p, Call call) {
   const Loc loc = call.loc;
   const Array one = StrongScalar(1, as.dtype, call), zero = StrongScalar(0, as.dtype, call);
