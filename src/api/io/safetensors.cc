@@ -142,7 +142,7 @@ class Pairing {
     std::string reason;
     if (!missing.empty()) {
       reason = "the file lacks " + List(missing);
-      notes.push_back(Option("keep", missing) + " keeps the array of the tree");
+      notes.push_back(Option("keep", missing) + " keeps the values of the tree");
     }
     if (!unexpected.empty()) {
       reason += fmt::format("{}the tree lacks {}", missing.empty() ? "" : "; ", List(unexpected));
