@@ -173,7 +173,7 @@ TEST(Printing, SaysWhenEachDeviceHasValuesOfItsOwn) {
   shard_map([&](Array v) { return out << v << "; " << psum(v, "x"), v; },
             {.out_specs = P("x")})(reshard(arange(2.0), P("x")));
   EXPECT_EQ(out.str(),
-            "f32[1]{V:x}, of which each device has its own (see debug_callback); "
+            "f32[1]{V:x}, and each device has its own (see debug_callback); "
             "f32[1]\n[1]");
 }
 

@@ -488,7 +488,7 @@ TEST(ShardMap, FailsAtOnceWherePredicatesDifferThatShouldNot) {
     } catch (const RuntimeError& e) {
       EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
       EXPECT_THAT(e.what(), testing::HasSubstr("device 0 (x=0) has true and device 63 (x=63) has "
-                                               "false\n  it was made at shard_map_test.cc:"));
+                                               "false\n  it was computed at shard_map_test.cc:"));
     }
     runtime::ForceParallel(true);
     SetWorkerCount(2);

@@ -92,11 +92,12 @@ TEST(Tree, TellsTreesApartByAllThatIsNoArray) {
   EXPECT_EQ(Difference(a, Layer{1, {2, 3}, 4}), "t.more has 2 parts instead of 1 part");
   EXPECT_EQ(Difference(a, Layer{1, {2}, 5}), "t.size is 5 instead of 4");
   EXPECT_EQ(Difference(a, std::tuple(Array(1), std::vector<Array>{2}, 4)),
-            "t[0] is in the place of t.w");
+            "there is t[0] instead of t.w");
   EXPECT_EQ(Difference(std::optional(a), std::optional<Layer>()),
             "t is nothing instead of a value");
   using Keys = std::map<int, Array>;
-  EXPECT_EQ(Difference(Keys{{1, 1}, {2, 2}}, Keys{{1, 1}, {3, 2}}), "t[3] is in the place of t[2]");
+  EXPECT_EQ(Difference(Keys{{1, 1}, {2, 2}}, Keys{{1, 1}, {3, 2}}),
+            "there is t[3] instead of t[2]");
   EXPECT_EQ(Difference(std::pair(Array(1), 2), std::pair(Array(1), Array(2))),
             "t[1] is an array instead of 2");
 }
@@ -104,11 +105,11 @@ TEST(Tree, TellsTreesApartByAllThatIsNoArray) {
 TEST(Tree, ComparesNamesOfArrays) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(DifferenceOf(Names{"w", "b"}, Names{"w", "b"}), "");
-  EXPECT_EQ(DifferenceOf(Names{"w", "b"}, Names{"u", "v"}), "u is in the place of w");
+  EXPECT_EQ(DifferenceOf(Names{"w", "b"}, Names{"u", "v"}), "there is u instead of w");
   EXPECT_EQ(DifferenceOf(Names{"0", "1"}, Names{"0"}), "1 is missing");
   EXPECT_EQ(DifferenceOf(Names{"a", "b", "c"}, Names{"b", "c"}), "a is missing");
   EXPECT_EQ(DifferenceOf(Names{"0"}, Names{"0", "1"}), "1 is one too many");
-  EXPECT_EQ(DifferenceOf(Names{"w", "b"}, Names{"b", "w"}), "b is in the place of w");
+  EXPECT_EQ(DifferenceOf(Names{"w", "b"}, Names{"b", "w"}), "there is b instead of w");
   EXPECT_EQ(DifferenceOf(Names{}, Names{}), "");
 }
 
