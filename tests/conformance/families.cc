@@ -89,7 +89,7 @@ bool OneSidedBatch(const Situation& s) {
   });
 }
 
-// A matmul of which one operand has more batch dims, with an out_sharding.
+// A matmul with an out_sharding, one of whose operands has more batch dims.
 bool BroadcastOutSharding(const Situation& s) {
   return s.instruction.attrs.contains("out_sharding") && s.operands.size() == 2 &&
          s.operands[0].shape().size() != s.operands[1].shape().size();

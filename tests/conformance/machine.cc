@@ -83,7 +83,7 @@ void Machine::Note(const std::string& name) {
   inner_arrays_.insert_or_assign(name, Get(name).array());
 }
 
-// Names of the function hide those of the outside while it runs.
+// Names in the function hide outer names while it runs.
 std::vector<Array> Machine::CallFunction(const Function& f, const std::vector<Array>& arguments) {
   if (arguments.size() != f.args.size()) throw std::logic_error("another number of arguments");
   struct Scope {
@@ -158,7 +158,7 @@ Outcome Caught(const Case& c, size_t k, const Machine& machine) {
   } catch (const InternalError& e) {
     return Failed(Kind::kWrongPlace, expected, here + "internal error: " + FirstLine(e.what()));
   } catch (const Error& e) {
-    // What a transform finds is reported on the line of the instruction inside.
+    // Errors of a transform are reported at the line of the instruction inside.
     const std::string where = e.where().substr(0, e.where().find(':'));
     if (at == machine.raised() || IsOrHas(c.body, at, where)) return {};
     return Failed(at.empty() ? Kind::kRefuses : Kind::kWrongPlace, expected, here + e.what());

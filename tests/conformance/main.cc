@@ -1,4 +1,4 @@
-// conformance_runner [options] FILE.jsonl...: runs conformance tables and reports what differs.
+// conformance_runner [options] FILE.jsonl...: runs conformance tables and reports differences.
 // With --rules, tables of propagation are run with the rules of our ops, which are compared, too;
 // with --frontend, as programs of ours.
 #include <fmt/format.h>

@@ -26,7 +26,7 @@ void AddCollectives(OpTable& table);
 // All of the above, by JAX's names: `NAME` is jax.lax's, `np.NAME` and `nn.NAME` the modules'.
 const OpTable& Ops();
 
-// Returns what the instruction gives for these operands. jax.lax's ops run under StrictTypes.
+// Returns the results of the instruction for these operands. jax.lax's ops run under StrictTypes.
 std::vector<Array> Apply(const Instruction& instruction, std::vector<Operand> in, Loc loc);
 
 }  // namespace tessera::conformance

@@ -107,7 +107,7 @@ OpFunction Updates(Update update) {
   };
 }
 
-// Our take fills what is outside; the other modes are that on indices brought inside.
+// Our take fills elements out of bounds. The other modes take with indices clamped or wrapped.
 Array Take(const Call& c) {
   std::string mode = c.text("mode", "fill");
   bool flat = !c.has("axis");

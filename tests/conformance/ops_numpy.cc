@@ -1,4 +1,4 @@
-// NumPy's functions that lax has no counterpart of, but for those that stand beside their like.
+// NumPy's functions without a counterpart in lax, except those defined next to similar ones.
 #include "compare.h"
 #include "ops.h"
 

@@ -1,4 +1,4 @@
-// Reductions, running reductions and what is composed of them; sorting.
+// Reductions, cumulative reductions, functions composed of them, and sorting.
 #include "ops.h"
 
 namespace tessera::conformance {

@@ -1,4 +1,4 @@
-// What became of a case.
+// The outcome of a case.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ struct Outcome {
   Kind kind = Kind::kSame;
   bool passed = true;
   std::string expected = {}, came = {};  // empty for kSame
-  std::string family = {};               // what allows a kAcceptsMore: "gap", or a family's name
+  std::string family = {};               // the reason for a kAcceptsMore: "gap", or a family's name
   bool loose = false;                    // numbers differ in a case where they may
   bool partial = false;                  // instructions on complex values were left out
   int resharded = 0;                     // instructions whose operands had to be replicated first

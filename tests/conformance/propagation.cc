@@ -18,7 +18,7 @@ using propagation::engine::Closed;
 using propagation::engine::SubAxes;
 using sharding::TensorSharding;
 
-// What is expected against what came, case by case.
+// Compares expected and actual results, case by case.
 class Comparison {
  public:
   Comparison(const Case& c, const CaseGraph& built, const propagation::engine::EngineResult& result)
@@ -116,7 +116,7 @@ class Comparison {
     return {};
   }
 
-  // What each use of a value got, in the order of the ops that use it.
+  // Returns the sharding of each use of a value, in the order of the ops that use it.
   std::vector<std::string> UsesBy(ValueId original, const std::string& user) const {
     std::vector<std::string> uses;
     std::vector<ValueId> holders = Holders(original);
@@ -147,7 +147,7 @@ class Comparison {
     return {};
   }
 
-  // What an operand of shard_map is outside: the manual axes of its spec, then the argument's.
+  // Returns the outer sharding of a shard_map operand: the spec's manual axes, then the argument's.
   TensorSharding Outside(const CaseGraph::Inward& in) const {
     TensorSharding s = *built_.graph.edges[in.edge].outer;
     TensorSharding inside = Open(result_.sharding(in.argument), in.argument);

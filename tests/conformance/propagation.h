@@ -1,6 +1,5 @@
-// Cases that ask what propagation gives: with the rules that the table recorded, so that only the
-// engine is asked; and the rules that our ops give, against those recorded, and what propagation
-// gives with them.
+// Cases of propagation. They run with the recorded rules, which tests only the engine. Then the
+// rules of our ops are compared with the recorded ones, and propagation runs with them.
 #pragma once
 #include "case.h"
 #include "outcome.h"

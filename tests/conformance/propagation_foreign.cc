@@ -118,7 +118,7 @@ OpFacts Pointwise(const OpCall& c, DType dtype) {
   return facts;
 }
 
-// A constant: no rule, nothing of what it is filled with matters.
+// A constant has no rule, and its value does not matter.
 OpFacts Full(const OpCall& c) {
   OpFacts facts;
   facts.results = {{c.List("shape"), ParseDType(c.attrs.at("dtype").get<std::string>())}};

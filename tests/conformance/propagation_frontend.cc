@@ -42,7 +42,7 @@ Program Traced(const Case& c, Ids& ids) {
       machine.Step(k);
       for (const std::string& out : c.body[k].out) keep(out, machine.Get(out).array());
     }
-    // What is inside of shard_map is part of the same program.
+    // The body of shard_map is part of the same program.
     const auto trace_of = [](const Array& x) {
       return static_cast<const trace::TracedArray&>(*x.impl()).trace;
     };

@@ -11,7 +11,7 @@
 
 namespace tessera::conformance {
 
-// An instruction with a rule: what we make of it, and what the table recorded.
+// An instruction with our rule and the recorded rule.
 struct RuleOfInstruction {
   std::string name, op;
   sharding::DimMap ours;
@@ -25,8 +25,8 @@ struct CaseGraph {
   std::vector<std::string> args;
   std::vector<propagation::ValueId> returned;
   std::map<propagation::OpId, std::string> users;  // the name of an op's first result; "return"
-  // By the name of a call's result: what the function returns. At the end Shardy gives the call the
-  // sharding of that, of which the open dims may be others.
+  // The value that the function returns, by the name of the call's result. Shardy finally gives the
+  // call the sharding of this value, but other dims may be open.
   std::map<std::string, propagation::ValueId> callee_results;
   std::vector<RuleOfInstruction> rules;
   // By the name of a shard_map: the ids of its operands' edges in FlatGraph::edges, and their
@@ -41,10 +41,10 @@ struct CaseGraph {
 // Whose rules the ops of a graph have.
 enum class Rules { kRecorded, kOurs };
 
-// Throws Unsupported for an op that is not known, and what parsing throws.
+// Throws Unsupported for an op that is not known, and the errors of parsing.
 CaseGraph BuildGraph(const Case& c, Rules rules);
-// The same of the program that the library's functions trace. Names are those of the outermost
-// function; there are no `rules`.
+// As BuildGraph, for the program that the library's functions trace. The names are those in the
+// outermost function, and there are no `rules`.
 CaseGraph FrontendGraph(const Case& c);
 
 }  // namespace tessera::conformance

@@ -1,5 +1,5 @@
-// The ops of the propagation tables: shapes of results, what propagation wants to know of an op,
-// and our dimension map.
+// The ops of the propagation tables: shapes of results, facts for propagation, and our dimension
+// map.
 #pragma once
 #include <string>
 #include <vector>
@@ -38,7 +38,7 @@ struct OpCall {
   const base::Shape& shape(size_t i) const { return operands.at(i).shape; }
 };
 
-// Throws Unsupported for an op that is not known; what the op throws for operands it refuses.
+// Throws Unsupported for an op that is not known, and the errors of the op for its operands.
 OpFacts FactsOf(const OpCall& call);
 
 // The ops that Tessera has.

@@ -105,7 +105,7 @@ Outcome AcceptsMore(const Case& c, size_t k, const Machine& machine, Outcome out
   return outcome;
 }
 
-// Whether the text, of a type on this one's mesh with its modes, is that of this type.
+// Whether the text is the text of this type, for a type on the same mesh with the same modes.
 bool IsText(const ArrayType& type, const std::string& text) {
   if (type.mesh().empty()) return ArrayType::Parse(text).text() == type.text();
   MeshScope scope(type.mesh());
@@ -156,7 +156,7 @@ std::optional<Outcome> CompareTypes(const Case& c, size_t k, const Machine& mach
 // The k-th instruction threw. JAX's acceptance may be argued to be wrong.
 Outcome Refused(const Case& c, size_t k, const Machine& machine, const Families& families) {
   Outcome outcome = Caught(c, k, machine);
-  // What was accepted before in a function, and should not have been, may have led to it.
+  // An earlier instruction of a function that was accepted by mistake may be the cause.
   auto inner = machine.inner().find(c.refused_at());
   if (outcome.kind == Kind::kWrongPlace && inner != machine.inner().end() &&
       machine.inner_types().count(c.refused_at())) {

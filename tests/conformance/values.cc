@@ -123,7 +123,7 @@ class Pass {
   const Families& families_;
   bool sharded_;
   Machine machine_;
-  std::set<std::string> left_out_;  // complex values, and what is made of them
+  std::set<std::string> left_out_;  // complex values, and values computed from them
   Outcome outcome_;
 };
 

@@ -1,6 +1,6 @@
 // Arrays that cannot be used: donated, never given a value, escaped from their trace; and abstract
-// ones, which cannot be read. Whatever takes an array refuses them by the name of what the user
-// called, at the user's line.
+// ones, which cannot be read. Every function that takes an array refuses them under its own name
+// and at the user's line.
 #include <gmock/gmock.h>
 #include <tessera/fmt.h>
 #include <tessera/tessera.h>
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 struct Case {
-  std::string name;  // what the error calls the function
+  std::string name;  // the name of the function in errors
   std::function<void(const Array&)> use;
 };
 // clang-format off: a line per function.

@@ -530,7 +530,7 @@ TEST(Tracing, FunctionsNestToADepth) {
     Array x = zeros({}) + 0.5;
     EXPECT_NO_THROW(at(8)(x)) << names[kind];
     ExpectRefused(names[kind], [&] { at(2000)(x); });
-    // Whatever is traced can be lowered, printed and read back.
+    // Every traced program can be lowered, printed and read back.
     const Program deepest = at(63).trace(x);
     EXPECT_EQ(Program::Parse(deepest.text()).outputs()[0].text(), "f32[]");
     lower(deepest);

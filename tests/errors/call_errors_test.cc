@@ -1,5 +1,5 @@
-// What custom rules, checkpoints, callbacks and tests of derivatives refuse: one clear error each,
-// and a library that is usable afterwards.
+// Errors of custom rules, checkpoints, callbacks and tests of derivatives. Each is one clear error,
+// and the library is usable afterwards.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

@@ -1,4 +1,4 @@
-// What loops and branches refuse: one clear error each, and a library that is usable afterwards.
+// Errors of loops and branches. Each is one clear error, and the library is usable afterwards.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

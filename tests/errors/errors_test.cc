@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// What a case does with the edit under test: nothing at first.
+// The edit that is applied to a case. The first run applies none.
 struct Edit {
   std::optional<Fix> fix;
   // Operand k, resharded if the edit says so.

@@ -13,7 +13,7 @@
 void ExpectGolden(const std::string& name, const std::string& text) {
   std::string shown =
       std::regex_replace(text, std::regex("_test\\.cc:[0-9]+"), "_test.cc:N") + "\n";
-  // What a machine has is not ours to pin.
+  // The live memory depends on the machine, so the golden has none.
   shown = std::regex_replace(shown, std::regex("live: .*"), "live: ...");
   std::filesystem::path path = std::filesystem::path(GOLDEN_DIR) / (name + ".txt");
   if (std::getenv("UPDATE_GOLDEN")) {

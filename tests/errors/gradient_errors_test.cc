@@ -1,4 +1,4 @@
-// What grad, jvp and vjp refuse: one clear error each, and a library that is usable afterwards.
+// Errors of grad, jvp and vjp. Each is one clear error, and the library is usable afterwards.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

@@ -18,7 +18,7 @@ struct Case {
 Array Same(Array x) { return x; }
 Array Argument() { return abstract_array("f32[8@x,8@y]"); }
 
-// Runs a function of what a device has of f32[8@x,8@y]: f32[4,2]{V:(x,y)}.
+// Runs a function of each device's shard of f32[8@x,8@y], which is f32[4,2]{V:(x,y)}.
 template <class F>
 void Inside(F f, ShardMapOptions options = {.out_specs = P("x", "y")}) {
   MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));

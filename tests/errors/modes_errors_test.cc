@@ -1,4 +1,4 @@
-// Wrong input to what came with Auto axes: modes, constraints, pins and users' ops.
+// Wrong input to modes, constraints, pinned shardings and custom ops.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

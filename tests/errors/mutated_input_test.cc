@@ -16,7 +16,8 @@ namespace {
 
 constexpr int64_t kEach = 500;  // of every kind of input
 
-// Reads `FuzzCount(kEach)` mutations of the texts. What was read has a text that reads as the same.
+// Reads `FuzzCount(kEach)` mutations of the texts. A text that is read prints and reads as
+// the same.
 void Try(std::vector<std::string> texts, const std::vector<const char*>& tokens,
          const std::function<void(const std::string&)>& read) {
   std::mt19937 engine(5);
@@ -164,7 +165,7 @@ TEST(Mutated, SafetensorsFile) {
        "[[[[",
        "1.5"},
       [&](const std::string& bytes) {
-        std::filesystem::remove(path);  // some file systems flush what is truncated
+        std::filesystem::remove(path);  // some file systems flush truncated files
         std::ofstream(path, std::ios::binary) << bytes;
         load_safetensors_metadata(path);
         for (const auto& [name, x] : load_safetensors(path))

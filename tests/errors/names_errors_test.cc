@@ -1,5 +1,5 @@
-// Whatever public function a user calls, its errors have its name, and show what it was given; what
-// they offer works, is complete, and says what it costs.
+// Errors of every public function have its name and show its arguments. The edits that they offer
+// work, are complete, and state their cost.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
@@ -13,7 +13,7 @@
 namespace tessera {
 namespace {
 
-// What a call does with the edit under test: nothing at first.
+// The edit that is applied to a call. The first run applies none.
 struct Edit {
   std::optional<Fix> fix;
   Array operator()(size_t k, const std::vector<Array>& given) const {
@@ -442,7 +442,7 @@ std::vector<Call> AllCalls() {
 
 class Names : public testing::TestWithParam<size_t> {};
 
-// An edit that works sends at most what it says.
+// An edit sends at most the bytes that its text states.
 void CheckFix(const Call& call, const Fix& fix, const std::vector<Array>& given) {
   SCOPED_TRACE(fix.text);
   EXPECT_THAT(fix.text, testing::Not(testing::HasSubstr("...")));
@@ -483,7 +483,7 @@ INSTANTIATE_TEST_SUITE_P(All, Names, testing::Range(size_t{0}, AllCalls().size()
                                   std::to_string(info.param);
                          });
 
-// What takes anything, or makes arrays of the host's numbers.
+// Functions that accept every array, or make arrays from numbers of the host.
 const std::set<std::string> kCannotRefuse = {
     "array",         "abstract_array",       "atleast_1d",   "atleast_2d",
     "stop_gradient", "optimization_barrier", "ArrayFromHost"};
@@ -528,8 +528,8 @@ TEST(NamesOf, OperatorsAsTheCallsThatTakeOptions) {
   }
 }
 
-// Expects that `call` is refused, and offers the rest as it is written here: so it compiles, and
-// sends what the offer says.
+// Expects that `call` is refused and offers the code of the other argument. That code compiles
+// here, and sends the bytes that the offer states.
 #define EXPECT_OFFERED(call, ...)                                                            \
   ExpectOffered([&](auto) { return Array(call); }, [&](auto) { return Array(__VA_ARGS__); }, \
                 #__VA_ARGS__)

@@ -211,11 +211,11 @@ TEST_P(ReusedKey, IsOneClearErrorInsideOfTheCheck) {
 INSTANTIATE_TEST_SUITE_P(All, ReusedKey, testing::Range(size_t{0}, Reused().size()),
                          [](const auto& info) { return Reused()[info.param].name; });
 
-// What uses each key once.
+// Programs that use each key once.
 TEST(KeyReuse, AllowsKeysThatAreSplit) {
   KeyReuseCheck check;
   Array key = random::key(0);
-  // Not 0 and 1: those are what split gives.
+  // The numbers start at 2, because split folds in 0 and 1.
   for (int i = 2; i < 5; ++i) random::normal(random::fold_in(key, i), {2});
   const auto [a, b] = random::split<2>(key);
   random::key_data(a);

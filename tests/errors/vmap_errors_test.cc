@@ -1,4 +1,4 @@
-// What vmap refuses: one clear error each, and a library that is usable afterwards.
+// Errors of vmap. Each is one clear error, and the library is usable afterwards.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

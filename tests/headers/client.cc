@@ -1,4 +1,4 @@
-// What a user's program may write, with all of their compiler's warnings on. Compiled, never run.
+// Code that a user's program may contain, with all compiler warnings on. Compiled, never run.
 #include <fmt/core.h>
 #include <tessera/propagation.h>
 #include <tessera/tessera.h>

@@ -1,5 +1,5 @@
-// Calls of functions of functions that do not compile. words.sh looks for what the compiler says of
-// each: the words behind `says`, and the line after them.
+// Calls of higher-order functions that do not compile. words.sh looks for the compiler's message
+// for each: the words after `says`, and the line after them.
 #include <tessera/callback.h>
 #include <tessera/control.h>
 #include <tessera/gradients.h>

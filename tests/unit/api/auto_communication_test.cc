@@ -1,5 +1,5 @@
-// What large models and their gradients send under the classic plans, on 64 devices: exactly what
-// the plans are known to send, no collective more.
+// The communication of large models and their gradients under the classic plans, on 64 devices. It
+// must be exactly that of the literature, without further collectives.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -111,7 +111,7 @@ TEST(AutoCommunication, GradientsOfZeroScatterEachWeight) {
   const Expected gather = Gathered(1), again = Backward(gather), scatter = WeightShards(1);
   Expect(SentByGradients({.zero = true}),
          {gather, gather, gather, gather, scatter, scatter, scatter, scatter});
-  // What is not kept is gathered again, block by block.
+  // Weights that are not kept are gathered again, block by block.
   Expect(SentByGradients({.zero = true, .keeps = false}),
          {gather, gather, gather, gather, again, scatter, again, scatter, again, scatter, again,
           scatter});
@@ -138,7 +138,7 @@ TEST(AutoCommunication, GradientsOfLookupsScatterTheTable) {
           {CommKind::kReduceScatter, "data", kTable, /*backward=*/true}});
 }
 
-// The norm of all gradients is one number, wherever they lie: 2 * 63/64 of it leave a device.
+// The norm of all gradients is one number, for any sharding: 2 * 63/64 of it leave a device.
 TEST(AutoCommunication, AClipByTheGlobalNormReducesOnce) {
   for (AxisMode mode : {Explicit, Auto}) {
     MeshScope scope(abstract_mesh({{"data", 8, mode}, {"model", 8, mode}}));

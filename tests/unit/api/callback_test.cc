@@ -219,7 +219,7 @@ TEST(DebugCallback, IsCalledForEachLaneOfAMap) {
                 })))(arange(4.0).reshape({2, 2}));
               }),
               ElementsAre(0, 1, 2, 3));
-  // What all lanes share is seen once.
+  // A value that all batch elements share is seen once.
   EXPECT_THAT(Seen([](auto log) {
                 vmap([&](Array x) {
                   log(ones({5}));

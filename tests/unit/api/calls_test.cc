@@ -1,4 +1,4 @@
-// checkpoint, custom_jvp and custom_vjp as users call them: values, and what derivatives keep.
+// checkpoint, custom_jvp and custom_vjp: values, derivatives and saved residuals.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -38,7 +38,7 @@ auto WithVjp() {
         return std::tuple(2 * c * ct * y, s * ct);
       });
 }
-// What JAX 0.10 gives for the same.
+// The results of JAX 0.10 for the same program.
 struct Expected {
   double value, dx, dy, second, mixed, loop, of_loop, second_of_loop, branch, second_of_branch;
 };
@@ -143,7 +143,7 @@ TEST(CustomVjp, TakesTreesOfAnyLeaves) {
   const State at{array({1.0f, 2.0f}), 3, array({1, 2})};
   auto total = [&](State s) { return sum(f(s).x); };
   EXPECT_THAT(Values(grad(total)(at).x), ElementsAre(6, 24));
-  // The result as a whole, of which no other part has a cotangent.
+  // The whole result; no other part of it has a cotangent.
   auto [out, pullback] = vjp(f, at);
   EXPECT_THAT(Values(pullback({ones({2}), 3, zeros({2}, {.dtype = i32})}).x), ElementsAre(6, 24));
 }
@@ -296,7 +296,7 @@ TEST(Checkpoint, OfALoopsBodyLeavesTheCarriesBehind) {
   EXPECT_GT(Count(of(Block), "f64[5,4,4]"), 2);
 }
 
-// What is saved of loops and branches is stacked, and passed on.
+// Saved values of loops and branches are stacked, and passed on.
 TEST(Checkpoint, SavesInLoopsAndBranches) {
   const auto block = [](Array x, Array w) {
     const auto step = [&](Array c, Array i) {
@@ -495,7 +495,7 @@ TEST(CheckGrads, NamesTheArgument) {
   check_grads(second, Number(0.5), {.order = 1});
 }
 
-// Where a mesh is current, and the arguments lie on it.
+// With a current mesh, on which the arguments are sharded.
 TEST(CheckSpmdGrads, BringsArgumentsOver) {
   SetDeviceCount(8);
   const Mesh mesh = make_mesh({{"x", 4}, {"y", 2}}), other = make_mesh({{"x", 2}});

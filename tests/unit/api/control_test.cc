@@ -1,4 +1,4 @@
-// Control flow: what programs compute, on one device and on meshes, traced, eager and abstract.
+// Results of control flow on one device and on meshes, traced, eager and abstract.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -100,7 +100,7 @@ TEST(Scan, NeedsNeitherXsNorYs) {
   EXPECT_EQ(none.second.size(), 0);
 }
 
-// Weak numbers in a carry become what the body makes of them.
+// Weak numbers in a carry take the type that the body returns.
 TEST(Loops, UnrollWithoutADifference) {
   Array xs = reshape(arange(33, {.dtype = f32}), {11, 3});
   auto step = [](std::pair<Array, Array> carry, Array x) {
@@ -188,7 +188,7 @@ TEST(Loops, MayBeGivenTheirBuffers) {
   EXPECT_NEAR(x.to_vector<float>()[77], 6, 1e-4);
 }
 
-// Slices of sizes that no vector or line divides, larger than what is written past the caches.
+// Slices whose size no vector or cache line divides, large enough to be written past the caches.
 TEST(Scan, StepsOverLargeOddSlices) {
   SetDeviceCount(2);
   {

@@ -64,7 +64,7 @@ TEST_F(CustomOps, TakePartInPropagation) {
   EXPECT_EQ(f(a).sharding().text(), "<@mesh, [{\"x\"}, {\"y\"}]>");
 }
 
-// A rule with `...` takes any number of leading dims: those of a mapped function, too.
+// A rule with `...` takes any number of leading dims, including the mapped dim of vmap.
 void ScaledRows(const KernelCall& call) {
   auto x = call.in[0].data<float>(), w = call.in[1].data<float>(), out = call.out[0].data<float>();
   for (size_t i = 0; i < out.size(); ++i) out[i] = x[i] * w[i % w.size()];
@@ -82,7 +82,7 @@ TEST_F(CustomOps, TakeMoreDimsInFrontWhereTheRuleSaysSo) {
   EXPECT_EQ(reshard(lanes, P()).to_vector<float>(), (x * w).to_vector<float>());
 }
 
-// Zeros behind the end of a dim would be the maximum of negative rows.
+// Padding zeros after the end of a dim would be the maximum of negative rows.
 TEST_F(CustomOps, AreNotGivenPaddingToReduce) {
   MeshScope scope(make_mesh({{"x", 4, Auto}}));
   auto f = jit([](Array x) { return RowMaxOp()({with_sharding_constraint(x, P(None, "x"))}); });
@@ -131,7 +131,7 @@ TEST_F(CustomOps, MayUseArraysOnThreadsOfTheirOwn) {
   EXPECT_THAT(op({arange(4.0)}).to_vector<float>(), testing::ElementsAre(0, 2, 4, 6));
 }
 
-// What a kernel throws, or an array function in it, comes out of the call; the team works on.
+// An exception of a kernel, or of an array function in it, leaves the call; the team works on.
 TEST_F(CustomOps, MayThrow) {
   static bool armed = false;
   static const CustomOp op =

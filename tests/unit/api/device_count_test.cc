@@ -1,4 +1,4 @@
-// SetDeviceCount after programs were cached: what only the library holds is in nobody's way.
+// SetDeviceCount after programs were cached: arrays that only the library holds do not prevent it.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

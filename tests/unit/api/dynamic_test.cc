@@ -1,5 +1,5 @@
-// Pieces whose place is known at run time, of arrays whose dims are sharded: devices write and read
-// what falls into their own shards.
+// Slices of sharded arrays whose position is known at run time. Each device reads and writes the
+// elements in its own shard.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 std::vector<double> Values(const Array& x) { return x.astype(f64).to_vector<double>(); }
 
-// A case: an array, how it lies over 2 x 3 devices, and a piece of it.
+// A case: an array, its sharding over 2 x 3 devices, and a slice of it.
 struct Case {
   Shape shape, piece;
   PartitionSpec spec;

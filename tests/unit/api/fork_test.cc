@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-// Runs f in a child. Returns what it returned, -1 if it crashed or took longer than 20 s.
+// Runs f in a child. Returns the result of f, or -1 if it crashed or took longer than 20 s.
 int InChild(const std::function<int()>& f) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// grad, jvp, vjp and linearize as users call them; what a gradient sends, and what it looks like.
+// grad, jvp, vjp and linearize: values, communication and the programs of gradients.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -117,7 +117,7 @@ TEST(Gradients, OfWhatALoopCapturesAreSums) {
   EXPECT_EQ(grad(f)(5.0).item<float>(), 6);
 }
 
-// What a body makes of what it captures alone is made once, in front of the loop.
+// Values that a body computes only from captured arrays are computed once, before the loop.
 TEST(Gradients, StackOnlyWhatVaries) {
   auto f = [](Array w, Array x) {
     auto body = [&](Array c, NoneType) { return std::pair(c * sin(w), None); };
@@ -156,7 +156,7 @@ TEST(Gradients, ComputeOnlyWhatTheyNeed) {
   EXPECT_THAT(ops, ElementsAre("cos", "constant", "broadcast_in_dim", "mul"));
 }
 
-// A weight's gradient is made as the weight lies, and not copied.
+// A weight's gradient is computed in the layout of the weight, without a copy.
 TEST(Gradients, OfMatricesAreProductsAlone) {
   auto loss = [](Array w, Array x) { return sum(square(matmul(x, w))); };
   const std::string text = grad<0, 1>(loss).trace(ones({4, 3}), ones({5, 4})).text();
@@ -178,7 +178,7 @@ TEST(Gradients, LieAsTheirArgumentsAndSendSumsOnly) {
   EXPECT_EQ(step.lower(reduced, x).comm().events().size(), 0u);
 }
 
-// The gradient of what is used more than once is added up first, and then reduced.
+// The gradients of a value that is used more than once are added first, and then reduced.
 TEST(Gradients, OfAWeightUsedTwiceAreReducedOnce) {
   SetDeviceCount(8);
   MeshScope scope(make_mesh({{"data", 4}, {"model", 2}}));
@@ -226,8 +226,8 @@ TEST(Gradients, OfAttentionKeepTheWeightsAlone) {
               {.order = 2});
 }
 
-// What a branch reads of the outside comes from there: it is not among what the branches return,
-// and in a loop not stacked.
+// Outside values that a branch reads are read again in the derivative. Branches do not return them,
+// and loops do not stack them.
 TEST(Gradients, StackNoOperandsOfBranches) {
   auto f = [](Array x, Array w) {
     auto body = [&](Array i, Array v) {
@@ -251,7 +251,7 @@ TEST(Gradients, LeaveWeakValuesOfLoopsAndBranchesWeak) {
   EXPECT_EQ(type_of(value_and_grad(f)(x).first * b).text(), "bf16[2]");
 }
 
-// What decides how long a loop runs has no derivative, and needs none.
+// The values that decide the trip count of a loop have no derivative, and need none.
 TEST(Gradients, ForwardThroughALoopWhoseConditionHasNone) {
   auto f = [](Array x) {
     return while_loop([](Array v) { return nextafter(v, Array(1e9f)) < 100; },
@@ -303,7 +303,7 @@ TEST(Gradients, OfWhatDoesNotNeedTheDerivativeOfALoop) {
   EXPECT_EQ(grad(one_of_two)(x).item<float>(), 1);
 }
 
-// What a loop makes and nobody reads is not computed: neither stacked nor carried.
+// Results of a loop that nobody reads are not computed: neither stacked nor carried.
 TEST(Gradients, ComputeNoResultsOfLoopsThatNobodyReads) {
   const auto f = [](Array x) {
     return sum(
@@ -325,7 +325,7 @@ TEST(Gradients, OfWhatNamedElementsAreMultipliedBy) {
               ElementsAre(4, 5));
 }
 
-// Whatever is done to a reduced array: its gradient is a partial sum, and so is that of a gradient.
+// After any op on a reduced array its gradient is a partial sum, and so is its second derivative.
 TEST(Gradients, OfReducedArraysAreUnreduced) {
   SetDeviceCount(2);
   MeshScope scope(make_mesh({{"x", 2}}));
@@ -365,8 +365,8 @@ TEST(Gradients, OfReducedArraysAreUnreduced) {
   }
 }
 
-// Each device uses the whole parameter beside its rows: nothing is sent forward, its gradient stays
-// a sum of terms, and the one all_reduce is that of the reshard that asks for the sum.
+// Each device uses the whole parameter with its own rows. The forward pass sends nothing, the
+// gradient stays a partial sum, and the reshard that asks for the sum is the only all_reduce.
 TEST(Gradients, OfReducedParametersBesideShardedRowsSendNothing) {
   SetDeviceCount(4);
   MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
@@ -536,12 +536,12 @@ TEST(Gradients, AreTracedOnceForAFunctionThatCapturesNothing) {
   EXPECT_EQ(traced_by([&] { EXPECT_EQ(jvp(f, x, one).second.item<float>(), 6); }), 1);
   EXPECT_EQ(traced_by([&] { EXPECT_EQ(linearize(f, x).second(one).item<float>(), 6); }), 1);
   EXPECT_EQ(traced_by([&] { EXPECT_EQ(vjp(f, x).second(one).item<float>(), 6); }), 1);
-  // Options are part of what is kept.
+  // Options are part of the cache key.
   EXPECT_THAT(Values(vmap(f, {.out_dims = -1})(xs)), ElementsAre(9, 16));
   EXPECT_EQ(vmap(f, {.in_dims = None, .size = 3})(x).shape()[0], 3);
 }
 
-// Outside of a trace a function is what it is now, as when it is called.
+// Outside of a trace, a transformed function sees the current values of its captures.
 TEST(Gradients, SeeWhatTheFunctionCaptures) {
   Array w = 1.0f;
   double scale = 1;

@@ -1,4 +1,4 @@
-// What reads a sharded dim by position exchanges the parts that its shards lack, and no more.
+// Ops that read a sharded dim by position exchange only the elements that a shard lacks.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -137,7 +137,7 @@ Array Neighbours(const Array& u) {
       if (i != 0 || j != 0) sum = sum + pad(u, {{i, -i}, {j, -j}}, 7);
   return sum;
 }
-// The same as slices of what was padded once.
+// The same function as slices of one padded array.
 Array Sliced(const Array& u) {
   const int64_t rows = u.shape(0), columns = u.shape(1);
   const Array padded = pad(u, {{1, 1}, {1, 1}}, 7);
@@ -221,8 +221,8 @@ TEST(Halo, RandomNeighboursAgree) {
   }
 }
 
-// The same of types, whatever the number of shards is: what keeps a dim's size keeps its sharding,
-// and the edges are sent where the report and a policy see them.
+// Types do not depend on the number of shards: an op that keeps a dim's size keeps its sharding.
+// The report and policies see the halo exchange.
 TEST(Halo, ExplicitStencilsDependOnNoSize) {
   SetDeviceCount(6);
   auto heat = jit([](Array u) {
@@ -256,7 +256,7 @@ TEST(Halo, ExplicitStencilsHaveGradients) {
   EXPECT_THAT(g.to_vector<float>(), ElementsAre(3, 5, 7, 9, 11, 13, 15, 8, 1));
 }
 
-// What is padded with is partial like the operand: of all devices one adds it.
+// The padding value is partial like the operand: only one of the devices adds it.
 TEST(Halo, PadsPartialValues) {
   SetDeviceCount(8);
   MeshScope scope(make_mesh({{"x", 4}, {"y", 2}}));

@@ -1,5 +1,5 @@
-// Derivatives where functions have kinks, ties, poles and limits: as JAX 0.10 gives them, but for
-// a few, which say what JAX has.
+// Derivatives at kinks, ties, poles and limits of functions. They equal those of JAX 0.10, except
+// for a few whose comments give JAX's value.
 #include <gtest/gtest.h>
 #include <tessera/tessera.h>
 
@@ -228,7 +228,7 @@ const std::vector<Case>& Cases() {
        [](const Arrays& v) { return digamma(v[0]); },
        {{-10.25, kInf}},
        {{19.6462524246226528, 0}}},
-      // The lesser one beside an infinity has no part; JAX has e.
+      // The smaller operand has derivative 0 if the other one is infinite; JAX returns e.
       {"logaddexp",
        [](const Arrays& v) { return logaddexp(v[0], v[1]); },
        {{0, 1000, -kInf, -kInf, kInf}, {0, -1000, -kInf, 0, 1}},

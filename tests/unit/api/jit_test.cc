@@ -1,4 +1,4 @@
-// jit: what traces again, what is captured, what is donated, threads.
+// jit: retraces, captured arrays, donation and threads.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -103,8 +103,8 @@ TEST(Jit, GenericFunctionsTraceNumbers) {
   EXPECT_EQ(f(1.0, ones({})).template item<float>(), 2);
 }
 
-// One cache, as the function captures nothing: what one call returns is no tree of the other's
-// type.
+// A function that captures nothing has one cache for all types of arguments. Each call returns a
+// tree of its own type.
 TEST(Jit, OfAGenericFunctionReturnsTheTreeItIsGiven) {
   auto same = [](auto tree) { return tree; };
   const std::vector<Array> vector = jit(same)(std::vector<Array>{1, 2});
@@ -317,7 +317,7 @@ TEST(Jit, DonatedBuffersThatAreSharedAreNotReused) {
   EXPECT_EQ(jit([] { return ones({1 << 16}); })()[0].item<float>(), 1) << "a program's constant";
 }
 
-// What a function returns that changed nothing is an array of its own.
+// A function that changes nothing returns another array.
 TEST(Jit, DonationLeavesWhatAFunctionReturnedUnchanged) {
   const std::vector<std::function<Array(const Array&)>> same = {
       [](const Array& x) { return x[All]; },
@@ -426,7 +426,7 @@ TEST(Jit, ReadsValuesOfShardedArraysThatAreCaptured) {
   SetDeviceCount(1);
 }
 
-// The sum and its user come before the last use of what is summed.
+// The sum and its user come before the last use of the summed array.
 TEST(Jit, FusedGroupsComeBeforeTheirUsers) {
   auto f = [](Array a, Array b) {
     Array y = a + b;

@@ -1,4 +1,4 @@
-// Products much larger than what is made of them: in blocks, whatever attention looks like.
+// Products that are much larger than their results run in blocks, for every form of attention.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -26,7 +26,7 @@ Array Attention(const Array& q, const Array& k, const Array& v) {
   const Array scores = einsum("hsd,htd->hst", {q, k});
   return einsum("hst,htd->hsd", {softmax(Causal(scores), -1), v});
 }
-// Heads behind the sequence, as projections leave them, and a lower triangle as mask.
+// Heads after the sequence dim, as projections leave them, and a lower triangle as mask.
 Array OfProjections(const Array& q, const Array& k, const Array& v) {
   const Array scores = einsum("shd,thd->hst", {q, k});
   const Array mask = tril(ones({kLength, kLength}));
@@ -138,7 +138,7 @@ TEST(Blocks, OfShardsOfTheSequence) {
   EXPECT_LT(Difference(gradient, q, k, v), 1e-4);
 }
 
-// Returns the work of f in blocks beside that without.
+// Returns the work of f in blocks and without blocks.
 template <class F, class... A>
 double Work(const F& f, const A&... arguments) {
   const auto flops = static_cast<double>(jit(f).lower(arguments...).flops());

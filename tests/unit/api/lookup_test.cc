@@ -1,4 +1,4 @@
-// Lookups of sharded arrays: what is sent, and that the bits do not depend on who computes.
+// Lookups in sharded arrays: communication, and results that do not depend on the sharding.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -112,8 +112,8 @@ TEST(Lookups, ALoopUpdatesInPlace) {
   EXPECT_THAT(f(zeros({5}, i32)).to_vector<int32_t>(), ElementsAre(0, 1, 4, 9, 0));
 }
 
-// An embedding that is the same on all devices of an axis, and tokens that lie over it: rows are
-// looked up where the tokens are, and the gradient is partial there. Nothing is sent.
+// An embedding that is reduced over an axis, and tokens that are sharded over it. Each device looks
+// up the rows of its tokens, and the gradient is a partial sum. Nothing is sent.
 TEST(Lookups, OfReducedTablesLeavePartialSums) {
   SetDeviceCount(8);
   MeshScope scope(make_mesh({{"data", 4}, {"model", 2}}));

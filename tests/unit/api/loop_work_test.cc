@@ -1,5 +1,5 @@
-// Work that loops do not repeat: reductions of what they add up, what is the same in every
-// iteration, loops that were run before.
+// Work that loops do not repeat: reductions of their sums, values that are the same in every
+// iteration, and equal loops.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -15,7 +15,7 @@ Array Data(std::vector<int64_t> shape, PartitionSpec spec) {
   return reshard(reshape(sin(astype(arange(n), f32)), shape), std::move(spec));
 }
 
-// The sum of x^T y over batches, each of which lies over the devices.
+// The sum of x^T y over batches, each of which is sharded over the devices.
 Array Accumulated(Array start, Array xs, Array ys) {
   return std::get<0>(scan(
       [](Array c, std::pair<Array, Array> batch) {
@@ -86,7 +86,7 @@ TEST(LoopReductions, HoldForWhatIsLinearInTheCarriedValue) {
   }
 }
 
-// Microbatches of microbatches: what each level adds up is reduced behind the outermost loop.
+// Microbatches of microbatches: the sums of each level are reduced after the outermost loop.
 TEST(LoopReductions, LeaveAllLoopsThatOnlyHandThemOn) {
   SetDeviceCount(4);
   MeshScope scope(make_mesh({{"x", 4}}));
@@ -147,7 +147,7 @@ TEST(LoopInvariants, AreComputedOnce) {
           0, trips,
           [&](Array, Array c) {
             Array heavy = tanh(matmul(w, w));        // the same in every iteration
-            Array wide = reshape(x, {8, 1}) * w[0];  // more than it is made of: made anew
+            Array wide = reshape(x, {8, 1}) * w[0];  // larger than its operands: recomputed
             return tanh(matmul(heavy + wide, c));
           },
           x);
@@ -162,7 +162,7 @@ TEST(LoopInvariants, AreComputedOnce) {
   EXPECT_LT(max(abs(jit(loop(5))(w, x) - wanted)).item<float>(), 1e-6);
 }
 
-// Loops and branches that compute what others have computed are not run again.
+// Loops and branches that are equal to earlier ones are not run again.
 TEST(EqualRegions, RunOnce) {
   SetDeviceCount(1);
   const auto powers = [](Array x, float by) {

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Runs a function of what each of 2 x 2 devices has of arange(8), eagerly and compiled.
+// Runs a function of each shard of arange(8) on 2 x 2 devices, eagerly and compiled.
 template <class F>
 void OnFour(F f) {
   SetDeviceCount(4);

@@ -14,12 +14,12 @@ struct Weights {
 };
 TESSERA_FIELDS(Weights, up, down);
 
-// Where rows of x, and both weights, lie.
+// The axes that shard the rows of x and both weights.
 struct Layout {
   PartitionSpec x, up, down;
 };
 
-// What a model's second product, or sum over devices, is written as.
+// How a model's second product, or its sum over devices, is written.
 enum class Mode { kExplicit, kAuto, kManual };
 
 using Sent = std::vector<std::tuple<CommKind, std::vector<std::string>, int64_t, int64_t, bool>>;
@@ -137,7 +137,7 @@ class ManualCommunication : public testing::TestWithParam<Case> {
         auto [px, pw] = Constrained(x, w);
         return f(px, pw);
       };
-      // Arguments that lie so already, as the others do.
+      // Arguments that have this sharding already, like the others.
       by_propagation =
           Of(constrained, with_sharding_constraint(x_, kLayout.x), Constrained(x_, w_).second);
     }

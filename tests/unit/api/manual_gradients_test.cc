@@ -1,4 +1,4 @@
-// Gradients and values of manual computation, against those of the same function of whole arrays.
+// Gradients and values of manual computation equal those of the same function on whole arrays.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -55,7 +55,7 @@ TEST_F(ManualGradients, AnExtremeIsComputedAgainInACheckpoint) {
   EXPECT_EQ(Numbers(grad(loss(again))(x)), Numbers(grad(loss(extreme))(x)));
 }
 
-// What the first branch keeps is made of constants; the first device does not take it.
+// The first branch keeps values computed from constants; the first device does not take it.
 TEST_F(ManualGradients, BranchesOfDevicesKeepConstantsOfTheirOwn) {
   MeshScope scope(make_mesh({{"x", 4}}));
   auto either = shard_map(

@@ -198,8 +198,8 @@ TEST_F(ManualRegions, OfBranchesThatNeedOthersUseAKeyOnce) {
   jit(f)(reshard(arange(4.0), P({"x", "y"})));
 }
 
-// A collective along a dim that lies over an Auto axis too leaves the result so, until propagation
-// has it otherwise.
+// A collective along a dim that is also sharded over an Auto axis keeps that sharding, unless
+// propagation changes it.
 TEST_F(ManualRegions, CollectivesAlongDimsOverAutoAxes) {
   const Array whole = arange(8.0);
   using Collective = std::function<Array(Array)>;
@@ -225,7 +225,7 @@ TEST_F(ManualRegions, CollectivesAlongDimsOverAutoAxes) {
     }
 }
 
-// The step that follows a loop may take over what it carried only where no other device reads it.
+// The step after a loop may take over the buffer of a carry only if no other device reads it.
 TEST_F(ManualRegions, WhatALoopCarriedIsPermutedAndUsed) {
   MeshScope scope(make_mesh({{"x", 4}}));
   const auto f = shard_map(

@@ -1,5 +1,5 @@
-// Branches of which each lane takes its own: what a lane does not take adds nothing to derivatives,
-// whatever it computes.
+// Each batch element takes its own branch. The branches that it does not take add nothing to
+// derivatives, even if they compute NaN.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -57,7 +57,7 @@ TEST(MappedBranches, ChoiceByNumber) {
   }
 }
 
-// What lanes share gets a sum over lanes, to which the others add zeros.
+// The gradient of a shared value is a sum over batch elements. Those that do not use it add zeros.
 TEST(MappedBranches, DerivativesOfWhatLanesShare) {
   const Array w = array({2.0f, 0.5f}), x = array({{1.0f, 4.0f}, {0.0f, 0.0f}, {1.0f, 1.0f}});
   const auto check = [&](const char* what, auto f, auto one) {

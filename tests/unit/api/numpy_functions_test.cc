@@ -1,5 +1,5 @@
-// NumPy's functions that are composed of ops give the numbers of one device wherever their operands
-// lie: over Explicit axes, unless they are refused, and over Auto axes, eagerly and under jit.
+// NumPy's functions that are composed of ops return the numbers of one device for any sharding of
+// their operands: over Explicit axes, unless refused, and over Auto axes, eagerly and under jit.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -27,7 +27,7 @@ std::optional<PartitionSpec> Asked(PartitionSpec spec) {
   return spec;
 }
 
-// What operands lie like; a spec that is too long for an operand, or does not divide it, is cut.
+// Shardings of operands. A spec that is too long for an operand, or does not divide it, is cut.
 const char* const kRows = "rows";
 const char* const kColumns = "columns";
 const char* const kBoth = "both";

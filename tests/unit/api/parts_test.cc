@@ -62,8 +62,8 @@ Array Attention(const Array& x, const Weights& w, AxisMode mode) {
   return matmul(joined, w.out, {.out_sharding = P()});
 }
 
-// Returns the value and the gradients of a number, and adds to `sent` what leaves a device for
-// each.
+// Returns the value and the gradients of a scalar function, and adds the bytes that leave a device
+// for each to `sent`.
 template <class Lay>
 std::vector<std::vector<float>> RunAttention(AxisMode mode, const Lay& lay,
                                              std::vector<int64_t>& sent) {
@@ -113,7 +113,7 @@ TEST_F(Parts, GradientsHaveTheTypesOfTheirValues) {
   EXPECT_EQ(TypeOf(grad([&](Array a) { return sum(square(heads(a))); })(w)),
             "f32[384,384@model:(1)4]");
   EXPECT_EQ(jit(grad([&](Array a) { return sum(square(heads(a))); })).lower(w).comm().bytes(), 0);
-  // What a reshape makes of a whole axis goes back to it.
+  // The sub-axes that a reshape makes of a whole axis join to it again.
   const auto cut = [](Array a) {
     return sum(square(reshape(a, {kHeads, kSize}, {.out_sharding = P(kPart)})));
   };
@@ -122,7 +122,7 @@ TEST_F(Parts, GradientsHaveTheTypesOfTheirValues) {
   EXPECT_EQ(grad(cut)(row).to_vector<float>(), (2 * row).to_vector<float>());
 }
 
-// ---- Auto: nothing is sent to lay out what is whole ---------------------------------------------
+// ---- Auto: nothing is sent to shard whole values ------------------------------------------------
 
 TEST_F(Parts, AutoSendsNothingToCutAWeightIntoHeads) {
   MeshScope scope(Eight(Auto));
@@ -163,7 +163,7 @@ TEST_F(Parts, AutoPadsWhereThatCostsLess) {
   EXPECT_THAT(f(x, w).to_vector<float>(), testing::Pointwise(testing::FloatNear(1e-4f), want));
 }
 
-// A wide product that would be worked out four times stays padded beside heads that are not.
+// A wide product that would be computed four times stays padded, next to heads that are not padded.
 TEST_F(Parts, AutoChoosesForEachSize) {
   MeshScope scope(Eight(Auto));
   const auto f = [](Array x, Array w, Array wide) {
@@ -297,7 +297,7 @@ TEST_F(Parts, ErrorsOfferTheLargestPartThatDivides) {
   for (const std::vector<Fix>& offered : {fixes([&] { reshape(w, {kModel, kHeads, kSize}); })}) {
     ASSERT_GE(offered.size(), 2u);
     EXPECT_EQ(offered[0].spec, P(None, kPart, None));
-    // The other half of what two devices have of four.
+    // Two of the four devices have a half of the elements; the other half is sent.
     EXPECT_EQ(offered[0].bytes, kModel * kModel / 8 * 4);
     EXPECT_EQ(offered[1].operand, 0);
     EXPECT_EQ(offered[1].spec, P(None, kPart));
@@ -390,7 +390,7 @@ TEST_F(Parts, ShardMapCutsAlongParts) {
   EXPECT_EQ(twice.to_vector<float>(), (x * 2).to_vector<float>());
   EXPECT_EQ(TypeOf(sum), "f32[3,2]");
   EXPECT_THAT(sum.to_vector<float>(), ElementsAre(36, 40, 44, 48, 52, 56));
-  // What is the same along the rest is counted once, and a sum over all devices says so first.
+  // A psum over the whole axis is refused, because the value varies over a part of it only.
   EXPECT_THAT(
       Refusal([&] { shard_map([](Array a) { return psum(a, "model"); }, {.out_specs = P()})(x); }),
       HasSubstr("varying over model:(1)4 but invarying over model:(4)2"));
@@ -422,7 +422,7 @@ TEST_F(Parts, AxesAreHiddenAndShownInParts) {
   EXPECT_EQ(f(x).to_vector<float>(), (x * 2).to_vector<float>());
 }
 
-// Parts that no grid of the axis has both cannot lay out one program, whatever the op is.
+// Two sub-axes that are in no common grid of the axis cannot shard one program, for any op.
 TEST(PartsOfNoGrid, AreRefusedWhereAReducedOperandMeetsThem) {
   SetDeviceCount(12);
   {

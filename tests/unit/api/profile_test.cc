@@ -1,4 +1,4 @@
-// Profiles of runs: what they count, how they read, and the file for Perfetto.
+// Profiles of runs: their counts, their text, and the file for Perfetto.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

@@ -1,4 +1,4 @@
-// pure_callback: values, how often the host is called and with what, sharded and in every
+// pure_callback: values, the number and the arguments of host calls, sharded and in every
 // transform.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
@@ -15,7 +15,7 @@ using Values = std::vector<float>;
 
 Array Float(const std::vector<int64_t>& shape) { return zeros(Shape(shape)); }
 
-// Cubes of the elements, and what it was called with.
+// Cubes the elements, and records its arguments.
 struct Host {
   std::vector<std::string> calls;
   std::mutex mutex;
@@ -124,7 +124,7 @@ TEST_F(PureCallback, IsMappedInThreeWays) {
   EXPECT_EQ(vmap(host.of(), {.in_dims = 1, .out_dims = 1})(xs).to_vector<float>(), want);
 }
 
-// What is not mapped, under each method and twice.
+// Operands that are not mapped, under each method and twice.
 TEST_F(PureCallback, SeesWhatIsNotMapped) {
   std::vector<std::string> calls;
   const auto joined = [&](VmapMethod method) {
@@ -174,7 +174,7 @@ TEST_F(PureCallback, HasTheDerivativeOfARuleAroundIt) {
   EXPECT_THAT(grad(of_forward)(x).to_vector<float>(), ElementsAre(3, 12));
   EXPECT_THAT(jit(grad(of_backward))(x).to_vector<float>(), ElementsAre(3, 12));
   EXPECT_THAT(jvp(of_forward, std::tuple(x), std::tuple(x)).second.item<float>(), 27);
-  // Beside what is differentiated it needs none.
+  // It needs no derivative if its operand is not differentiated.
   const auto beside = [&](Array v) { return sum(v * f(stop_gradient(v))); };
   EXPECT_THAT(grad(beside)(x).to_vector<float>(), ElementsAre(1, 8));
   EXPECT_THAT(vmap(grad(of_backward))(stack({x, x + 1})).to_vector<float>(),
@@ -277,7 +277,7 @@ TEST_F(PureCallback, MayComputeWithArrays) {
   EXPECT_EQ(mesh + " " + dtype, "none f32");
 }
 
-// In a branch that some lanes take, the host gets what it gets outside of one.
+// In a branch that some batch elements take, the host gets the same arguments as outside.
 TEST_F(PureCallback, GetsSharedArgumentsWholeInBranchesToo) {
   std::vector<std::string> shapes;
   const auto add = [&](Array w, Array y) {
@@ -297,7 +297,7 @@ TEST_F(PureCallback, GetsSharedArgumentsWholeInBranchesToo) {
   EXPECT_THAT(shapes, ElementsAre("f32[1,2]"));
 }
 
-// No cache keeps a function of the user's, nor what it captured.
+// No cache keeps a function of the user or its captures.
 TEST_F(PureCallback, IsForgottenWithWhatItCaptured) {
   std::weak_ptr<int> kept;
   {

@@ -401,8 +401,8 @@ const std::vector<Distribution>& Distributions() {
 
 class Distributed : public ::testing::TestWithParam<Distribution> {};
 
-// Means within 4.5 standard errors, and Kolmogorov and Smirnov's distance below what one draw in a
-// million exceeds; the seeds are fixed.
+// Means are within 4.5 standard errors, and the Kolmogorov-Smirnov distance is below the value that
+// one sample in a million exceeds. The seeds are fixed.
 TEST_P(Distributed, AsItShould) {
   constexpr int64_t kDraws = 20000;
   const Distribution& d = GetParam();
@@ -539,7 +539,7 @@ TEST(GammaDerivative, IsThatOfJax) {
   ExpectNear(grad(gamma)(reshard(a, P("x"))), of_gamma, 1e-8);
 }
 
-// The mean of the numbers is the parameter, so that of their derivatives is 1.
+// The mean of the samples is the parameter, so the mean of their derivatives is 1.
 TEST(GammaDerivative, AveragesOneForEveryParameterAndDType) {
   for (DType t : {f16, bf16, f32, f64})
     for (double a : {0.1, 0.9, 1.5, 20.0, 300.0}) {

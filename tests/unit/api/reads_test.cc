@@ -1,6 +1,6 @@
-// What slices, pads, joins, rolls, reverses, transposes and repeats is read by the elementwise ops
-// behind it where it lies: random programs, compiled for one device and for many, against the same
-// ops one by one.
+// Elementwise ops read through slices, pads, concatenations, rolls, reversals, transposes and
+// broadcasts without a copy. Compares random programs, compiled for one device and for many, with
+// the same ops run one by one.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -30,7 +30,7 @@ class Moves {
     }
     const Array last = known.back() + known[known.size() - 2];
     if (below(3) != 0) return last;
-    // What reduces reads rows: all elements of the dims that are reduced.
+    // A reduction reads rows: all elements of the reduced dims.
     std::vector<int> dims;
     for (int d = static_cast<int>(below(2)); d < std::ssize(shape_.dims()); ++d) dims.push_back(d);
     return max(exp(last * 0.01f), dims);

@@ -1,4 +1,4 @@
-// What a program will do, before it runs: reports, memory, policies.
+// Facts about a program before it runs: reports, memory and policies.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -110,7 +110,7 @@ TEST(Implied, WhatTheBorderOfALoopMoves) {
   EXPECT_TRUE(comm.events()[0].implied) << comm;
 }
 
-// Explicit axes become Auto, and propagation moves what nobody asked to be moved.
+// Explicit axes become Auto, and propagation adds reshards that the user did not ask for.
 TEST(Implied, WhatTheBorderOfAModeMoves) {
   MeshScope scope(abstract_mesh({{"x", 2}}));
   auto f = jit(auto_axes([](Array a, Array b) { return a + b; }, {.out_sharding = P("x")}));
@@ -213,7 +213,7 @@ TEST(Report, OfTextNamesLines) {
   EXPECT_EQ(Program::Load(path).text(), text);
 }
 
-// What propagation writes, too.
+// The text of a propagated program, too.
 TEST(Report, OfPropagatedTextIsTheSame) {
   MeshScope scope(abstract_mesh({{"x", 2}}, {.mode = Auto}));
   auto f = jit([](Array a) { return sum(with_sharding_constraint(a * 2, P(None, "x")), 0); });

@@ -1,5 +1,5 @@
-// Safetensors files: what comes back, onto which devices, what is read for that, and what is on
-// disk at any time. tests/safetensors has files that Python's safetensors wrote.
+// Safetensors files: the arrays that are read, their devices, the bytes that are read, and the
+// files on disk at any time. tests/safetensors has files that Python's safetensors wrote.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -105,7 +105,7 @@ TEST_F(Safetensors, ATreeIsNamedByItsFields) {
               ElementsAre("layers.0.w", "layers.0.b", "layers.1.w", "layers.1.b", "step"));
 }
 
-// ---- what may differ ----------------------------------------------------------------------------
+// ---- options ------------------------------------------------------------------------------------
 
 TEST_F(Safetensors, ArraysOfTheFileAreIgnored) {
   const Arrays some{{"layers.0.b", zeros({6}, f16)}, {"step", zeros({}, i32)}};
@@ -126,7 +126,7 @@ TEST_F(Safetensors, ArraysOfTheTreeAreKept) {
   EXPECT_EQ((read.at("layers.0.w")[{1, 1}].item<float>()), 7);
   EXPECT_EQ(read.at("head.w")[2].item<float>(), 7);
   EXPECT_EQ(read.at("head.b").to_vector<float>(), (std::vector<float>{1, 1}));
-  // What is ignored counts as missing: another shape is no fault then.
+  // An ignored tensor counts as missing, so another shape is no error.
   Model model = Blank();
   model.layers[1].w = full({2, 2}, 3.0);
   const Model changed = load_safetensors_like(PythonFile("model"), model,
@@ -221,7 +221,7 @@ TEST_F(Safetensors, AbstractArraysSayWhereToLie) {
   EXPECT_TRUE(load_safetensors(PythonFile("model")).at("step").is_abstract());
 }
 
-// What this process has asked the system for, since it began.
+// Returns the bytes that this process has read since it started.
 int64_t BytesRead() {
   std::ifstream io("/proc/self/io");
   std::string name;

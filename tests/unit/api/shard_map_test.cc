@@ -22,7 +22,7 @@ Array Numbers(std::vector<int64_t> shape, PartitionSpec spec) {
 }
 std::string TypeOf(const Array& x) { return type_of(x).text(); }
 
-// A function of what a device has, of [8, 8] over x and y, and where its result lies.
+// A function of a device's shard of [8, 8] over x and y, and the spec of its result.
 struct Local {
   const char* name;
   const char* type;  // of the result inside

@@ -1,5 +1,5 @@
-// How work and memory are split over devices: what one computes and holds, against formulas and
-// against Auto versions of the same programs.
+// How work and memory are split over devices. Compares the work and memory of one device with
+// formulas and with Auto versions of the same programs.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-// Per device, of what a perfect split would need.
+// Returns the work per device relative to a perfect split.
 double Excess(const Lowered& lowered) {
   return static_cast<double>(lowered.flops()) / static_cast<double>(lowered.split_flops());
 }
@@ -90,7 +90,7 @@ class Version {
     }
     return abstract_array(text);
   }
-  // Where the argument of an Auto version lies.
+  // Returns the argument of an Auto version with its sharding.
   Array At(const Array& x, PartitionSpec spec) const {
     return explicit_ ? x : with_sharding_constraint(x, spec);
   }
@@ -213,7 +213,7 @@ TEST(Split, ExplicitVersionsNeedNoMoreMemoryThanAutoOnes) {
     }
 }
 
-// ---- what has no data of its own is made where it is needed ----
+// ---- values without operands are computed where they are needed ----
 
 constexpr int64_t kN = 1 << 14;
 
@@ -299,7 +299,7 @@ TEST(Split, MasksThatDoNotDivideAreMadeInPartsToo) {
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("bool[163")));  // whole, padded or not
 }
 
-// What a loop would move does not move if the loop does not run.
+// The communication of a loop does not happen if the loop does not run.
 TEST(Split, LoopsThatDoNotRunSendNothing) {
   MeshScope scope(abstract_mesh({{"x", 8}}));
   for (int64_t steps : {0, 1, 2}) {
@@ -360,7 +360,7 @@ TEST(Split, FlopsBeyondAnIntegerAreTheMostThatItHolds) {
   EXPECT_EQ(lowered.flops(), INT64_MAX);
 }
 
-// Many programs at once in memory: what is remembered of one is not needed by another.
+// Many programs in memory at once: cached facts about one are not used for another.
 TEST(Split, ManyMasksOfDifferentSizes) {
   for (int64_t n = 8; n < 8 + 400 * 8; n += 8) {
     MeshScope scope(abstract_mesh({{"x", 8}}));

@@ -9,7 +9,7 @@ class Unreduced : public testing::Test {
  protected:
   Unreduced() { SetDeviceCount(4); }
   ~Unreduced() override { SetDeviceCount(1); }
-  // What the parts add up to, checked against the type that they have before.
+  // Expects a type with partial sums, and the value that they add up to.
   void Expect(const Array& x, const std::string& type, const Array& sum) {
     EXPECT_EQ(type_of(x).text(), type);
     EXPECT_TRUE(all(reshard(x, P()) == sum).item<bool>()) << reshard(x, P());

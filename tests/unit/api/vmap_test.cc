@@ -1,5 +1,5 @@
-// vmap as users call it: dims in and out, loops and branches whose course differs by lane, what a
-// mapped program sends, and together with gradients.
+// vmap: input and output dims, loops and branches that differ between batch elements, the
+// communication of mapped programs, and gradients.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -149,8 +149,8 @@ TEST(Vmap, KeepsTheShardingAndSendsNothing) {
   SetDeviceCount(1);
 }
 
-// What is reduced over the axes of the lanes is the same in all of them: a bias or gain is used in
-// each, and its gradient is a sum of terms.
+// A value that is reduced over the axes of the mapped dim is the same for all batch elements. Each
+// uses such a bias or gain, and its gradient is a partial sum.
 TEST(Vmap, SharesWhatIsReducedOverItsAxes) {
   SetDeviceCount(4);
   {
@@ -218,7 +218,7 @@ TEST(Vmap, OfGradientsAndGradientsOfIt) {
     EXPECT_THAT(Values(each[{i}]), Pointwise(FloatNear(1e-6f), Values(grad(loss)(w, xs[{i}]))));
 }
 
-// The result is the same in all lanes; what its rule says of the mapped argument is not.
+// The result is the same for all batch elements, but the derivative in the mapped argument is not.
 TEST(Vmap, OfARuleWhoseResultDoesNotDependOnTheMappedArgument) {
   auto f = custom_vjp([](Array, Array q) { return q * 1; },
                       [](Array, Array q) { return std::pair(q * 1, None); },
