@@ -1,8 +1,8 @@
 // NumPy's functions that order, join and split arrays, composed of the functions in shape.cc.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "api/core/edits.h"
 #include "base/at.h"
@@ -21,7 +21,7 @@ Array AtLeast(int64_t rank, const Operand& x, Call call) {
 }
 
 Array InOrder(const Array& x, const std::vector<int64_t>& order, Call call) {
-  return std::is_sorted(order.begin(), order.end()) ? Same(x) : transpose(x, order, call.loc);
+  return absl::c_is_sorted(order) ? Same(x) : transpose(x, order, call.loc);
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Array moveaxis(Operand x, Dims source, Dims destination, Loc loc) {
   int64_t next = 0;
   for (int64_t& d : order) {
     if (d >= 0) continue;
-    while (std::count(from.begin(), from.end(), next)) ++next;
+    while (absl::c_count(from, next)) ++next;
     d = next++;
   }
   return InOrder(a, order, call);
@@ -54,7 +54,7 @@ Array swapaxes(Operand x, int dim1, int dim2, Loc loc) {
   int64_t d1 = NormalDim(dim1, Rank(a), call);
   int64_t d2 = NormalDim(dim2, Rank(a), call);
   std::vector<int64_t> order(base::Size(Rank(a)));
-  std::iota(order.begin(), order.end(), 0);
+  absl::c_iota(order, 0);
   std::swap(base::At(order, d1), base::At(order, d2));
   return InOrder(a, order, call);
 }

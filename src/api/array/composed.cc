@@ -123,7 +123,7 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
 namespace {
 // Returns the maximum as a constant for derivatives, because the shift of the exponents
 // cancels out.
-Array LargestAlong(const Array& a, const std::vector<int64_t>& dims, Call call) {
+Array MaxAsConstant(const Array& a, const std::vector<int64_t>& dims, Call call) {
   return stop_gradient(Reduce(a, {ops::kReduceMax, dims, true}, call), call.loc);
 }
 }  // namespace
@@ -134,7 +134,7 @@ Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
     Array a = ToFloat(operand, call);
     if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-    Array top = LargestAlong(a, d, call);
+    Array top = MaxAsConstant(a, d, call);
     Array zero = StrongScalar(0, TypeOf(a)->dtype(), call);
     Array shift = where(isfinite(top, loc), top, zero, {}, loc);
     Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
@@ -174,7 +174,7 @@ Array log_softmax(Operand x, Dims dims, Loc loc) {
   return AsOne(call, {x, dims}, [&](const Operand& operand) {
     Array a = ToFloat(operand, call);
     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-    Array shifted = sub(a, LargestAlong(a, d, call), {}, loc);
+    Array shifted = sub(a, MaxAsConstant(a, d, call), {}, loc);
     return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
                loc);
   });

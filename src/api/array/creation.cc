@@ -18,14 +18,14 @@ using namespace api;
 namespace {
 
 // Returns the spec without its unreduced and reduced axes.
-std::optional<PartitionSpec> DimsOfSpec(const std::optional<PartitionSpec>& spec) {
+std::optional<PartitionSpec> OnlyDims(const std::optional<PartitionSpec>& spec) {
   if (!spec) return spec;
   return PartitionSpec(spec->dims());
 }
 
-// Reshards an array that was created with DimsOfSpec(spec) to `spec`.
-Array Placed(const Array& x, const std::optional<PartitionSpec>& spec, Loc loc) {
-  return spec == DimsOfSpec(spec) ? x : reshard(x, *spec, loc);
+// Reshards an array that was created with OnlyDims(spec) to `spec`.
+Array WithReductions(const Array& x, const std::optional<PartitionSpec>& spec, Loc loc) {
+  return spec == OnlyDims(spec) ? x : reshard(x, *spec, loc);
 }
 
 Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
@@ -116,10 +116,10 @@ Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
                            options.dtype.is_default() ? base::DefaultInt() : options.dtype};
   const ir::ParamsPtr params = ir::MakeParams(ops::IotaParams{{NormalDim(dim, rank, call)}});
   return AsOne(call, {shape, dim, options}, [&](const Operands&) {
-    std::optional<PartitionSpec> dims = DimsOfSpec(options.out_sharding);
+    std::optional<PartitionSpec> dims = OnlyDims(options.out_sharding);
     Array index =
         Run(ops::kIota, params, {}, call, {.wanted = &wanted, .out_sharding = dims, .rank = rank});
-    return Placed(index, options.out_sharding, loc);
+    return WithReductions(index, options.out_sharding, loc);
   });
 }
 
@@ -152,10 +152,10 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
                                           : t;
   return AsOne(call, {start, stop, step, options}, [&](const Operands&) {
     Array index = iota(Shape(static_cast<int64_t>(count)), 0,
-                       {.dtype = work, .out_sharding = DimsOfSpec(options.out_sharding)}, loc);
+                       {.dtype = work, .out_sharding = OnlyDims(options.out_sharding)}, loc);
     if (step.as_double() != 1) index = mul(index, StrongScalar(step, work, call), {}, loc);
     if (start.as_double() != 0) index = add(index, StrongScalar(start, work, call), {}, loc);
-    return Placed(Convert(index, t, call), options.out_sharding, loc);
+    return WithReductions(Convert(index, t, call), options.out_sharding, loc);
   });
 }
 
@@ -168,10 +168,10 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
                           n < 0 ? n : m));
   DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
   return AsOne(call, {n, options}, [&](const Operands&) {
-    CreateOptions counting{.dtype = i32, .out_sharding = DimsOfSpec(options.out_sharding)};
+    CreateOptions counting{.dtype = i32, .out_sharding = OnlyDims(options.out_sharding)};
     Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
     if (options.diagonal != 0) rows = add(rows, StrongScalar(options.diagonal, i32, call), {}, loc);
-    return Placed(Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
+    return WithReductions(Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
   });
 }
 

@@ -1,4 +1,5 @@
 // NumPy's products, composed of dot_general.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,10 +68,8 @@ void DropDims(Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& 
   if (gone.empty()) return;
   base::Shape shape;
   for (int64_t d = 0; d < Rank(m); ++d)
-    if (!std::count(gone.begin(), gone.end(), d)) shape.push_back(base::At(ShapeOf(m), d));
-  auto shift = [&](int64_t& d) {
-    d -= std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; });
-  };
+    if (!absl::c_count(gone, d)) shape.push_back(base::At(ShapeOf(m), d));
+  auto shift = [&](int64_t& d) { d -= absl::c_count_if(gone, [&](int64_t g) { return g < d; }); };
   for (int64_t& d : contract) shift(d);
   for (int64_t& d : batch) shift(d);
   m = Reshape(m, shape, call);

@@ -1,4 +1,5 @@
 // einsum: the subscripts, the order of the products, and the steps.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,8 +66,7 @@ class Parser {
   void CheckResult() {
     for (char c : out_.result) {
       if (!out_.sizes.count(c)) Fail(fmt::format("the result has '{}', which no operand has", c));
-      if (std::count(out_.result.begin(), out_.result.end(), c) > 1)
-        Fail(fmt::format("the result has '{}' twice", c));
+      if (absl::c_count(out_.result, c) > 1) Fail(fmt::format("the result has '{}' twice", c));
     }
   }
 
@@ -106,10 +106,10 @@ class Parser {
   Letters Implied() {
     Letters all, out;
     for (const Letters& letters : out_.operands) all += letters;
-    std::sort(all.begin(), all.end());
+    absl::c_sort(all);
     for (int64_t k = ellipsis_; k > 0; --k) out += static_cast<char>(k);
     for (char c : all)
-      if (c > 26 && std::count(all.begin(), all.end(), c) == 1) out += c;
+      if (c > 26 && absl::c_count(all, c) == 1) out += c;
     return out;
   }
 
@@ -142,7 +142,7 @@ class Einsum {
     for (Term& term : terms_) term.x = Convert(term.x, t, call);
   }
 
-  Array Run() {
+  Array Compute() {
     // With several products, the last one takes the dims of the out_sharding. A reshard then adds
     // its unreduced and reduced axes.
     if (terms_.size() > 2 && options_.out_sharding) {
@@ -161,8 +161,7 @@ class Einsum {
     Array x = Plain(term.x, call_);
     sharding::TensorSharding s = TypeOf(x)->sharding();
     for (size_t d = 0; d < s.dims.size(); ++d)
-      if (std::count(term.letters.begin(), term.letters.end(), term.letters[d]) > 1)
-        s.dims[d].axes.clear();
+      if (absl::c_count(term.letters, term.letters[d]) > 1) s.dims[d].axes.clear();
     return s == TypeOf(x)->sharding() ? x : Moved(x, std::move(s), call_);
   }
 
@@ -319,9 +318,8 @@ class Einsum {
         size_t d = t->letters.find(c);
         if (d == std::string::npos || !dim.axes().empty()) continue;
         DimSharding own = sharding::ToSpec(TypeOf(t->x)->sharding()).dims()[d];
-        bool free = std::none_of(own.axes().begin(), own.axes().end(), [&](const AxisRef& r) {
-          return std::count(used.begin(), used.end(), r.name) > 0;
-        });
+        bool free = absl::c_none_of(
+            own.axes(), [&](const AxisRef& r) { return absl::c_count(used, r.name) > 0; });
         if (free) dim = own;
       }
       for (const AxisRef& r : dim.axes()) used.push_back(r.name);
@@ -413,7 +411,7 @@ Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOption
   Call call{"einsum", loc};
   if (operands.empty()) FailShape(call, 17, "there are no operands");
   return AsOne(call, {subscripts, operands, options}, [&](std::vector<Array> xs) {
-    return Einsum(subscripts, std::move(xs), options, call).Run();
+    return Einsum(subscripts, std::move(xs), options, call).Compute();
   });
 }
 

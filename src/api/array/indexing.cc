@@ -1,4 +1,5 @@
 // x[{...}] and x.at({...}): basic indexing by slices, and lookups by index arrays.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -168,7 +169,7 @@ base::Shape PickedShape(const ParsedIndex& index, Call call) {
 
 // Returns the dims of x[index] in order. The picked dims are at the place of the first index array,
 // or in front if the index arrays are not next to each other.
-std::vector<ResultDim> DimsOf(const ParsedIndex& index, const base::Shape& picked) {
+std::vector<ResultDim> ResultDimsOf(const ParsedIndex& index, const base::Shape& picked) {
   std::vector<ResultDim> dims;
   size_t first = index.entries.size(), last = 0, picks = 0;
   for (size_t k = 0; k < index.entries.size(); ++k) {
@@ -245,9 +246,8 @@ Array Vectors(const std::vector<Component>& components, const base::Shape& queri
   }
   if (columns.size() == 1) return columns[0];
   const sharding::TensorSharding first = TypeOf(columns[0])->sharding();
-  const bool differ = std::any_of(columns.begin(), columns.end(), [&](const Array& c) {
-    return TypeOf(c)->sharding().dims != first.dims;
-  });
+  const bool differ = absl::c_any_of(
+      columns, [&](const Array& c) { return TypeOf(c)->sharding().dims != first.dims; });
   for (Array& c : columns)
     if (anyhow && differ && !TypeOf(c)->sharding().dims_empty())
       c = Moved(c, sharding::Replicated(first.mesh, static_cast<int>(shape.size())), call);
@@ -272,7 +272,7 @@ std::optional<PartitionSpec> SpecWithoutNew(const std::optional<PartitionSpec>& 
 }
 
 bool IsEmpty(const std::vector<ResultDim>& dims) {
-  return std::any_of(dims.begin(), dims.end(), [](const ResultDim& d) { return d.size == 0; });
+  return absl::c_any_of(dims, [](const ResultDim& d) { return d.size == 0; });
 }
 
 // Prepares x for slices in an index with arrays. A dim that is sharded and sliced needs an
@@ -294,7 +294,7 @@ Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, 
 
 bool IsSharded(const Array& x) {
   const auto& dims = TypeOf(x)->sharding().dims;
-  return std::any_of(dims.begin(), dims.end(), [](const auto& d) { return !d.axes.empty(); });
+  return absl::c_any_of(dims, [](const auto& d) { return !d.axes.empty(); });
 }
 
 // Returns one element of a sharded array. Propagation lets the device that has it send it to all.
@@ -319,7 +319,7 @@ Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
 // Slices x, then gathers from the slice by the index arrays.
 Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, Call call) {
   const base::Shape picked = PickedShape(index, call);
-  const std::vector<ResultDim> dims = DimsOf(index, picked), kept = WithoutNew(dims);
+  const std::vector<ResultDim> dims = ResultDimsOf(index, picked), kept = WithoutNew(dims);
   if (IsEmpty(dims))
     return zeros(SizesOf(dims), {.dtype = TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
                  call.loc);
@@ -374,7 +374,7 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
 // ---- update ----
 
 // The elements at an index in the terms of a scatter.
-struct Places {
+struct ScatterTarget {
   ops::ScatterParams params;
   std::vector<Component> components;
   base::Shape queries;
@@ -409,11 +409,11 @@ Array StridedPlaces(const Piece& piece, int64_t size, Call call) {
   return add(at, Place(first, size, call), {}, call.loc);
 }
 
-Places PlacesOf(const ParsedIndex& index, const base::Shape& shape,
-                const std::vector<ResultDim>& dims, Call call) {
+ScatterTarget ScatterTargetOf(const ParsedIndex& index, const base::Shape& shape,
+                              const std::vector<ResultDim>& dims, Call call) {
   const QueryDims queries = QueryDimsOf(dims, index.entries.size());
-  Places places{.params = {}, .components = {}, .queries = queries.sizes};
-  ops::ScatterParams& p = places.params;
+  ScatterTarget target{.params = {}, .components = {}, .queries = queries.sizes};
+  ops::ScatterParams& p = target.params;
   for (size_t d = 0; d < dims.size(); ++d)
     if (dims[d].kind == ResultDim::kAlong) p.windows.push_back(static_cast<int64_t>(d));
   int64_t d = -1;
@@ -426,14 +426,14 @@ Places PlacesOf(const ParsedIndex& index, const base::Shape& shape,
     if (!along) p.dropped.push_back(d);
     p.starts.push_back(d);
     if (e.kind == Entry::kArray)
-      places.components.push_back({e.array, queries.picked, queries.picked_end});
+      target.components.push_back({e.array, queries.picked, queries.picked_end});
     else if (along || e.kind == Entry::kInteger)
-      places.components.push_back({Place(e.piece.start, size, call)});
+      target.components.push_back({Place(e.piece.start, size, call)});
     else
-      places.components.push_back(
+      target.components.push_back(
           {StridedPlaces(e.piece, size, call), queries.of_entry[k], queries.of_entry[k] + 1});
   }
-  return places;
+  return target;
 }
 
 // Returns the values in x's dtype, broadcast to the shape of x[index].
@@ -463,23 +463,23 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
              const Operand& values, const AtOptions& options, Call call) {
   trace::Use(x, call.name, call.loc);
   const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
-  const std::vector<ResultDim> dims = DimsOf(parsed, PickedShape(parsed, call));
+  const std::vector<ResultDim> dims = ResultDimsOf(parsed, PickedShape(parsed, call));
   const std::vector<ResultDim> kept = WithoutNew(dims);
   if (IsEmpty(dims))
     return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : Same(x);
   Array updates = ValuesOf(values, TypeOf(x)->dtype(), SizesOf(dims), call);
   updates = Reshape(updates, SizesOf(kept), call);
-  Places places = PlacesOf(parsed, ShapeOf(x), kept, call);
-  places.params.mode = options.mode.value_or(LookupMode::kDrop);
-  places.params.sorted = options.indices_are_sorted;
+  ScatterTarget target = ScatterTargetOf(parsed, ShapeOf(x), kept, call);
+  target.params.mode = options.mode.value_or(LookupMode::kDrop);
+  target.params.sorted = options.indices_are_sorted;
   // An index without arrays names each element once, and so does a single query.
-  const bool has_arrays = std::any_of(parsed.entries.begin(), parsed.entries.end(),
-                                      [](const Entry& e) { return e.kind == Entry::kArray; });
-  places.params.unique =
-      options.unique_indices || !has_arrays || ir::CheckedElements(places.queries) <= 1;
+  const bool has_arrays =
+      absl::c_any_of(parsed.entries, [](const Entry& e) { return e.kind == Entry::kArray; });
+  target.params.unique =
+      options.unique_indices || !has_arrays || ir::CheckedElements(target.queries) <= 1;
   return Scatter(op, x,
-                 Vectors(places.components, places.queries, options.out_sharding.has_value(), call),
-                 updates, std::move(places.params), options.out_sharding, call);
+                 Vectors(target.components, target.queries, options.out_sharding.has_value(), call),
+                 updates, std::move(target.params), options.out_sharding, call);
 }
 
 // ---- calls as a whole ----
@@ -519,14 +519,17 @@ class CallAt {
   std::optional<Operand> one_;
 };
 
-// Runs at(index).get(options) as one call. A `subscript` is x[index], which takes no options.
-Array GetAsOne(const Array& x, const std::vector<Index>& index, AtOptions options, bool subscript,
+enum class GetForm { kAt, kSubscript };  // at(index).get(options), or x[index] without options
+
+// Gets elements as one call of this form.
+Array GetAsOne(const Array& x, const std::vector<Index>& index, AtOptions options, GetForm form,
                Call call) {
   CallAt at(x, index, call);
   at.arguments.emplace_back(options);
   const auto code = [&] {
-    return subscript ? fmt::format("operand[{}]", at.code())
-                     : fmt::format("operand.at({}).get({})", at.code(), Code(options));
+    return form == GetForm::kSubscript
+               ? fmt::format("operand[{}]", at.code())
+               : fmt::format("operand.at({}).get({})", at.code(), Code(options));
   };
   const auto get = [&](const Operands& xs) { return Get(xs[0].array(), at.At(xs), options, call); };
   return AsOne(call, at.arguments, get, {.code = std::cref(code)});
@@ -538,7 +541,7 @@ Array Subscript(const Array& x, const std::vector<Index>& index, Loc loc) {
   const auto around = [&](const ErrorDetail&) {
     return std::pair("operand.at(" + CallAt(x, index, call).code() + ").get({", std::string("})"));
   };
-  return WithoutOptions([&] { return GetAsOne(x, index, {}, true, call); }, around);
+  return WithoutOptions([&] { return GetAsOne(x, index, {}, GetForm::kSubscript, call); }, around);
 }
 
 Array UpdateAsOne(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
@@ -575,7 +578,7 @@ At Array::at(Index index) const { return At(*this, {std::move(index)}); }
 At Array::at(std::initializer_list<Index> index) const { return At(*this, index); }
 
 Array At::get(AtOptions options, Loc loc) const {
-  return GetAsOne(x_, index_, options, false, {"at.get", loc});
+  return GetAsOne(x_, index_, options, GetForm::kAt, {"at.get", loc});
 }
 Array At::set(Operand values, AtOptions options, Loc loc) const {
   return UpdateAsOne(ops::kScatter, x_, index_, values, options, {"at.set", loc});

@@ -1,9 +1,8 @@
 // Gather, scatter, and NumPy's lookups, which are composed of them.
 #include "tessera/lookup.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "api/array/index_lookups.h"
 #include "api/core/edits.h"
@@ -32,7 +31,7 @@ base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base
               fmt::format("slice_sizes has {} entr{}, but the array has rank {}", sizes.size(),
                           sizes.size() == 1 ? "y" : "ies", x.size()));
   auto has = [](const std::vector<int64_t>& list, size_t d) {
-    return std::find(list.begin(), list.end(), static_cast<int64_t>(d)) != list.end();
+    return absl::c_find(list, static_cast<int64_t>(d)) != list.end();
   };
   base::Shape windows, result;
   for (size_t d = 0; d < x.size(); ++d) {

@@ -1,7 +1,7 @@
 // NumPy's and strict reductions, and cumulative reductions.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "api/array/apply_elementwise.h"
@@ -66,9 +66,8 @@ Array Strict(const ir::OpDef& op, Operand x, const Dims& dims, const OutOptions&
   return Reduce(a, {op, NormalDims(dims, TypeOf(a)->rank(), call), false, o.out_sharding}, call);
 }
 
-Array Running(const ir::OpDef& op, Operand x, int dim, CumOptions o, Call call,
-              bool floats = false) {
-  Array a = floats ? ToFloat(x, call) : ToArray(x, call);
+Array Running(const ir::OpDef& op, const Operand& x, int dim, CumOptions o, Call call) {
+  Array a = ToArray(x, call);
   if (TypeOf(a)->dtype().is_bool() && !base::StrictTypesActive())
     a = Convert(a, base::DefaultInt(), call);
   int64_t d = NormalDim(dim, TypeOf(a)->rank(), call);
@@ -178,12 +177,12 @@ namespace {
 
 // Returns weights of the averaged dims, transposed to the order of these dims in x and with dims of
 // size 1 in place of the other dims.
-Array Spread(const Array& weights, const base::Shape& shape, const std::vector<int64_t>& dims,
-             Call call) {
+Array AlignedWeights(const Array& weights, const base::Shape& shape,
+                     const std::vector<int64_t>& dims, Call call) {
   base::Shape named, spread(shape.size(), 1);
   std::vector<int64_t> order;  // the dims of the weights, in the order of x
   for (size_t d = 0; d < shape.size(); ++d) {
-    auto at = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d));
+    auto at = absl::c_find(dims, static_cast<int64_t>(d));
     if (at == dims.end()) continue;
     order.push_back(at - dims.begin());
     spread[d] = shape[d];
@@ -215,7 +214,8 @@ Array average(Operand x, Dims dims, AverageOptions options, Loc loc) {
     a = Convert(a, t, call);
     weights = Convert(weights, t, call);
     if (ShapeOf(weights) != ShapeOf(a))
-      weights = Spread(weights, ShapeOf(a), NormalDims(dims, TypeOf(a)->rank(), call), call);
+      weights =
+          AlignedWeights(weights, ShapeOf(a), NormalDims(dims, TypeOf(a)->rank(), call), call);
     Array total = sum(mul(a, weights, {}, loc), dims, how(), loc);
     return div(total, sum(weights, dims, {.keepdims = options.keepdims}, loc), {}, loc);
   };
@@ -261,7 +261,8 @@ Array cummin(Operand x, int dim, CumOptions o, Loc loc) {
   return Running(ops::kCummin, x, dim, o, {"cummin", loc});
 }
 Array cumlogsumexp(Operand x, int dim, CumOptions o, Loc loc) {
-  return Running(ops::kCumlogsumexp, x, dim, o, {"cumlogsumexp", loc}, true);
+  const Call call{"cumlogsumexp", loc};
+  return Running(ops::kCumlogsumexp, ToFloat(x, call), dim, o, call);
 }
 
 }  // namespace tessera

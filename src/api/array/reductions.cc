@@ -1,7 +1,7 @@
 // Reduces over dims, and keeps or drops them.
 #include "api/array/reductions.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
 #include "base/at.h"
 #include "ops/params.h"
@@ -13,8 +13,7 @@ namespace {
 PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dims) {
   std::vector<DimSharding> kept;
   for (size_t d = 0; d < spec.dims().size(); ++d)
-    if (!std::count(dims.begin(), dims.end(), static_cast<int64_t>(d)))
-      kept.push_back(spec.dims()[d]);
+    if (!absl::c_count(dims, static_cast<int64_t>(d))) kept.push_back(spec.dims()[d]);
   PartitionSpec out(std::move(kept));
   if (!spec.unreduced_axes().empty()) out = out.unreduced(spec.unreduced_axes(), spec.reduction());
   if (!spec.reduced_axes().empty()) out = out.reduced(spec.reduced_axes());
@@ -24,7 +23,7 @@ PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dim
 }  // namespace
 
 Array Reduce(const Array& x, Reduced r, Call call) {
-  std::sort(r.dims.begin(), r.dims.end());
+  absl::c_sort(r.dims);
   base::Shape kept = TypeOf(x)->shape();
   for (int64_t d : r.dims) base::At(kept, d) = 1;
   auto rank = static_cast<int>(kept.size() - r.dims.size());

@@ -15,7 +15,7 @@ namespace {
 DType DTypeOf(const Array& x) { return TypeOf(x)->dtype(); }
 
 // Rounds floats to whole numbers. Ints and bools stay as they are.
-Array ToWhole(const ir::OpDef& op, const Operand& x, Call call) {
+Array RoundToWhole(const ir::OpDef& op, const Operand& x, Call call) {
   Array a = ToArray(x, call);
   if (!DTypeOf(a).is_floating() && !base::StrictTypesActive()) return Same(a);
   return Run(op, nullptr, {a}, call);
@@ -61,17 +61,17 @@ Array RoundFloat(const ir::OpDef& op, const Array& x, int decimals, Call call) {
 }  // namespace
 
 Array ceil(Operand x, Loc loc) {
-  return ToWhole(ops::Elementwise(ops::ScalarOp::kCeil), x, {"ceil", loc});
+  return RoundToWhole(ops::Elementwise(ops::ScalarOp::kCeil), x, {"ceil", loc});
 }
 Array floor(Operand x, Loc loc) {
-  return ToWhole(ops::Elementwise(ops::ScalarOp::kFloor), x, {"floor", loc});
+  return RoundToWhole(ops::Elementwise(ops::ScalarOp::kFloor), x, {"floor", loc});
 }
 
 Array round(Operand x, RoundOptions options, Loc loc) {
   Call call{"round", loc};
   const ir::OpDef& op = options.away_from_zero ? ops::Elementwise(ops::ScalarOp::kRoundAway)
                                                : ops::Elementwise(ops::ScalarOp::kRoundEven);
-  if (options.decimals == 0) return ToWhole(op, x, call);
+  if (options.decimals == 0) return RoundToWhole(op, x, call);
   return AsOne(call, {x, options}, [&](const Operand& operand) {
     Array a = ToArray(operand, call);
     if (DTypeOf(a).is_floating()) return RoundFloat(op, a, options.decimals, call);

@@ -1,10 +1,10 @@
 // Functions that reshape, cut and join arrays.
 #include "base/shape.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "api/core/edits.h"
 #include "api/core/operands.h"
@@ -52,7 +52,7 @@ Array transpose(Operand x, Dims dims, Loc loc) {
   Array a = ToArray(x, call);
   int64_t rank = TypeOf(a)->rank();
   std::vector<int64_t> perm = NormalDims(dims, rank, call);
-  if (dims.all()) std::reverse(perm.begin(), perm.end());
+  if (dims.all()) absl::c_reverse(perm);
   return Run(ops::kTranspose, ir::MakeParams(ops::TransposeParams{perm}), {a}, call);
 }
 
@@ -82,7 +82,7 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
               fmt::format("the shape {} has fewer dims than {}", ir::FieldText(shape.dims()),
                           TypeOf(a)->text()));
   std::vector<int64_t> dims(base::Size(TypeOf(a)->rank()));
-  std::iota(dims.begin(), dims.end(), skip);
+  absl::c_iota(dims, skip);
   return AsOne(call, {x, shape, options}, [&](const Operand& operand) {
     const Array a = ToArray(operand, call);
     auto out = ResolveSpec(options.out_sharding, static_cast<int>(rank), MeshOf({a}), call);
@@ -107,8 +107,7 @@ Array expand_dims(Operand x, Dims dims, Loc loc) {
   std::vector<int64_t> at = NormalDims(dims, rank, call);
   base::Shape shape;
   size_t next = 0;
-  for (int64_t d = 0; d < rank; ++d)
-    shape.push_back(std::count(at.begin(), at.end(), d) ? 1 : ShapeOf(a)[next++]);
+  for (int64_t d = 0; d < rank; ++d) shape.push_back(absl::c_count(at, d) ? 1 : ShapeOf(a)[next++]);
   return Reshape(a, shape, call);
 }
 
@@ -119,7 +118,7 @@ Array squeeze(Operand x, Dims dims, Loc loc) {
   base::Shape shape;
   for (int64_t d = 0; d < TypeOf(a)->rank(); ++d) {
     int64_t size = base::At(ShapeOf(a), d);
-    bool named = std::count(at.begin(), at.end(), d) > 0;
+    bool named = absl::c_count(at, d) > 0;
     if (named && size != 1 && !dims.all())
       FailShape(call, 18, fmt::format("dim {} has size {}, not 1", d, size));
     if (!named || size != 1) shape.push_back(size);
@@ -173,8 +172,8 @@ std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
   Array a = ToArray(x, call);
   auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
   const base::Shape shape = ShapeOf(a);
-  if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != shape[d] ||
-      std::any_of(sizes.begin(), sizes.end(), [](int64_t s) { return s < 0; }))
+  if (absl::c_accumulate(sizes, int64_t{0}) != shape[d] ||
+      absl::c_any_of(sizes, [](int64_t s) { return s < 0; }))
     FailShape(call, 18,
               fmt::format("pieces of sizes {} do not make up dim {} of size {}",
                           ir::FieldText(sizes), d, shape[d]));
@@ -321,7 +320,7 @@ Array rev(Operand x, Dims dims, Loc loc) {
   return AsOne(call, {x, dims}, [&](const Operand& operand) {
     Array a = ToArray(operand, call);
     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-    std::sort(d.begin(), d.end());
+    absl::c_sort(d);
     return Run(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
   });
 }

@@ -2,6 +2,7 @@
 // that work.
 #include "api/core/edits.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ struct Inside {
   ~Inside() { inside = old; }
 };
 
-struct Trial {
+struct Outcome {
   CommReport sent;
   std::vector<const ir::Type*> types;  // the types of the results
 };
@@ -43,8 +44,7 @@ struct NamedArguments {
 
 NamedArguments NamedOperands(const Arguments& arguments) {
   NamedArguments named;
-  const auto single = std::count_if(arguments.begin(), arguments.end(),
-                                    [](const Argument& a) { return a.operand(); });
+  const auto single = absl::c_count_if(arguments, [](const Argument& a) { return a.operand(); });
   for (const Argument& a : arguments) {
     if (a.operand()) {
       std::string name = a.name();
@@ -85,14 +85,14 @@ std::string CostText(const CommReport& sent) {
   std::vector<std::string> moves;
   for (const CommEvent& e : sent.events()) {
     std::string move = fmt::format("{} over {}", comm_name(e.kind), fmt::join(e.axes, ","));
-    if (std::count(moves.begin(), moves.end(), move) == 0) moves.push_back(std::move(move));
+    if (absl::c_count(moves, move) == 0) moves.push_back(std::move(move));
   }
   return fmt::format("sends {} B per device: {}", sent.bytes(), fmt::join(moves, ", "));
 }
 
 class Edits {
  public:
-  Edits(Call call, const Arguments& arguments, const OnOperands& f, const Rewritten& how)
+  Edits(Call call, const Arguments& arguments, OnOperands f, const Rewritten& how)
       : call_(call), arguments_(arguments), f_(f), how_(how), named_(NamedOperands(arguments)) {
     for (const Argument& a : arguments)
       if (a.out_sharding()) out_ = a.out_sharding();
@@ -102,8 +102,7 @@ class Edits {
 
   // Whether every operand was given a value, and so has a type.
   bool are_given() const {
-    return std::all_of(arrays_.begin(), arrays_.end(),
-                       [&](size_t k) { return ArrayAt(k).is_given(); });
+    return absl::c_all_of(arrays_, [&](size_t k) { return ArrayAt(k).is_given(); });
   }
 
   std::vector<ErrorOperand> Shown() const {
@@ -118,10 +117,9 @@ class Edits {
   // Whether an error shows exactly the operands of this call.
   bool Shows(const ErrorDetail& refused) const {
     const std::vector<ErrorOperand> shown = Shown();
-    return std::equal(refused.operands.begin(), refused.operands.end(), shown.begin(), shown.end(),
-                      [](const ErrorOperand& a, const ErrorOperand& b) {
-                        return a.name == b.name && a.type == b.type;
-                      });
+    return absl::c_equal(refused.operands, shown, [](const ErrorOperand& a, const ErrorOperand& b) {
+      return a.name == b.name && a.type == b.type;
+    });
   }
 
   // Returns the edits that work, the cheapest first. `refused` was thrown by an op inside the call:
@@ -134,7 +132,7 @@ class Edits {
     }
     if (how_.others)
       for (const OtherCall& other : how_.others())
-        if (std::optional<Trial> trial = Try(other.f))
+        if (std::optional<Outcome> trial = Try(other.f))
           Offer({.operand = -1, .spec = SpecOf(*trial)}, other.code, *trial);
     Sort();
     if (fixes_.size() > kMost) fixes_.resize(kMost);
@@ -147,16 +145,15 @@ class Edits {
   static constexpr size_t kMost = 4, kMostShown = 6, kMostTries = 64;
 
   const Array& ArrayAt(size_t k) const { return named_.operands[k].array(); }
-  static PartitionSpec SpecOf(const Trial& trial) {
+  static PartitionSpec SpecOf(const Outcome& trial) {
     return trial.types.empty() ? P() : sharding::ToSpec(trial.types[0]->sharding());
   }
   void Sort() {
-    std::stable_sort(fixes_.begin(), fixes_.end(),
-                     [](const Fix& a, const Fix& b) { return a.bytes < b.bytes; });
+    absl::c_stable_sort(fixes_, [](const Fix& a, const Fix& b) { return a.bytes < b.bytes; });
   }
 
-  detail::Body BodyOf(const OnOperands& g) const {
-    return [this, &g](const std::vector<Array>& arrays) {
+  detail::Body BodyOf(OnOperands g) const {
+    return [this, g](const std::vector<Array>& arrays) {
       Operands operands = named_.operands;
       for (size_t i = 0; i < arrays_.size(); ++i)
         operands[arrays_[i]] = Operand(arrays[i], operands[arrays_[i]].loc());
@@ -166,7 +163,7 @@ class Edits {
   }
 
   // Returns the communication and the result types of such a call, or nullopt if it is refused.
-  std::optional<Trial> TryBody(const detail::Body& body) const {
+  std::optional<Outcome> TryBody(const detail::Body& body) const {
     std::vector<trace::Parameter> parameters;
     for (size_t k : arrays_) parameters.push_back({TypeOf(ArrayAt(k)), call_.loc});
     const ir::WithoutFixesScope without;
@@ -174,7 +171,7 @@ class Edits {
     try {
       const auto traced = ir::Shared(
           trace::TraceFunction(parameters, body, "jit", call_.loc, /*outer=*/nullptr).program);
-      Trial trial;
+      Outcome trial;
       for (ir::ValueId v : traced->outputs) trial.types.push_back(traced->type(v));
       trial.sent = compile::Report(compile::DeviceProgramOf(traced));
       return trial;
@@ -182,15 +179,15 @@ class Edits {
       return std::nullopt;
     }
   }
-  std::optional<Trial> Try(const OnOperands& g) const { return TryBody(BodyOf(g)); }
+  std::optional<Outcome> Try(OnOperands g) const { return TryBody(BodyOf(g)); }
 
-  void Offer(Fix fix, const std::string& code, const Trial& trial) {
+  void Offer(Fix fix, const std::string& code, const Outcome& trial) {
     fix.bytes = trial.sent.bytes();
     fix.text = code + "   " + CostText(trial.sent);
     fixes_.push_back(std::move(fix));
   }
   bool Has(int operand, const PartitionSpec& spec) const {
-    return std::any_of(fixes_.begin(), fixes_.end(), [&](const Fix& f) {
+    return absl::c_any_of(fixes_, [&](const Fix& f) {
       return f.operand == operand && f.spec == spec && !f.auto_axes;
     });
   }
@@ -254,10 +251,9 @@ class Edits {
     const size_t k = arrays_[i];
     if (Has(static_cast<int>(i), spec)) return true;
     const auto tried = [&](const auto& one) { return one.first == i && one.second == spec; };
-    if (tried_.size() >= kMostTries || std::any_of(tried_.begin(), tried_.end(), tried))
-      return false;
+    if (tried_.size() >= kMostTries || absl::c_any_of(tried_, tried)) return false;
     tried_.emplace_back(i, spec);
-    std::optional<Trial> trial = Try([&](Operands xs) {
+    std::optional<Outcome> trial = Try([&](Operands xs) {
       xs[k] = Operand(ReshardTo(xs[k].array(), spec, {"reshard", call_.loc}), xs[k].loc());
       return f_(xs);
     });
@@ -271,14 +267,14 @@ class Edits {
 
   void TryOutShardings() {
     if (!out_) return;
-    if (std::optional<Trial> known = TryAuto(P()))
+    if (std::optional<Outcome> known = TryAuto(P()))
       for (const PartitionSpec& spec : OutSpecs(known->types)) TryOut(spec);
     TryOut(P());
   }
 
   void TryOut(const PartitionSpec& spec) {
     const std::optional<PartitionSpec> own = std::exchange(*out_, spec);
-    std::optional<Trial> trial = Try(f_);
+    std::optional<Outcome> trial = Try(f_);
     *out_ = own;
     if (!trial || trial->types.empty()) return;
     const PartitionSpec made = SpecOf(*trial);
@@ -287,24 +283,24 @@ class Edits {
   }
 
   void AddAutoAxes() {
-    std::optional<Trial> known = TryAuto(P());
+    std::optional<Outcome> known = TryAuto(P());
     if (!known || known->types.empty()) return;
-    std::optional<Trial> best;
+    std::optional<Outcome> best;
     PartitionSpec best_spec;
-    const auto consider = [&](const PartitionSpec& spec, std::optional<Trial> trial) {
+    const auto consider = [&](const PartitionSpec& spec, std::optional<Outcome> trial) {
       if (!trial || (best && trial->sent.bytes() >= best->sent.bytes())) return;
       best = std::move(trial);
       best_spec = spec;
     };
     for (const PartitionSpec& spec : OutSpecs(known->types)) consider(spec, TryAuto(spec));
     consider(P(), known);
-    const bool least = std::all_of(fixes_.begin(), fixes_.end(),
-                                   [&](const Fix& f) { return best->sent.bytes() < f.bytes; });
+    const bool least =
+        absl::c_all_of(fixes_, [&](const Fix& f) { return best->sent.bytes() < f.bytes; });
     if (least)
       Offer({.operand = -1, .spec = best_spec, .auto_axes = true}, AutoCode(best_spec), *best);
   }
 
-  std::optional<Trial> TryAuto(const PartitionSpec& out) const {
+  std::optional<Outcome> TryAuto(const PartitionSpec& out) const {
     if (arrays_.empty()) return std::nullopt;
     const detail::Body body = BodyOf(f_);
     return TryBody([&](const std::vector<Array>& given) {
@@ -349,13 +345,13 @@ class Edits {
         for (size_t d = 0; d < rank; ++d)
           out.dims[d].axes = sharding::PrefixThatDivides(out.dims[d].axes, type->shape()[d]);
       specs.push_back(sharding::ToSpec(out));
-    } while (rank < from && std::next_permutation(kept.begin(), kept.end()));
+    } while (rank < from && absl::c_next_permutation(kept));
     return specs;
   }
 
   Call call_;
   const Arguments& arguments_;
-  const OnOperands& f_;
+  OnOperands f_;
   const Rewritten& how_;
   NamedArguments named_;
   std::vector<size_t> arrays_;  // the operands that are not numbers
@@ -373,7 +369,7 @@ bool CanBeMended(const ErrorDetail& refused) {
 
 }  // namespace
 
-std::vector<Array> RunAsOne(Call call, const Arguments& arguments, const OnOperands& f,
+std::vector<Array> RunAsOne(Call call, const Arguments& arguments, OnOperands f,
                             const Rewritten& how) {
   Operands operands;
   for (const Argument& a : arguments) {
@@ -415,7 +411,7 @@ std::vector<Array> RunAsOne(Call call, const Arguments& arguments, const OnOpera
   }
 }
 
-void ThrowWithCalls(const ShardingError& refused, const Around& around) {
+void ThrowWithCalls(const ShardingError& refused, Around around) {
   ErrorDetail detail = refused.detail();
   for (Fix& fix : detail.fixes) {
     if (!fix.text.starts_with(".out_sharding = ")) continue;

@@ -2,6 +2,7 @@
 // with edits that were tried on the whole call.
 #pragma once
 #include <absl/container/inlined_vector.h>
+#include <absl/functional/function_ref.h>
 
 #include <functional>
 #include <string>
@@ -15,12 +16,12 @@ namespace tessera::api {
 using Operands = std::vector<Operand>;
 using Arguments = absl::InlinedVector<Argument, 5>;
 // A public function of its operands. Arrays in braces are separate operands.
-using OnOperands = std::function<std::vector<Array>(const Operands&)>;
+using OnOperands = absl::FunctionRef<std::vector<Array>(const Operands&)>;
 
 // Another call that may replace the refused one, and its code.
 struct OtherCall {
   std::string code;
-  OnOperands f;
+  std::function<std::vector<Array>(const Operands&)> f;
 };
 
 // Facts about a call that are only asked for if it is refused.
@@ -34,7 +35,7 @@ struct Rewritten {
 // operands, another out_sharding, and auto_axes if that sends less than all other edits. Only the
 // outermost such function does this. Without arguments only the name changes; the fixes that edit
 // an out_sharding stay.
-std::vector<Array> RunAsOne(Call call, const Arguments& arguments, const OnOperands& f,
+std::vector<Array> RunAsOne(Call call, const Arguments& arguments, OnOperands f,
                             const Rewritten& how);
 
 // As RunAsOne, for a function that takes all operands, a vector of arrays, or one to three
@@ -64,9 +65,9 @@ auto AsOne(Call call, const Arguments& arguments, const F& f, const Rewritten& h
 }
 
 // Returns the code before and after an option in the call that takes it.
-using Around = std::function<std::pair<std::string, std::string>(const ErrorDetail&)>;
+using Around = absl::FunctionRef<std::pair<std::string, std::string>(const ErrorDetail&)>;
 // Throws the error again. Fixes that set an out_sharding are written as such a call.
-[[noreturn]] void ThrowWithCalls(const ShardingError& refused, const Around& around);
+[[noreturn]] void ThrowWithCalls(const ShardingError& refused, Around around);
 
 // Runs a call that takes no options, such as an operator or an index. If an out_sharding would mend
 // it, the error offers the call that takes one.

@@ -1,7 +1,7 @@
 // Gathers the elements of arrays, and refuses arrays that have none.
 #include "api/core/elements.h"
 
-#include <algorithm>
+#include <absl/algorithm/container.h>
 
 #include "base/error.h"
 #include "trace/apply.h"
@@ -14,7 +14,7 @@ bool IsOnePerDevice(const ir::Type& type) {
   auto manual = [&](const sharding::AxisPart& a) {
     return s.mesh->axes()[a.axis].mode == AxisMode::Manual;
   };
-  return !s.varying.empty() || std::any_of(s.unreduced.begin(), s.unreduced.end(), manual);
+  return !s.varying.empty() || absl::c_any_of(s.unreduced, manual);
 }
 
 std::shared_ptr<const Concrete> Whole(const Array& x, Call call) {

@@ -2,6 +2,7 @@
 // promoted.
 #include "api/core/operands.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -208,7 +209,7 @@ void CheckKeys(const std::vector<Operand>& xs, Call call) {
               {"random::key_data(key) is its two words"});
 }
 
-Promotion Gather(const std::vector<Operand>& xs, Call call) {
+Promotion GatherPromotion(const std::vector<Operand>& xs, Call call) {
   Promotion p;
   CheckKeys(xs, call);
   for (const Operand& x : xs) {
@@ -243,7 +244,7 @@ DType StrictDType(const std::vector<Operand>& xs, Call call) {
 }  // namespace
 
 DType PromotedDType(const std::vector<Operand>& xs, Call call) {
-  Promotion p = Gather(xs, call);
+  Promotion p = GatherPromotion(xs, call);
   if (base::StrictTypesActive()) return StrictDType(xs, call);
   if (p.strong.is_default() || p.weak > KindOf(p.strong)) {
     if (p.weak == kFloatKind) return base::DefaultFloat();
@@ -356,7 +357,7 @@ std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call) {
     for (int64_t d = 0; d < rank; ++d) out.push_back(d);
   for (int64_t d : dims.dims()) {
     out.push_back(NormalDim(d, rank, call));
-    if (std::count(out.begin(), out.end(), out.back()) > 1)
+    if (absl::c_count(out, out.back()) > 1)
       FailShape(call, 12, fmt::format("dim {} is named twice", out.back()));
   }
   return out;

@@ -1,6 +1,7 @@
 // Traces functions of the user as regions, and applies ops that have regions.
 #include "api/core/regions.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include "api/manual/manual_axes.h"
@@ -31,7 +32,7 @@ void UseUpKeys(const std::vector<trace::TracedFunction>& regions,
   for (const trace::TracedFunction& region : regions)
     for (const trace::KeyUse& use : region.key_uses) {
       const auto same = [&](const trace::KeyUse& u) { return u.input == use.input; };
-      if (!use.captured && std::none_of(uses.begin(), uses.end(), same)) uses.push_back(use);
+      if (!use.captured && absl::c_none_of(uses, same)) uses.push_back(use);
       parameters = region.parameters;
     }
   std::vector<ArrayRef> refs;
@@ -64,7 +65,7 @@ std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::ve
 }
 
 bool DoNothing(const std::vector<trace::TracedFunction>& regions) {
-  return std::all_of(regions.begin(), regions.end(), [](const trace::TracedFunction& r) {
+  return absl::c_all_of(regions, [](const trace::TracedFunction& r) {
     return r.program.outputs.empty() && !ir::HasEffects(r.program);
   });
 }

@@ -17,8 +17,8 @@ namespace {
 
 // C7: throws ShardingError. Its fix keeps the longest prefix of each dim's axes that divides
 // the dim.
-[[noreturn]] void FailUneven(const ir::Type* from, const sharding::TensorSharding& s, int dim,
-                             Call call) {
+[[noreturn]] void FailUnevenReshard(const ir::Type* from, const sharding::TensorSharding& s,
+                                    int dim, Call call) {
   ErrorDetail detail = base::Refusal(
       call.name, 7, base::Where(call.loc),
       fmt::format("dim {} of size {} cannot be divided evenly into {} shards", dim,
@@ -54,7 +54,7 @@ Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
                  fmt::format("the meshes {} and {} have different numbers of devices",
                              old.mesh->text(), s.mesh->text()));
   if (const int dim = sharding::FirstUnevenDim(s, from->shape()); dim >= 0)
-    FailUneven(from, s, dim, call);
+    FailUnevenReshard(from, s, dim, call);
   trace::Application move{.op = ops::kReshard,
                           .params = {},
                           .operands = {a.impl()},

@@ -56,19 +56,21 @@ class MeshFinder final : public detail::Visitor {
   const Call call_;
 };
 
+enum class Holder { kCall, kTree };  // an argument itself, or a tree among the arguments
+
 [[noreturn]] void FailMesh(const Array& array, const sharding::MeshDef& current,
-                           const std::string& name, bool in_tree, Call call) {
+                           const std::string& name, Holder holder, Call call) {
   const ir::Type& type = *TypeOf(array);
   const sharding::MeshDef& mesh = *type.mesh();
   const bool manual = mesh.has_mode(AxisMode::Manual);
-  ErrorDetail detail =
-      base::Refusal(call.name, 10, base::Where(call.loc),
-                    manual ? name + " is a per-device value of a shard_map that has ended"
-                           : fmt::format("{} is on the mesh {}, but the current one is {}", name,
-                                         mesh.FullText(current), current.FullText(mesh)),
-                    {manual    ? "return it from the function, with a spec in out_specs"
-                     : in_tree ? "move the whole tree before the call: x = reshard(x)"
-                               : "move it before the call: x = reshard(x, P(...))"});
+  ErrorDetail detail = base::Refusal(
+      call.name, 10, base::Where(call.loc),
+      manual ? name + " is a per-device value of a shard_map that has ended"
+             : fmt::format("{} is on the mesh {}, but the current one is {}", name,
+                           mesh.FullText(current), current.FullText(mesh)),
+      {manual                    ? "return it from the function, with a spec in out_specs"
+       : holder == Holder::kTree ? "move the whole tree before the call: x = reshard(x)"
+                                 : "move it before the call: x = reshard(x, P(...))"});
   detail.operands = {Shown(name, type, array.impl()->loc())};
   base::ThrowSharding(std::move(detail));
 }
@@ -80,7 +82,9 @@ void CheckMeshes(const std::vector<Array>& arrays, const std::vector<std::string
   const sharding::MeshDef* current = trace::CurrentMesh();
   for (size_t i = 0; current && i < arrays.size(); ++i)
     if (IsOfOtherMesh(arrays[i], current, call))
-      FailMesh(arrays[i], *current, names[i], names[i].find_first_of(".[") < names[i].size(), call);
+      FailMesh(arrays[i], *current, names[i],
+               names[i].find_first_of(".[") < names[i].size() ? Holder::kTree : Holder::kCall,
+               call);
 }
 
 void CheckMeshes(detail::TreeRef arguments, Call call) {
@@ -96,9 +100,9 @@ void CheckMeshes(detail::TreeRef arguments, const sharding::MeshDef* current, Ca
   const std::string path = detail::NamesOf(arguments)[finder.before];
   const size_t dot = std::min(path.find('.'), path.size());
   const std::string argument = "argument " + path.substr(0, dot);
-  if (dot == path.size()) FailMesh(*finder.found, *current, argument, /*in_tree=*/false, call);
+  if (dot == path.size()) FailMesh(*finder.found, *current, argument, Holder::kCall, call);
   FailMesh(*finder.found, *current, fmt::format("{} of {}", path.substr(dot + 1), argument),
-           /*in_tree=*/true, call);
+           Holder::kTree, call);
 }
 
 }  // namespace tessera::api

@@ -146,7 +146,7 @@ std::string WithoutData(const Array& x) {
 }
 
 // Returns the text of an array. Errors name `call`, the function that the user called.
-std::string TextOf(const Array& x, const TextOptions& options, Call call) {
+std::string ArrayText(const Array& x, const TextOptions& options, Call call) {
   if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
   trace::Use(x, call.name, call.loc);
   if (const ir::Type& type = *TypeOf(x); IsOnePerDevice(type))
@@ -159,11 +159,11 @@ std::string TextOf(const Array& x, const TextOptions& options, Call call) {
 }  // namespace
 
 std::string to_text(const Array& x, TextOptions options, Loc loc) {
-  return TextOf(x, options, {"to_text", loc});
+  return ArrayText(x, options, {"to_text", loc});
 }
 
 std::string detail::PrintedText(const Array& array) {
-  return TextOf(array, {}, {"operator<<", Loc::Unknown()});
+  return ArrayText(array, {}, {"operator<<", Loc::Unknown()});
 }
 std::ostream& operator<<(std::ostream& os, const Array& array) {
   return os << detail::PrintedText(array);

@@ -60,8 +60,8 @@ std::ostream& operator<<(std::ostream& os, const Profile& profile) { return os <
 
 namespace {
 
-[[noreturn]] void RefuseProfile(int check, std::string reason, Loc loc,
-                                std::vector<std::string> fixes) {
+[[noreturn]] void RefuseArrays(int check, std::string reason, Loc loc,
+                               std::vector<std::string> fixes) {
   base::ThrowShape(
       base::Refusal("profile", check, base::Where(loc), std::move(reason), std::move(fixes)));
 }
@@ -70,19 +70,19 @@ namespace {
 std::vector<trace::ArrayRef> InputsOf(const ir::Program& program, const std::vector<Array>& leaves,
                                       Loc loc) {
   if (leaves.size() != program.inputs.size())
-    RefuseProfile(1,
-                  fmt::format("the program takes {}, but {} {} given",
-                              base::CountText(program.inputs.size(), "array"), leaves.size(),
-                              leaves.size() == 1 ? "was" : "were"),
-                  loc, {"give the arguments that it was lowered for"});
+    RefuseArrays(1,
+                 fmt::format("the program takes {}, but {} {} given",
+                             base::CountText(program.inputs.size(), "array"), leaves.size(),
+                             leaves.size() == 1 ? "was" : "were"),
+                 loc, {"give the arguments that it was lowered for"});
   std::vector<trace::ArrayRef> inputs;
   for (size_t i = 0; i < leaves.size(); ++i) {
     OnDevices(leaves[i], {"profile", loc});
     const std::string type = leaves[i].impl()->type()->text(),
                       wanted = program.type(program.inputs[i])->text();
     if (type != wanted)
-      RefuseProfile(2, fmt::format("array {} is {}, but the program takes {}", i, type, wanted),
-                    loc, {"lower the function for these arguments"});
+      RefuseArrays(2, fmt::format("array {} is {}, but the program takes {}", i, type, wanted), loc,
+                   {"lower the function for these arguments"});
     inputs.push_back(leaves[i].impl());
   }
   return inputs;

@@ -1,6 +1,7 @@
 // The public classes for programs, reports and policies.
 #include "tessera/program.h"
 
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
@@ -25,15 +26,9 @@ namespace tessera {
 
 namespace {
 
-std::string AxesText(const std::vector<std::string>& axes) {
-  std::string out;
-  for (const std::string& a : axes) out += (out.empty() ? "" : ",") + a;
-  return out;
-}
-
 std::string EventText(const CommEvent& e) {
   return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}{}{}", comm_name(e.kind),
-                     AxesText(e.axes), e.bytes, e.times, e.where,
+                     absl::StrJoin(e.axes, ","), e.bytes, e.times, e.where,
                      e.implied ? "implied" : "asked for", e.backward ? ", backward" : "",
                      e.repeats ? ", each iteration" : "");
 }

@@ -1,4 +1,5 @@
 // Draws shardings and meshes for the terminal.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ bool TerminalHasColor() {
   return isatty(STDOUT_FILENO) && term && std::string(term) != "dumb" && !std::getenv("NO_COLOR");
 }
 
-std::string Draw(const Grid& grid, const VisualizeOptions& options) {
+std::string DrawGrid(const Grid& grid, const VisualizeOptions& options) {
   bool color = options.color.value_or(TerminalHasColor());
   size_t columns = grid.cells.empty() ? 0 : grid.cells[0].size(), width = 1;
   for (const auto& row : grid.cells)
@@ -63,7 +64,7 @@ std::string Draw(const Grid& grid, const VisualizeOptions& options) {
 
 // Returns a sorted list of devices with runs shortened, such as "0-2,5".
 std::string DeviceList(std::vector<int64_t> devices) {
-  std::sort(devices.begin(), devices.end());
+  absl::c_sort(devices);
   std::string out;
   for (size_t i = 0; i < devices.size();) {
     size_t j = i;
@@ -150,7 +151,7 @@ std::string visualize_sharding(const Array& x, VisualizeOptions options, Loc loc
   std::string out = type_of(x, loc).text() + "\n";
   for (const Picture& picture : PicturesOf(placed)) {
     if (!picture.title.empty()) out += picture.title + "\n";
-    out += Draw(GridOf(picture), options);
+    out += DrawGrid(GridOf(picture), options);
   }
   return out;
 }
@@ -176,7 +177,7 @@ std::string visualize_mesh(Mesh mesh, VisualizeOptions options) {
   std::string title =
       axes.size() == 1 ? "across: " + across
                        : fmt::format("down: {}={}, across: {}", axes[0].name, axes[0].size, across);
-  return title + "\n" + Draw(grid, options);
+  return title + "\n" + DrawGrid(grid, options);
 }
 
 }  // namespace tessera

@@ -1,7 +1,7 @@
 // NumPy's .npy files. Format: numpy.lib.format, versions 1 to 3.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -146,7 +146,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   if (h.dtype.is_bool())
     for (char& b : data) b = b != 0;
   base::Shape stored = h.shape;
-  if (h.fortran) std::reverse(stored.begin(), stored.end());
+  if (h.fortran) absl::c_reverse(stored);
   Array x = detail::ArrayFromHost({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);
   if (h.fortran) x = transpose(x, All, loc);
   return options.out_sharding ? reshard(x, *options.out_sharding, loc) : x;

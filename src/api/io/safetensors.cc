@@ -1,4 +1,5 @@
 // Writes trees of arrays to safetensors files, and reads each device's shard back from them.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,8 +113,8 @@ bool Matches(std::string_view pattern, std::string_view name) {
   return false;
 }
 bool MatchesOne(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return Matches(pattern, name); });
+  return absl::c_any_of(patterns,
+                        [&](const std::string& pattern) { return Matches(pattern, name); });
 }
 
 // Matches the arrays of a tree with the tensors of a file.
@@ -124,7 +125,7 @@ class Pairing {
       : path_(path), file_(file), options_(options), call_(call) {}
 
   // Returns the tensor of the file for an array of the tree, or null if the array stays as it is.
-  const StoredTensor* Of(const std::string& name) const {
+  const StoredTensor* TensorFor(const std::string& name) const {
     const auto found = file_.tensors().find(name);
     return found == file_.tensors().end() || MatchesOne(options_.ignore, name) ? nullptr
                                                                                : &found->second;
@@ -134,10 +135,10 @@ class Pairing {
   void CheckNames(const std::vector<std::string>& names) const {
     std::vector<std::string> missing, unexpected, notes;
     for (const std::string& name : names)
-      if (!Of(name) && !MatchesOne(options_.keep, name)) missing.push_back(name);
+      if (!TensorFor(name) && !MatchesOne(options_.keep, name)) missing.push_back(name);
     const std::set<std::string> wanted(names.begin(), names.end());
     for (const auto& [name, tensor] : file_.tensors())
-      if (Of(name) && !wanted.contains(name)) unexpected.push_back(name);
+      if (TensorFor(name) && !wanted.contains(name)) unexpected.push_back(name);
     if (missing.empty() && unexpected.empty()) return;
     std::string reason;
     if (!missing.empty()) {
@@ -227,10 +228,10 @@ void detail::LoadSafetensorsLike(const std::string& path, TreeRef like,
   const Pairing pairs(path, file, options, call);
   pairs.CheckNames(names);
   for (size_t i = 0; i < names.size(); ++i)
-    if (const StoredTensor* stored = pairs.Of(names[i]))
+    if (const StoredTensor* stored = pairs.TensorFor(names[i]))
       pairs.CheckType(names[i], *stored, *TypeOf(arrays[i]));
   for (size_t i = 0; i < names.size(); ++i)
-    if (const StoredTensor* stored = pairs.Of(names[i]))
+    if (const StoredTensor* stored = pairs.TensorFor(names[i]))
       arrays[i] = LoadLike(file, *stored, arrays[i], call);
   Replace(like, arrays);
 }

@@ -3,6 +3,7 @@
 // Format: https://github.com/huggingface/safetensors, "Format".
 #include "api/io/safetensors_file.h"
 
+#include <absl/algorithm/container.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -215,7 +216,7 @@ void SafetensorsFile::CheckPlaces() const {
   using Entry = std::pair<const std::string, StoredTensor>;
   std::vector<const Entry*> order;
   for (const Entry& entry : tensors_) order.push_back(&entry);
-  std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
+  absl::c_sort(order, [](const Entry* a, const Entry* b) {
     return std::tie(a->second.begin, a->second.end) < std::tie(b->second.begin, b->second.end);
   });
   int64_t at = 0;
@@ -280,7 +281,7 @@ void SafetensorsFile::ReadAt(int64_t at, int64_t bytes, std::byte* out) const {
 void WriteSafetensors(const std::string& path, std::vector<NamedArray> arrays,
                       const std::map<std::string, std::string>& metadata, Call call) {
   // Tensors with larger elements come first, so that all tensors are aligned.
-  std::sort(arrays.begin(), arrays.end(), [](const NamedArray& a, const NamedArray& b) {
+  absl::c_sort(arrays, [](const NamedArray& a, const NamedArray& b) {
     const int size_a = TypeOf(a.array)->dtype().size(), size_b = TypeOf(b.array)->dtype().size();
     return size_a != size_b ? size_a > size_b : a.name < b.name;
   });

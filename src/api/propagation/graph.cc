@@ -87,7 +87,7 @@ engine::RuleId RuleOf(Graph::Impl& impl, const OpOptions& op, const std::string&
   return impl.rules[key] = impl.graph.AddRule(std::move(map));
 }
 
-void CheckKind(const OpOptions& op, const std::string& where) {
+void CheckOptions(const OpOptions& op, const std::string& where) {
   auto fail = [&](std::string reason) { Refuse(op.name, 19, where, std::move(reason)); };
   if (op.constraint && op.barrier) fail("an op is a constraint or a barrier, not both");
   bool identity = op.constraint || op.barrier;
@@ -199,7 +199,7 @@ OpId Graph::op(OpOptions options, Loc loc) {
   CheckValues(*impl_, options.name.c_str(), options.operands, where);
   CheckValues(*impl_, options.name.c_str(), options.results, where);
   CheckRegion(*impl_, options.name.c_str(), options.region, where);
-  CheckKind(options, where);
+  CheckOptions(options, where);
   const OpId id = impl_->graph.Add(EngineOp(*impl_, options, where));
   impl_->ops.Add({std::move(options.name), std::move(options.where)});
   impl_->priorities.Add(options.priority);

@@ -143,8 +143,8 @@ Array BinomialOf(const Array& key, const DrawnAs& as, const Operand& count, cons
   const Loc loc = call.loc;
   const Formulas f(as.dtype, call);
   const double inf = std::numeric_limits<double>::infinity();
-  const Array given = stop_gradient(Spread(count, as, call), loc);
-  const Array likely = stop_gradient(Spread(p, as, call), loc);
+  const Array given = stop_gradient(BroadcastParameter(count, as, call), loc);
+  const Array likely = stop_gradient(BroadcastParameter(p, as, call), loc);
   const Array rare = lt(likely, f.number(0.5), {}, loc);
   const Array smaller = f.If(rare, likely, f.Less(f.number(1), likely));
   const Array no_count = f.Either(isnan(given, loc), lt(given, f.number(0), {}, loc));

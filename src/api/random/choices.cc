@@ -76,12 +76,15 @@ Array Shuffled(Array key, Array x, int64_t dim, Call call) {
   return x;
 }
 
-Array AllIndices(int64_t n, Call call) { return iota({n}, 0, {}, call.loc); }
+Array IndicesUpTo(int64_t n, Call call) { return iota({n}, 0, {}, call.loc); }
 
-Array Permuted(const Array& key, const Array& x, int64_t dim, bool independent, Call call) {
-  if ((independent || TypeOf(x)->rank() == 1) && !TypeOf(x)->dtype().is_key())
+// Whether all slices along the dim get one order, or each its own.
+enum class Orders { kOne, kIndependent };
+
+Array RandomlyPermuted(const Array& key, const Array& x, int64_t dim, Orders orders, Call call) {
+  if ((orders == Orders::kIndependent || TypeOf(x)->rank() == 1) && !TypeOf(x)->dtype().is_key())
     return Shuffled(key, x, dim, call);
-  const Array order = Shuffled(key, AllIndices(base::At(ShapeOf(x), dim), call), 0, call);
+  const Array order = Shuffled(key, IndicesUpTo(base::At(ShapeOf(x), dim), call), 0, call);
   return take(x, order, static_cast<int>(dim), {}, call.loc);
 }
 
@@ -115,7 +118,7 @@ Array ChosenPlaces(const Array& key, const std::optional<Array>& p, const Chosen
     return Convert(top_k(noisy, c.draws, loc).indices, base::DefaultInt(), call);
   }
   if (c.replace) return RandomIntegers(key, {{c.draws}, base::DefaultInt()}, 0, c.n, call);
-  return First(Shuffled(key, AllIndices(c.n, call), 0, call), 0, c.draws, call);
+  return First(Shuffled(key, IndicesUpTo(c.n, call), 0, call), 0, c.draws, call);
 }
 
 // Returns the shape of the choice: the chosen shape replaces the dim.
@@ -194,14 +197,15 @@ Array permutation(Operand key, Operand x, PermutationOptions options, Loc loc) {
   const base::Shape shape = n ? base::Shape{*n} : TypeOf(x.array())->shape();
   const int64_t dim = NormalDim(options.dim, static_cast<int64_t>(shape.size()), call);
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
+  const Orders orders = options.independent ? Orders::kIndependent : Orders::kOne;
   return DrawnLaidOut(
       operands, fmt::format("{} {} ", dim, options.independent), {shape, t, options.out_sharding},
       call,
       [&](const std::vector<Operand>& all, const DrawnAs&) {
-        const Array values = n ? AllIndices(*n, call) : all[1].array();
+        const Array values = n ? IndicesUpTo(*n, call) : all[1].array();
         return Permuted(all[0].array(), values, dim, options.independent, call);
       },
-      /*by_index=*/false);
+      Shards::kMoved);
 }
 
 Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc) {
@@ -235,7 +239,7 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
         if (weighted) p = ToFloat(all[2], call);
         return ChoiceOf(all[0].array(), values, p, c, call);
       },
-      /*by_index=*/false);
+      Shards::kMoved);
 }
 
 }  // namespace random

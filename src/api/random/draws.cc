@@ -29,7 +29,7 @@ std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, 
 }
 
 std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
-                           const Draw& draw) {
+                           Draw draw) {
   static const std::shared_ptr<trace::JitCache> cache =
       trace::NewJitCache("random", trace::Keeps::kProgramsSilently);
   std::vector<Array> arrays;
@@ -58,15 +58,21 @@ std::string TextOf(const DrawnAs& as) {
                      as.out_sharding ? as.out_sharding->text() : "");
 }
 
-Array KeyOf(const Operand& key, Call call, bool any) {
-  if (key.scalar())
+Array KeysOf(const Operand& keys, Call call) {
+  if (keys.scalar())
     FailDType(call, 14, "it takes a key, not a number", {"random::key(seed) makes one"});
-  Array k = ToArray(key, call);
+  Array k = ToArray(keys, call);
   const ir::Type* type = TypeOf(k);
   if (!type->dtype().is_key())
     FailDType(call, 14, fmt::format("it takes a key, not {}", type->text()),
               {"random::key(seed) makes one; random::wrap_key_data makes keys of their words"});
-  if (!any && type->rank() != 0)
+  return k;
+}
+
+Array KeyOf(const Operand& key, Call call) {
+  Array k = KeysOf(key, call);
+  const ir::Type* type = TypeOf(k);
+  if (type->rank() != 0)
     FailShape(call, 15, fmt::format("it takes one key, not an array of them, {}", type->text()),
               {"vmap maps over keys"});
   return k;

@@ -1,6 +1,7 @@
 // Sampling functions as cached programs, and the keys that they use up.
 #pragma once
-#include <functional>
+#include <absl/functional/function_ref.h>
+
 #include <string>
 #include <vector>
 
@@ -18,12 +19,12 @@ struct DrawnAs {
 // Returns draw(operands). Outside traces it runs as a compiled program that is cached. `statics`
 // names everything else that determines the program. Operands that are numbers are passed to `draw`
 // as numbers.
-using Draw = std::function<std::vector<Array>(const std::vector<Operand>&)>;
+using Draw = absl::FunctionRef<std::vector<Array>(const std::vector<Operand>&)>;
 std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
-                           const Draw& draw);
+                           Draw draw);
 // As AllKept, for a sample that uses up the key, the first operand.
 std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, Call call,
-                            const Draw& draw);
+                            Draw draw);
 template <class F>
 Array Drawn(std::vector<Operand> operands, std::string statics, Call call, F draw) {
   return AllDrawn(
@@ -35,6 +36,8 @@ std::string TextOf(const DrawnAs& as);
 
 // Returns the operand, which must be one key, or an array of keys if `any` is true. C14, C15:
 // throws DTypeError or ShapeError otherwise.
-Array KeyOf(const Operand& key, Call call, bool any = false);
+Array KeyOf(const Operand& key, Call call);
+// C14: returns the operand, which must be a key or an array of keys. Throws DTypeError otherwise.
+Array KeysOf(const Operand& keys, Call call);
 
 }  // namespace tessera::api

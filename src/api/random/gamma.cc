@@ -21,6 +21,9 @@ namespace {
 
 // ---- samples ------------------------------------------------------------------------------------
 
+// Whether samples are numbers or their logarithms.
+enum class Scale { kLinear, kLog };
+
 // A trial: the key of the next trial, the square of a normal number x, the cube of the linear
 // function 1 + c x, and a uniform number.
 using GammaTrial = std::tuple<Array, Array, Array, Array>;
@@ -45,7 +48,7 @@ GammaTrial NextTrial(const Array& key, const Array& c, Call call) {
 
 // Samples one number (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000).
 // For a < 1 it is a sample for a + 1, times a power of a uniform number.
-Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
+Array GammaOne(const Array& key, const Array& a, Scale scale, Call call) {
   const Loc loc = call.loc;
   const DrawnAs one{{}, TypeOf(a)->dtype()};
   const NumbersOf number(one.dtype, call);
@@ -65,7 +68,7 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
   const GammaTrial start(keys[0], number(0), number(1), number(2));  // always rejected
   const Array v = std::get<2>(while_loop(rejected, next, start, loc));
   const Array power = div(number(1), a, {}, loc), u = Uniform(keys[1], one, 0, 1, call);
-  if (!logarithm) {
+  if (scale == Scale::kLinear) {
     const Array boost = pow(sub(number(1), u, {}, loc), power, {}, loc);
     return mul(mul(d, v, {}, loc), where(large, number(1), boost, {}, loc), {}, loc);
   }
@@ -190,23 +193,22 @@ Array GammaDerivative(const Array& shapes, const Array& samples, Loc loc) {
   return f(shapes, samples);
 }
 
-// Returns `samples`, which are samples or their logarithms, with a derivative in their shape
-// parameters.
-Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logarithm, Call call) {
+// Returns the samples with a derivative in their shape parameters.
+Array WithGammaDerivative(const Array& samples, const Array& shapes, Scale scale, Call call) {
   const std::function<Array(Array, Array)> first = [](Array x, Array) { return x; };
-  const auto rule = [logarithm, call](std::tuple<Array, Array> values,
-                                      std::tuple<Array, Array> tangents) {
+  const auto rule = [scale, call](std::tuple<Array, Array> values,
+                                  std::tuple<Array, Array> tangents) {
     const auto& [x, a] = values;
     const auto& [dx, da] = tangents;
     const Loc loc = call.loc;
     const DType t = TypeOf(x)->dtype(), computed = t.size() < 4 ? f32 : t;
     Array number = Convert(x, computed, call);
-    if (logarithm) {  // the sample itself may be too small for the dtype
+    if (scale == Scale::kLog) {  // the sample itself may be too small for the dtype
       const double tiny = computed == f64 ? 0x1p-1022 : 0x1p-126;
       number = maximum(exp(number, loc), StrongScalar(tiny, computed, call), {}, loc);
     }
     Array slope = GammaDerivative(Convert(a, computed, call), number, loc);
-    if (logarithm) slope = div(slope, number, {}, loc);
+    if (scale == Scale::kLog) slope = div(slope, number, {}, loc);
     return std::pair(x, add(dx, mul(Convert(slope, t, call), da, {}, loc), {}, loc));
   };
   return custom_jvp(first, rule, call.loc)(samples, shapes, call.loc);
@@ -215,18 +217,18 @@ Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logari
 // ---- draws --------------------------------------------------------------------------------------
 
 // Samples each element with its own key.
-Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logarithm, Call call) {
-  const Array shapes = Spread(a, as, call);
+Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, Scale scale, Call call) {
+  const Array shapes = BroadcastParameter(a, as, call);
   if (TypeOf(shapes)->elements() == 0) return shapes;
   std::function<Array(Array, Array)> draw = [=](Array k, Array x) {
-    return GammaOne(k, x, logarithm, call);
+    return GammaOne(k, x, scale, call);
   };
   for (size_t d = 0; d < as.shape.size(); ++d)
     draw = [mapped = vmap(draw, {}, call.loc), call](Array k, Array x) {
       return mapped(k, x, call.loc);
     };
   const Array samples = draw(SplitKey(key, as, call), stop_gradient(shapes, call.loc));
-  return WithGammaDerivative(samples, shapes, logarithm, call);
+  return WithGammaDerivative(samples, shapes, scale, call);
 }
 
 // Returns options that replicate a sample without a given shape if all axes are Explicit, as
@@ -242,10 +244,10 @@ CreateOptions WithoutShape(const Operand& a, Call call) {
 }
 
 Array DrawGamma(const Operand& key, const Operand& a, const base::Shape& shape,
-                const CreateOptions& options, bool logarithm, Call call) {
+                const CreateOptions& options, Scale scale, Call call) {
   return DrawnFloats(key, {a}, shape, options, call,
                      [&](const std::vector<Operand>& all, const DrawnAs& as) {
-                       return GammaOf(all[0].array(), as, all[1], logarithm, call);
+                       return GammaOf(all[0].array(), as, all[1], scale, call);
                      });
 }
 
@@ -253,7 +255,8 @@ Array DrawGamma(const Operand& key, const Operand& a, const base::Shape& shape,
 Array BetaOf(const Array& key, const DrawnAs& as, const Operand& a, const Operand& b, Call call) {
   const Loc loc = call.loc;
   const std::vector<Array> keys = SplitApart(key, 2, call);
-  const Array x = GammaOf(keys[0], as, a, true, call), y = GammaOf(keys[1], as, b, true, call);
+  const Array x = GammaOf(keys[0], as, a, Scale::kLog, call),
+              y = GammaOf(keys[1], as, b, Scale::kLog, call);
   const Array most = maximum(x, y, {}, loc);
   const Array ex = exp(sub(x, most, {}, loc), loc), ey = exp(sub(y, most, {}, loc), loc);
   return div(ex, add(ex, ey, {}, loc), {}, loc);
@@ -263,7 +266,7 @@ Array BetaOf(const Array& key, const DrawnAs& as, const Operand& a, const Operan
 Array ChiSquareOf(const Array& key, const DrawnAs& as, const Operand& df, Call call) {
   const NumbersOf number(as.dtype, call);
   const Array half = div(Parameter(df, as.dtype, call), number(2), {}, call.loc);
-  const Array logarithms = GammaOf(key, as, half, true, call);
+  const Array logarithms = GammaOf(key, as, half, Scale::kLog, call);
   return mul(exp(logarithms, call.loc), number(2), {}, call.loc);
 }
 
@@ -273,7 +276,7 @@ Array StudentOf(const Array& key, const DrawnAs& as, const Operand& df, Call cal
   const NumbersOf number(as.dtype, call);
   const std::vector<Array> keys = SplitApart(key, 2, call);
   const Array half = div(Parameter(df, as.dtype, call), number(2), {}, loc);
-  const Array g = GammaOf(keys[1], as, half, false, call);
+  const Array g = GammaOf(keys[1], as, half, Scale::kLinear, call);
   return mul(Normal(keys[0], as, call), sqrt(div(half, g, {}, loc), loc), {}, loc);
 }
 
@@ -284,8 +287,8 @@ Array BallOf(const Array& key, const DrawnAs& as, double p, Call call) {
   const Loc loc = call.loc;
   const NumbersOf number(as.dtype, call);
   const std::vector<Array> keys = SplitApart(key, 2, call), of_one = SplitApart(keys[0], 2, call);
-  const Array size =
-      pow(GammaOf(of_one[0], as, Operand(1 / p, loc), false, call), number(1 / p), {}, loc);
+  const Array size = pow(GammaOf(of_one[0], as, Operand(1 / p, loc), Scale::kLinear, call),
+                         number(1 / p), {}, loc);
   DrawnAs coin = as;
   coin.dtype = base::DefaultFloat();
   const Array heads =
@@ -350,18 +353,18 @@ Array ball(Operand key, int64_t d, Shape shape, BallOptions options, Loc loc) {
 }
 
 Array gamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc) {
-  return DrawGamma(key, a, shape.dims(), options, false, {"random::gamma", loc});
+  return DrawGamma(key, a, shape.dims(), options, Scale::kLinear, {"random::gamma", loc});
 }
 Array gamma(Operand key, Operand a, Loc loc) {
   const Call call{"random::gamma", loc};
-  return DrawGamma(key, a, BroadcastShape({a}, call), WithoutShape(a, call), false, call);
+  return DrawGamma(key, a, BroadcastShape({a}, call), WithoutShape(a, call), Scale::kLinear, call);
 }
 Array loggamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc) {
-  return DrawGamma(key, a, shape.dims(), options, true, {"random::loggamma", loc});
+  return DrawGamma(key, a, shape.dims(), options, Scale::kLog, {"random::loggamma", loc});
 }
 Array loggamma(Operand key, Operand a, Loc loc) {
   const Call call{"random::loggamma", loc};
-  return DrawGamma(key, a, BroadcastShape({a}, call), WithoutShape(a, call), true, call);
+  return DrawGamma(key, a, BroadcastShape({a}, call), WithoutShape(a, call), Scale::kLog, call);
 }
 
 Array beta(Operand key, Operand a, Operand b, Shape shape, CreateOptions options, Loc loc) {
@@ -387,7 +390,7 @@ Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options, 
   CheckBroadcasts({alpha}, as.shape, call);
   return DrawnLaidOut(
       operands, "", as, call, [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-        const Array logarithms = GammaOf(all[0].array(), inside, all[1], true, call);
+        const Array logarithms = GammaOf(all[0].array(), inside, all[1], Scale::kLog, call);
         return softmax(logarithms, -1, loc);
       });
 }

@@ -96,7 +96,7 @@ DrawnAs IntegersOf(base::Shape shape, DType t, const std::optional<PartitionSpec
 // With an out_sharding and array parameters, the sample is computed inside auto_axes, where
 // propagation moves parameters that are sharded differently.
 Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
-                   const DrawAs& draw, bool by_index) {
+                   DrawAs draw, Shards shards) {
   statics += TextOf(as);
   return Drawn(std::move(operands), std::move(statics), call, [&](const std::vector<Operand>& all) {
     std::vector<Array> arrays;
@@ -105,7 +105,7 @@ Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs a
     const sharding::MeshDef* mesh = MeshInScope(arrays);
     if (!as.out_sharding) return draw(all, LaidAs(all, as));
     ResolveSpec(as.out_sharding, static_cast<int>(as.shape.size()), mesh, call);
-    if (by_index && AllNumbers(all)) return draw(all, as);
+    if (shards == Shards::kByIndex && AllNumbers(all)) return draw(all, as);
     DrawnAs inside = as;
     inside.out_sharding.reset();
     const detail::Body anyhow = [&](const std::vector<Array>& given) {
@@ -122,8 +122,7 @@ Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs a
 }
 
 Array DrawnFloats(const Operand& key, const std::vector<Operand>& parameters,
-                  const base::Shape& shape, const CreateOptions& options, Call call,
-                  const DrawAs& draw) {
+                  const base::Shape& shape, const CreateOptions& options, Call call, DrawAs draw) {
   const DrawnAs as = FloatsOf(shape, options.dtype, options.out_sharding, call);
   std::vector<Operand> operands = WithKey(key, parameters, call);
   CheckBroadcasts(parameters, as.shape, call);
@@ -135,7 +134,7 @@ Array Parameter(const Operand& x, DType t, Call call) {
   return x.scalar() ? StrongScalar(*x.scalar(), t, call) : Convert(x.array(), t, call);
 }
 
-Array Spread(const Operand& x, const DrawnAs& as, Call call) {
+Array BroadcastParameter(const Operand& x, const DrawnAs& as, Call call) {
   const Array p = Parameter(x, as.dtype, call);
   if (TypeOf(p)->shape() == as.shape) return p;
   return BroadcastTo(p, as.shape, call, as.out_sharding);

@@ -78,7 +78,8 @@ Array PoissonOf(const Array& key, DrawnAs as, const Operand& rate, Call call) {
   const Loc loc = call.loc;
   const DType t = std::exchange(as.dtype, f32);
   const NumbersOf number(f32, call);
-  const Array lam = stop_gradient(Spread(rate, as, call), loc);  // counts have no derivative
+  const Array lam =
+      stop_gradient(BroadcastParameter(rate, as, call), loc);  // counts have no derivative
   const Array small = logical_or(isnan(lam, loc), lt(lam, number(10), {}, loc), {}, loc);
   const Array products = PoissonByProducts(key, as, where(small, lam, number(0), {}, loc), call);
   const Array rejection =

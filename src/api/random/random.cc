@@ -112,7 +112,7 @@ Array fold_in(Operand key, Operand data, Loc loc) {
 // The words are reversed in memory, because the second word is the low half of the 64-bit key.
 Array key_data(Operand key, Loc loc) {
   const Call call{"random::key_data", loc};
-  const Array k = KeyOf(key, call, /*any=*/true);
+  const Array k = KeysOf(key, call);
   return rev(Bitcast(k, u32, call), -1, loc);
 }
 

@@ -192,7 +192,7 @@ Array orthogonal(Operand key, int64_t n, Shape shape, OrthogonalOptions options,
         const Array q = Matrices(call).Orthonormal(Normal(all[0].array(), tall, call));
         return n < m ? swapaxes(q, -1, -2, loc) : q;
       },
-      /*by_index=*/false);
+      Shards::kMoved);
 }
 
 }  // namespace random
