@@ -133,7 +133,7 @@ Array ChoiceOf(const Array& key, const std::optional<Array>& x, const std::optio
   if (!x) return Reshape(ChosenPlaces(key, p, c, call), c.shape, call);
   const Array chosen =
       !p && !c.replace
-          ? First(Permuted(key, *x, c.dim, false, call), c.dim, c.draws, call)
+          ? First(RandomlyPermuted(key, *x, c.dim, Orders::kOne, call), c.dim, c.draws, call)
           : take(*x, ChosenPlaces(key, p, c, call), static_cast<int>(c.dim), {}, call.loc);
   return Reshape(chosen, ShapeOfChoice(ShapeOf(*x), c), call);
 }
@@ -203,7 +203,7 @@ Array permutation(Operand key, Operand x, PermutationOptions options, Loc loc) {
       call,
       [&](const std::vector<Operand>& all, const DrawnAs&) {
         const Array values = n ? IndicesUpTo(*n, call) : all[1].array();
-        return Permuted(all[0].array(), values, dim, options.independent, call);
+        return RandomlyPermuted(all[0].array(), values, dim, orders, call);
       },
       Shards::kMoved);
 }

@@ -21,7 +21,7 @@ void AddText(std::string& text, const Scalar& v) {
 }  // namespace
 
 std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, Call call,
-                            const Draw& draw) {
+                            Draw draw) {
   const Array key = operands[0].array();
   std::vector<Array> drawn = AllKept(std::move(operands), std::move(statics), call, draw);
   trace::UseUpKey(key.impl(), call.name, call.loc);
