@@ -37,15 +37,10 @@ std::vector<Array> BroadcastAll(std::vector<Array> xs, Call call) {
   }
   for (const Array& x : xs) {
     const base::Shape& own = TypeOf(x)->shape();
-    size_t skip = shape.size() - own.size();
-    for (size_t d = 0; d < own.size(); ++d) {
-      int64_t& size = shape[skip + d];
-      if (own[d] != size && own[d] != 1 && size != 1)
-        FailShape(
-            call, 16,
-            fmt::format("shapes {} and {} do not match", ir::FieldText(shape), ir::FieldText(own)));
-      if (own[d] != 1) size = own[d];
-    }
+    if (!BroadcastWith(shape, own))
+      FailShape(
+          call, 16,
+          fmt::format("shapes {} and {} do not match", ir::FieldText(shape), ir::FieldText(own)));
   }
   for (Array& x : xs)
     if (!TypeOf(x)->shape().empty()) x = WrittenAs(x, BroadcastTo(x, shape, call));

@@ -152,17 +152,10 @@ base::Shape PickedShape(const ParsedIndex& index, Call call) {
   for (const Entry& e : index.entries) {
     if (e.kind != Entry::kArray) continue;
     const base::Shape& shape = ShapeOf(e.array);
-    if (shape.size() > picked.size())
-      picked.insert(picked.begin(), shape.size() - picked.size(), 1);
-    const size_t skip = picked.size() - shape.size();
-    for (size_t d = 0; d < shape.size(); ++d) {
-      int64_t& size = picked[skip + d];
-      if (size != shape[d] && size != 1 && shape[d] != 1)
-        FailShape(call, 18,
-                  fmt::format("index arrays of shapes {} and {} do not broadcast",
-                              ir::FieldText(picked), ir::FieldText(shape)));
-      if (size == 1) size = shape[d];
-    }
+    if (!BroadcastWith(picked, shape))
+      FailShape(call, 18,
+                fmt::format("index arrays of shapes {} and {} do not broadcast",
+                            ir::FieldText(picked), ir::FieldText(shape)));
   }
   return picked;
 }
@@ -447,12 +440,7 @@ Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Cal
   Array v = values.scalar() ? StrongScalar(*values.scalar(), dtype, call)
                             : Convert(ToArray(values, call), dtype, call);
   const base::Shape& own = ShapeOf(v);
-  bool fits = own.size() <= shape.size();
-  for (size_t d = 0; fits && d < own.size(); ++d) {
-    int64_t size = shape[shape.size() - own.size() + d];
-    fits = own[d] == 1 || own[d] == size;
-  }
-  if (!fits)
+  if (!CanBroadcastTo(own, shape))
     FailShape(call, 18,
               fmt::format("values of shape {} do not broadcast to the shape {} of x[index]",
                           ir::FieldText(own), ir::FieldText(shape)));

@@ -340,6 +340,22 @@ Array WrittenAs(const Array& written, Array made) {
 
 // ---- dims and specs ----
 
+bool BroadcastWith(base::Shape& shape, const base::Shape& own) {
+  if (own.size() > shape.size()) shape.insert(shape.begin(), own.size() - shape.size(), 1);
+  const size_t skip = shape.size() - own.size();
+  for (size_t d = 0; d < own.size(); ++d) {
+    int64_t& size = shape[skip + d];
+    if (size != own[d] && size != 1 && own[d] != 1) return false;
+    if (size == 1) size = own[d];
+  }
+  return true;
+}
+
+bool CanBroadcastTo(const base::Shape& own, const base::Shape& shape) {
+  base::Shape both = shape;
+  return BroadcastWith(both, own) && both == shape;
+}
+
 void CheckShape(const base::Shape& shape, Call call) {
   if (std::string problem = ir::SizeProblem(shape); !problem.empty())
     FailShape(call, 2, fmt::format("the shape {} has {}", ir::FieldText(shape), problem));

@@ -67,6 +67,10 @@ Array WrittenAs(const Array& written, Array made);
 
 // C2: throws ShapeError for negative sizes and too many elements.
 void CheckShape(const base::Shape& shape, Call call);
+// Broadcasts `shape` with `own`, aligned at the right. Returns whether the sizes match.
+bool BroadcastWith(base::Shape& shape, const base::Shape& own);
+// Whether an array of shape `own` broadcasts to `shape`.
+bool CanBroadcastTo(const base::Shape& own, const base::Shape& shape);
 // Returns `dim` counted from the front; throws ShapeError.
 int64_t NormalDim(int64_t dim, int64_t rank, Call call);
 std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call);

@@ -29,17 +29,11 @@ base::Shape BroadcastShape(const std::vector<Operand>& xs, Call call) {
   base::Shape shape;
   for (const Operand& x : xs) {
     if (x.scalar()) continue;
-    base::Shape own = TypeOf(ToArray(x, call))->shape();
-    if (own.size() > shape.size()) shape.insert(shape.begin(), own.size() - shape.size(), 1);
-    const size_t skip = shape.size() - own.size();
-    for (size_t d = 0; d < own.size(); ++d) {
-      int64_t& size = shape[skip + d];
-      if (size != own[d] && size != 1 && own[d] != 1)
-        FailShape(call, 16,
-                  fmt::format("the parameters' shapes do not broadcast: {} and {}",
-                              ir::FieldText(shape), ir::FieldText(own)));
-      if (size == 1) size = own[d];
-    }
+    const base::Shape own = TypeOf(ToArray(x, call))->shape();
+    if (!BroadcastWith(shape, own))
+      FailShape(call, 16,
+                fmt::format("the parameters' shapes do not broadcast: {} and {}",
+                            ir::FieldText(shape), ir::FieldText(own)));
   }
   return shape;
 }
@@ -48,12 +42,7 @@ void CheckBroadcasts(const std::vector<Operand>& xs, const base::Shape& shape, C
   CheckBroadcastsTo(BroadcastShape(xs, call), shape, call);
 }
 void CheckBroadcastsTo(const base::Shape& own, const base::Shape& shape, Call call) {
-  bool fits = own.size() <= shape.size();
-  for (size_t d = 0; fits && d < own.size(); ++d) {
-    const int64_t size = shape[shape.size() - own.size() + d];
-    fits = own[d] == size || own[d] == 1;
-  }
-  if (!fits)
+  if (!CanBroadcastTo(own, shape))
     FailShape(call, 16,
               fmt::format("the parameters' shape {} does not broadcast to {}", ir::FieldText(own),
                           ir::FieldText(shape)));

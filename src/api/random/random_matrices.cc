@@ -121,18 +121,12 @@ base::Shape BatchOf(const ir::Type* mean, const ir::Type* cov, Call call) {
     FailShape(call, 17,
               fmt::format("a mean of {} numbers has a covariance [..., {}, {}], not {}", n, n, n,
                           cov->text()));
-  base::Shape a(mean->shape().begin(), mean->shape().end() - 1),
-      b(matrix.begin(), matrix.end() - 2);
-  if (a.size() < b.size()) std::swap(a, b);
-  const size_t skip = a.size() - b.size();
-  for (size_t d = 0; d < b.size(); ++d) {
-    if (a[skip + d] != b[d] && a[skip + d] != 1 && b[d] != 1)
-      FailShape(call, 16,
-                fmt::format("the parameters' shapes do not broadcast: {} and {}", mean->text(),
-                            cov->text()));
-    if (a[skip + d] == 1) a[skip + d] = b[d];
-  }
-  return a;
+  base::Shape batch(mean->shape().begin(), mean->shape().end() - 1);
+  if (!BroadcastWith(batch, base::Shape(matrix.begin(), matrix.end() - 2)))
+    FailShape(call, 16,
+              fmt::format("the parameters' shapes do not broadcast: {} and {}", mean->text(),
+                          cov->text()));
+  return batch;
 }
 
 Array DrawVectors(const Operand& key, const Operand& mean, const Operand& cov,
