@@ -8,7 +8,8 @@
 namespace tessera::api {
 
 // Throw TraceError if two trees differ. CheckTree compares everything but the values of arrays;
-// CheckArrays compares only the names of the arrays. `what` starts the message: "the body returns".
+// CheckArrays compares only the names of the arrays. The text, such as "the body returns", starts
+// the message.
 void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came, const char* what);
 void CheckArrays(Call call, int check, const std::vector<std::string>& wanted,
                  const std::vector<std::string>& came, const char* what,
