@@ -29,7 +29,7 @@ class Call {
 
   size_t size() const { return in_.size(); }
   const Operand& in(size_t i) const;
-  // An operand as jax.lax takes it: a literal of another dtype than the arrays beside it is an
+  // An operand as jax.lax takes it: a literal of another dtype than the other operands is an
   // array of the default dtype, not a weak number.
   Operand strict(size_t i) const;
   Operand operand(size_t i) const { return is_strict() ? strict(i) : in(i); }

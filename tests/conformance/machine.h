@@ -24,8 +24,8 @@ class Machine {
   bool Has(const std::string& name) const { return values_.count(name) != 0; }
   const Operand& Get(const std::string& name) const { return values_.at(name); }
   std::vector<Operand> Operands(size_t k) const { return OperandsOf(case_.body[k].in); }
-  // Runs the k-th instruction on these operands and keeps its results. Throws what the op throws;
-  // std::logic_error if it gives another number of results.
+  // Runs the k-th instruction on these operands and keeps its results. Throws the errors of the
+  // op, and std::logic_error if it returns another number of results.
   void Step(size_t k, std::vector<Operand> operands);
   void Step(size_t k) { Step(k, Operands(k)); }
   // Returns every array so far.

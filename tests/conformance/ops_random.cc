@@ -26,8 +26,8 @@ OpFunction Plain(Draw draw) {
   return [=](const Call& c) { return std::vector{draw(c.in(0), ShapeOf(c), Options(c), c.loc())}; };
 }
 
-// Without a shape, JAX's samplers take that of their parameters, and some have another sharding
-// then.
+// Without a shape, JAX's samplers take the shape of their parameters, and some have another
+// sharding then.
 using OfShape = Array (*)(Operand, Operand, Shape, CreateOptions, Loc);
 using OfParameter = Array (*)(Operand, Operand, Loc);
 OpFunction OfOne(OfShape draw, OfParameter without, const char* name) {

@@ -113,7 +113,7 @@ class Builder {
     return graph().Add(Plain(Operands(fn.at("return")), region));
   }
 
-  // One edge per result: from what `sources` says for it, to it and `others`.
+  // Adds one edge per result k, from sources(k) to the result and others(k).
   template <class Sources, class Others>
   void AddResultEdges(const std::vector<ValueId>& results, RegionId region, Sources sources,
                       Others others) {

@@ -143,7 +143,7 @@ bool Pass::IsLeftOut(const Instruction& instruction) {
 }
 
 // Runs an instruction; operands whose placement the typing rule refuses are replicated and counted.
-// What control flow's functions capture is replicated too, and a carry whose placement changes
+// Captures of the functions of control flow are replicated too, and a carry whose placement changes
 // counts as refused.
 void Pass::Step(size_t k) {
   bool control = !case_.body[k].functions.empty();

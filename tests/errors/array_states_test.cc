@@ -402,7 +402,7 @@ TEST(ArrayStates, AreRefusedByTheNameAndLineOfTheCall) {
 }
 
 // Printing knows no line of the caller's, but it knows where the array was donated; arrays without
-// data print as what they are.
+// data print their state.
 TEST(ArrayStates, PrintAsWhatTheyAre) {
   auto streamed = [](const Array& x) {
     std::ostringstream out;

@@ -1,5 +1,5 @@
 // The communication of large models and their gradients under the classic plans, on 64 devices. It
-// must be exactly that of the literature, without further collectives.
+// must match the literature exactly, without further collectives.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -33,7 +33,7 @@ CommReport Sent(Plan plan) {
   return block.lower(abstract_array(kX), abstract_array(kUp), abstract_array(kDown)).comm();
 }
 
-// Of two blocks, one after the other: the gradients of their weights, and of what goes in.
+// Returns the communication of the gradients of two consecutive blocks, in their weights and input.
 CommReport SentByGradients(Plan plan) {
   MeshScope scope(abstract_mesh({{"data", 8, Auto}, {"model", 8, Auto}}));
   auto loss = [plan](Array x, std::vector<Array> ws) {
@@ -88,7 +88,7 @@ Expected Backward(Expected e) {
   e.backward = true;
   return e;
 }
-// Of the gradient of a weight, a `part` of which each device works out.
+// The all_reduce of the gradient of a weight. Each device computes one of `part` parts of it.
 Expected WeightSums(int64_t part) {
   return {CommKind::kAllReduce, "data", kAll / part * kFloat * 2 * 7 / 8, true};
 }

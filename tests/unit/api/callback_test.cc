@@ -13,8 +13,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Returns what callbacks have seen, the sum of each array, when `run` has run with a function that
-// has one called with its argument.
+// Calls `run` with a function that calls a debug_callback with its argument. Returns the sums of
+// the arrays that the callback has seen.
 template <class F>
 std::vector<double> Seen(F run) {
   static std::vector<double> seen;

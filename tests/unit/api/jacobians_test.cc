@@ -65,9 +65,9 @@ TEST(Jacobians, KeepTheShardingOfOneSide) {
   SetDeviceCount(1);
 }
 
-// What lanes say of a value that they share is added up, also where the user's rule says it.
-// What several columns or rows need of the function is computed once, in one program; columns in
-// what is not floating are zeros that lie as the others do.
+// Cotangents of a shared value are added over batch elements, also those of a custom rule.
+// Values that several columns or rows need are computed once, in one program. Derivatives in an
+// argument that is not floating are zeros with the same sharding as the others.
 TEST(Jacobians, AreOneProgram) {
   SetDeviceCount(4);
   MeshScope scope(make_mesh({{"x", 4}}));

@@ -159,8 +159,8 @@ TEST(Blocks, DoLessWork) {
       << "the scores are made again, with all columns";
 }
 
-// What is needed whole is made whole, and so are products that are not much larger than their
-// operands, as those of dense layers are.
+// A product that is needed whole is computed whole, and so are products that are not much larger
+// than their operands, as in dense layers.
 TEST(Blocks, AreNotForEverything) {
   SetDeviceCount(1);
   MeshScope scope(abstract_mesh({{"x", 1}}));

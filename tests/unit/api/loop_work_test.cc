@@ -15,7 +15,7 @@ Array Data(std::vector<int64_t> shape, PartitionSpec spec) {
   return reshard(reshape(sin(astype(arange(n), f32)), shape), std::move(spec));
 }
 
-// The sum of x^T y over batches, each of which is sharded over the devices.
+// Returns the sum of x^T y over batches. Each batch is sharded over the devices.
 Array Accumulated(Array start, Array xs, Array ys) {
   return std::get<0>(scan(
       [](Array c, std::pair<Array, Array> batch) {

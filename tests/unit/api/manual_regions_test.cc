@@ -132,8 +132,8 @@ TEST_F(ManualRegions, BringInAnArrayOnce) {
   EXPECT_EQ(casts, 1U) << text;
 }
 
-// Where devices need one another inside, all run what some chose; what entered is cast no more than
-// that needs.
+// All devices run a branch with a collective over axis y, even if only some choose it. Its operands
+// are cast to varying only as far as the collective requires.
 TEST_F(ManualRegions, ThatNeedOthersVaryAsLittleAsTheyMay) {
   MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
   std::string type;

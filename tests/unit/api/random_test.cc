@@ -482,7 +482,7 @@ TEST(RandomMatrices, AreOrthogonal) {
   }
 }
 
-// What JAX 0.10 gives for the same keys, in f64.
+// The results of JAX 0.10 for the same keys, in f64.
 TEST(DistributionDerivative, IsThatOfJax) {
   const Array df = array({0.7, 2.5, 8., 40.}, {.dtype = f64}), key = random::key(7);
   const CreateOptions in_f64{.dtype = f64};
@@ -511,7 +511,7 @@ TEST(DistributionDerivative, IsThatOfJax) {
               ::testing::ElementsAre(0, 0));
 }
 
-// What JAX 0.10 gives for the same keys, in f64.
+// The results of JAX 0.10 for the same keys, in f64.
 TEST(GammaDerivative, IsThatOfJax) {
   const Array a = array({0.2, 0.7, 1., 2.5, 8., 40.}, {.dtype = f64}), key = random::key(7);
   const CreateOptions in_f64{.dtype = f64};
