@@ -86,7 +86,7 @@ TEST(Records, ThreeOpsRearrange) {
 }
 
 TEST(Records, CastsOfManualComputationAreLocal) {
-  const sharding::MeshDef* mesh = sharding::ParseMesh("<[\"x\"=2]>", true, Loc::Unknown());
+  const sharding::MeshDef* mesh = sharding::ParseMesh("<[\"x\"=2]>", Loc::Unknown());
   mesh = mesh->WithModes({AxisMode::Manual});
   sharding::TensorSharding varying = sharding::Replicated(mesh, 1);
   varying.varying = {sharding::WholeAxis(*mesh, 0)};
