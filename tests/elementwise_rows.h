@@ -1,5 +1,5 @@
 // One row per elementwise op of one or two operands: its samples in the op suite and, of functions
-// of floats, what their results are over all exponents, to 4 units in the last place.
+// of floats, their results over all exponents, to 4 units in the last place.
 #pragma once
 #include <absl/types/span.h>
 
@@ -193,7 +193,7 @@ struct BinaryRow {
 
 inline const std::vector<BinaryRow>& BinaryRows() {
   using enum plan::ScalarOp;
-  // What is rounded once has half a unit, and what x87 rounds before adds 2^-11 of one.
+  // One rounding is half a unit; an earlier one by x87 adds 2^-11 of a unit.
   constexpr double kOnce = 0.501;
   static const std::vector<BinaryRow> rows = {
       {"add", kAdd, kNumbers, kWild, kWild, 0, [](Real x, Real y) { return x + y; }, kOnce},

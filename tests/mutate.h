@@ -1,4 +1,4 @@
-// Random edits of text and files, for tests of what reads them.
+// Random edits of text and files, for tests of their readers.
 #pragma once
 #include <random>
 #include <span>

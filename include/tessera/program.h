@@ -138,8 +138,8 @@ std::ostream& operator<<(std::ostream& os, const Lowered& lowered);
 // it violates a CommPolicy in scope; RuntimeError for a device program.
 Lowered lower(const Program& program, Loc loc = Loc::Current());
 
-// Finds what makes a program wrong on devices: the pass after which it is wrong, or the value that
-// must not be sharded.
+// Options that find the cause of a wrong program: the pass after which it is wrong, or the value
+// that must not be sharded.
 struct PartitionOptions {
   // The last pass that runs: one of the table in docs/design.md. Empty: all run.
   std::string stop_after = {};

@@ -13,8 +13,8 @@ namespace tessera::ir {
 namespace {
 
 // A data-flow edge of one instruction.
-enum class EdgeId : int32_t {};
-constexpr EdgeId kNoEdge{-1};
+enum class FlowEdgeId : int32_t {};
+constexpr FlowEdgeId kNoEdge{-1};
 
 // Whether values flow through the instruction along edges.
 bool HasFlow(const Instruction& i) {
@@ -39,18 +39,18 @@ struct RegionFlow {
   RegionFlow(const Instruction& i, Scope& in);
   const Instruction& instruction;
   Scope& outside;
-  base::IdVector<EdgeId, FlowEdge> edges;
-  base::IdVector<EdgeId, bool> live;
+  base::IdVector<FlowEdgeId, FlowEdge> edges;
+  base::IdVector<FlowEdgeId, bool> live;
   bool runs = false;
   std::vector<std::unique_ptr<Scope>> regions;
   // Returns the edge of an end, or kNoEdge.
-  EdgeId EdgeOf(const FlowEnd& end) const { return edge_of_[end.kind][end.region][end.index]; }
+  FlowEdgeId EdgeOf(const FlowEnd& end) const { return edge_of_[end.kind][end.region][end.index]; }
 
  private:
-  void SetEdge(const FlowEnd& end, EdgeId edge) {
+  void SetEdge(const FlowEnd& end, FlowEdgeId edge) {
     edge_of_[end.kind][end.region][end.index] = edge;
   }
-  std::vector<std::vector<EdgeId>> edge_of_[4];  // by kind of end, region and index
+  std::vector<std::vector<FlowEdgeId>> edge_of_[4];  // by kind of end, region and index
 };
 
 Scope::Scope(const Program& p, RegionFlow* in)
@@ -81,7 +81,7 @@ RegionFlow::RegionFlow(const Instruction& i, Scope& in)
     edge_of_[FlowEnd::kRegionOutput].emplace_back(r->outputs.size(), kNoEdge);
     regions.push_back(std::make_unique<Scope>(*r, this));
   }
-  for (EdgeId e : edges.ids()) {
+  for (FlowEdgeId e : edges.ids()) {
     SetEdge(edges[e].owner, e);
     for (const FlowEnd& end : edges[e].sources) SetEdge(end, e);
     for (const FlowEnd& end : edges[e].targets) SetEdge(end, e);
@@ -159,7 +159,7 @@ class Needed {
   }
 
   void NeedEdge(RegionFlow& flow, const FlowEnd& end) {
-    const EdgeId e = flow.EdgeOf(end);
+    const FlowEdgeId e = flow.EdgeOf(end);
     if (flow.live[e]) return;
     flow.live[e] = true;
     for (const FlowEnd& source : flow.edges[e].sources) {
@@ -179,7 +179,7 @@ template <class List>
 bool KeepNeeded(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
   size_t kept = 0;
   for (size_t k = 0; k < ends.size(); ++k) {
-    const EdgeId e = flow.EdgeOf({kind, static_cast<int32_t>(region), static_cast<int32_t>(k)});
+    const FlowEdgeId e = flow.EdgeOf({kind, static_cast<int32_t>(region), static_cast<int32_t>(k)});
     if (e == kNoEdge || flow.live[e]) ends[kept++] = ends[k];
   }
   const bool all = kept == ends.size();
@@ -187,13 +187,13 @@ bool KeepNeeded(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List&
   return all;
 }
 
-// Whether an edge ends in a result, as that of a carry does, or only in regions.
+// Whether an edge ends in a result, as the edge of a carry does, or only in regions.
 enum class EndsIn : uint8_t { kRegions, kResult };
 
 // Counts the needed edges from operands into regions.
 size_t CountNeeded(const RegionFlow& flow, EndsIn end) {
   size_t n = 0;
-  for (EdgeId e : flow.edges.ids()) {
+  for (FlowEdgeId e : flow.edges.ids()) {
     const FlowEdge& edge = flow.edges[e];
     if (!flow.live[e] || edge.stacked || edge.sources[0].kind != FlowEnd::kOperand) continue;
     n += (edge.owner.kind == FlowEnd::kResult) == (end == EndsIn::kResult);

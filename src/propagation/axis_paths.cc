@@ -71,7 +71,7 @@ AxisPath AxisPaths::Start(ValueId v, size_t d, AxisPart a) const {
 
 // Appends the text of a step.
 void AxisPaths::Append(StepId id, AxisPath& path) const {
-  const Step& step = steps_[id];
+  const PathStep& step = steps_[id];
   const Change& change = history_.change(step.change);
   path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", step.source.direction,
                                    OpText(history_, names_, change.op), step.dim,
@@ -82,7 +82,7 @@ void AxisPaths::Append(StepId id, AxisPath& path) const {
 // Returns the last step of the path and its origin. Stops at a step that is known.
 std::pair<AxisPaths::StepId, AxisPaths::OriginId> AxisPaths::Follow(ValueId v, size_t d,
                                                                     AxisPart a) {
-  std::vector<Step> found;
+  std::vector<PathStep> found;
   StepId last = StepId::kNone;
   std::optional<OriginId> origin;
   for (size_t time = history_.now(); !origin;) {
@@ -111,7 +111,7 @@ std::pair<AxisPaths::StepId, AxisPaths::OriginId> AxisPaths::Follow(ValueId v, s
   return {last, *origin};
 }
 
-AxisPaths::StepId AxisPaths::Add(Step step, AxisPart a) {
+AxisPaths::StepId AxisPaths::Add(PathStep step, AxisPart a) {
   if (step.before != StepId::kNone) {
     step.length = steps_[step.before].length + 1;
     step.head = steps_[step.before].head;

@@ -49,7 +49,7 @@ class AxisPaths {
   };
   // One step of a path, and its continuation towards the origin. Paths share their beginnings, so
   // that explaining all values follows each step once.
-  struct Step {
+  struct PathStep {
     size_t change, dim;  // the change that brought the axis, and the dim
     Source source;
     StepId before = StepId::kNone;
@@ -59,7 +59,7 @@ class AxisPaths {
   };
 
   std::pair<StepId, OriginId> Follow(ValueId v, size_t d, AxisPart a);
-  StepId Add(Step step, AxisPart a);
+  StepId Add(PathStep step, AxisPart a);
   AxisPath OriginOf(ValueId v, size_t d, AxisPart a, std::optional<size_t> change) const;
   std::optional<Source> SourceOf(size_t change, size_t d, AxisPart a) const;
   void Append(StepId id, AxisPath& path) const;
@@ -67,7 +67,7 @@ class AxisPaths {
 
   const History& history_;
   const Naming& names_;
-  IdVector<StepId, Step> steps_;
+  IdVector<StepId, PathStep> steps_;
   IdVector<OriginId, AxisPath> origins_;
   absl::flat_hash_map<std::tuple<size_t, size_t, AxisPart>, StepId> step_of_;  // by change and dim
 };

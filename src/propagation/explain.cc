@@ -143,8 +143,8 @@ class Explainer::Impl {
       }
   }
 
-  // Says what keeps the axis out, and which edit would let it in. If the value has no sharding, all
-  // its dims are open.
+  // Says why the axis is kept out, and which edit would let it in. If the value has no sharding,
+  // all its dims are open.
   std::string Reason(const MissingAxis& m, const TensorState& tensor) {
     const DimMap& map = history_.MapOf(m.op);
     if (map.factors[m.factor].blocked) return "no axis passes through the op along this dim";

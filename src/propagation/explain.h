@@ -18,7 +18,7 @@ class Explainer {
   ~Explainer();
   // Returns lines of text: the sharding of v; for each axis of each dim its origin and the ops that
   // carried it, of a long path the first and last ones; for each axis that a neighbour wanted here,
-  // what kept it out and which edit would let it in.
+  // why it was kept out and which edit would let it in.
   std::string Explain(ValueId v);
 
  private:

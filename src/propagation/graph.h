@@ -169,8 +169,8 @@ struct Naming {
   std::function<std::string(OpId)> op;        // of the caller's graph: "dot_general"
   std::function<std::string(OpId)> where;     // its line: "model.cc:12"; may be empty
   std::vector<std::string> rounds = {};       // names of op priority rounds; may be fewer
-  // What gave v its first sharding, if no constraint did. `maker` is the op that defines v, and its
-  // line; empty for an argument. Null: "the declared sharding of v".
+  // The origin of v's first sharding, if it is no constraint. `maker` is the op that defines v, and
+  // its line; empty for an argument. Null: "the declared sharding of v".
   std::function<std::string(ValueId v, const std::string& maker)> given = {};
 };
 

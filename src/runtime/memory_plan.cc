@@ -319,8 +319,8 @@ class MemoryPlanner {
     return changed;
   }
 
-  // Whether all families but that of `v` are dead before node n. In node n another instance may
-  // still read the memory that this one overwrites.
+  // Whether all families except the family of `v` are dead before node n. In node n another
+  // instance may still read the memory that this one overwrites.
   bool AreOthersDead(const StoragePlan& storage, int32_t v, FlowNodeId n) const {
     for (int32_t other : storage.newest) {
       if (other != v && flow_.lives[other].last_node >= n) return false;

@@ -1,5 +1,5 @@
-// Records what each worker of a run did and when, for profiles. Without a recorder nothing
-// is recorded.
+// Records the steps of each worker of a run with their times, for profiles. Without a recorder
+// nothing is recorded.
 #pragma once
 #include <cstdint>
 #include <functional>

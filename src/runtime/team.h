@@ -1,4 +1,4 @@
-// Creates the threads of a run. worker.h says what they do.
+// Creates the threads of a run. worker.h has their work.
 #pragma once
 
 namespace tessera::runtime {

@@ -1,4 +1,4 @@
-// Joins the axes of an op's operands on its factors, and refuses what the factors' kinds do not
+// Joins the axes of an op's operands on its factors. Refuses axes that the factors' kinds do not
 // allow.
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>

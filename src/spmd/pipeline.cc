@@ -105,7 +105,8 @@ constexpr LoweringPass kPasses[] = {
      "values near moves have the places that send least"},
     {"partition", kDevice, RunPartition,  //
      "spmd/lower/lower.cc", "a place for every value, or a type that says it",
-     "the device program: local types, places, costs, collectives; what loops repeat is hoisted"},
+     "the device program: local types, places, costs, collectives; loop-invariant moves are "
+     "hoisted"},
     {"simplify", kDevice, [](PassState& s) { ir::Simplify(s.device); },  //
      "ir/simplify.cc", "a program in any form", "no instruction twice"},
     {"reduce_after_sums", kDevice, [](PassState& s) { ReduceAfterSums(s.device); },  //
@@ -153,7 +154,7 @@ constexpr LoweringPass kPasses[] = {
      "spmd/emit/plan_builder.cc", "the final schedule",
      "the plan: kernels, exchanges, loops, switches, host calls"},
     {"prepare", kPlan, [](PassState& s) { s.outer->prepare(std::move(s.plan)); },  //
-     "runtime/prepare.cc", "the plan", "memory for every value, and what a run executes"},
+     "runtime/prepare.cc", "the plan", "memory for every value, and the nodes that a run executes"},
 };
 
 std::string_view TitleOf(PassStage stage) {

@@ -72,7 +72,7 @@ class RegionSplitter {
     if (layout_.kind == ir::AsRegions::kScan) return Emit(ScanResiduals());
     if (layout_.kind == ir::AsRegions::kCall) {
       // A call with a rule is part of another rule here, and linear: its parts take its place. A
-      // checkpoint computes again what it does not keep.
+      // checkpoint computes values again that it does not keep.
       if (!std::holds_alternative<ir::ByRegions>(*i_.op->diff)) return InlineCall(bodies_[0]);
       bodies_[0] = Rematerialized(std::move(bodies_[0]), i_.params.get());
     }

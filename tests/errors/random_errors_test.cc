@@ -241,7 +241,7 @@ TEST(KeyReuse, AllowsKeysThatAreSplit) {
   grad([&](Array w) { return checkpoint(loss)(w, random::key(4)); })(ones({2}));
 }
 
-// What is traced for its types, its program or its costs draws nothing.
+// A function that is traced for its types, its program or its costs draws nothing.
 TEST(KeyReuse, CountsWhatRunsAlone) {
   KeyReuseCheck check;
   const Array key = random::key(0), other = random::key(1);

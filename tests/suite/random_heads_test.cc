@@ -1,5 +1,5 @@
-// Attention with a random number of heads of a random size, few of which divide the mesh: what
-// devices give, and its gradients, is what one device gives.
+// Attention with a random number of heads of a random size, few of which divide the mesh. Several
+// devices give the result and the gradients that one device gives.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>

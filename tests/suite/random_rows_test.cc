@@ -43,7 +43,7 @@ Array OfRows(Dice dice, Array x) {
   return x;
 }
 
-// Rows in the millions run by other kernels than the few of which a piece is made.
+// Millions of rows run in other kernels than the few rows of a piece.
 void TryRows(int seed) {
   Dice dice(seed);
   const int64_t width = 1 + dice.Below(dice.Below(2) ? 4 : 40),

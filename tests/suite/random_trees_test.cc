@@ -180,7 +180,7 @@ const std::vector<Meeting>& Meetings() {
   return meetings;
 }
 
-// Returns what is wrong with the outcome of the call, if anything.
+// Returns the fault of the call's outcome, if there is one.
 std::string Try(const Meeting& meeting, const Node& a, const Node& b) {
   const std::vector<std::string> places = FirstDifference(a, b, meeting.arrays_only);
   try {

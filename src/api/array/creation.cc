@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "api/core/edits.h"
+#include "api/core/manual_axes.h"
 #include "api/core/operands.h"
-#include "api/manual/manual_axes.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "ops/params.h"

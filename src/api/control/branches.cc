@@ -2,9 +2,9 @@
 // device may run another one.
 #include <fmt/format.h>
 
+#include "api/core/manual_axes.h"
 #include "api/core/operands.h"
 #include "api/core/regions.h"
-#include "api/manual/manual_axes.h"
 #include "base/error.h"
 #include "tessera/control.h"
 #include "tessera/ops.h"

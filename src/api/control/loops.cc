@@ -7,9 +7,9 @@
 #include <mutex>
 #include <set>
 
+#include "api/core/manual_axes.h"
 #include "api/core/operands.h"
 #include "api/core/regions.h"
-#include "api/manual/manual_axes.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "base/fork.h"

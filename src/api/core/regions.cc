@@ -4,7 +4,7 @@
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
-#include "api/manual/manual_axes.h"
+#include "api/core/manual_axes.h"
 #include "base/error.h"
 #include "ir/uses.h"
 #include "tessera/sharding.h"

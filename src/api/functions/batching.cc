@@ -241,9 +241,11 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
                                 std::move(traced.tree)};
   for (size_t i = 0; i < result.arrays.size(); ++i) {
     if (!out_dims[i] && batch.mapped[i])
-      FailShape(call, 17,
-                fmt::format("result {} should have no mapped dim, but it differs between lanes", i),
-                {"give .out_dims a dim for it"});
+      FailShape(
+          call, 17,
+          fmt::format("result {} should have no mapped dim, but it differs between batch elements",
+                      i),
+          {"give .out_dims a dim for it"});
     if (out_dims[i]) result.arrays[i] = MovedTo(result.arrays[i], *out_dims[i], i, call);
   }
   return result;

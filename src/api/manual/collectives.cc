@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "api/core/manual_axes.h"
 #include "api/core/operands.h"
-#include "api/manual/manual_axes.h"
 #include "base/at.h"
 #include "sharding/text.h"
 #include "tessera/shard_map.h"

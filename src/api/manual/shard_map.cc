@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
+#include "api/core/manual_axes.h"
 #include "api/core/operands.h"
 #include "api/core/specs.h"
 #include "api/core/tree_match.h"
-#include "api/manual/manual_axes.h"
 #include "base/at.h"
 #include "ir/mapped_axes.h"
 #include "trace/apply.h"

@@ -31,7 +31,7 @@ struct ProgramGraph {
     std::vector<propagation::RegionId> inner = {};
   };
   base::IdVector<propagation::RegionId, RegionInfo> regions;
-  // What the border of a region asks of a value that enters or leaves it: the owner of its edge.
+  // The owner of the edge of a value that enters or leaves a region.
   struct RegionBorder {
     propagation::engine::OperandUse use;
     propagation::ValueId owner = propagation::engine::kNoValue;

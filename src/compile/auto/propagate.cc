@@ -283,14 +283,14 @@ class Placer {
   const ProgramGraph& built_;
   const propagation::engine::EngineResult& result_;
   base::IdVector<RegionId, ir::Program> programs_;
-  // By graph value: the region that it is made in, or enters first, and what it is called there.
+  // By graph value: the region that defines it, or that it enters first, and its number there.
   struct Home {
     RegionId region = kNoRegion;
     ir::ValueId value = -1;
   };
   base::IdVector<GraphValue, Home> now_;
   base::IdVector<GraphValue, bool> asked_for_;
-  // Per region: what it uses of the outside, and what it calls it.
+  // Per region: the values that it uses from outside, and their numbers inside.
   base::IdVector<RegionId, std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
   absl::flat_hash_map<OperandUse, const ProgramGraph::RegionBorder*> borders_;
   std::vector<GraphValue> stacked_;                        // values that loops stack

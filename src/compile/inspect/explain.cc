@@ -53,7 +53,7 @@ ProgramExplainer::ProgramExplainer(const ir::Program& program, propagation::Stag
 
 namespace {
 
-// Returns a line if the final place is not that of propagation.
+// Returns a line if the final place differs from the place by propagation.
 std::string LineOfPlace(const Propagated& propagated, const ValueNames::Entry& e) {
   const sharding::TensorSharding* s = propagated.result.sharding(e.id);
   if (!s) return "";

@@ -7,7 +7,7 @@ namespace tessera::compile {
 
 CommReport Report(const ir::Program& device);
 
-// Returns the name of the axis of which the text in a CommEvent is the whole or a part.
+// Returns the name of the axis that the text in a CommEvent names, wholly or in part.
 std::string AxisNameOf(const std::string& axis);
 
 }  // namespace tessera::compile

@@ -21,25 +21,25 @@ namespace {
 using Part = plan::FusedDesc::Part;
 
 // A loop inside a tile; `in` and `out` are strides in bytes.
-struct Loop {
+struct TileLoop {
   int64_t n, in, out;
 };
-struct Box {
+struct TileBox {
   size_t operand = 0;
   bool fill = false;
   std::vector<int64_t> begin = {}, end = {}, strides = {};  // of the outer dims
-  int64_t in = 0, out = 0;       // offsets from the start of a tile, in bytes
-  std::vector<Loop> loops = {};  // outermost first
-  int64_t run = 0;               // bytes that are contiguous in both
+  int64_t in = 0, out = 0;           // offsets from the start of a tile, in bytes
+  std::vector<TileLoop> loops = {};  // outermost first
+  int64_t run = 0;                   // bytes that are contiguous in both
 };
 struct BoxesConfig {
-  std::vector<Box> boxes;
+  std::vector<TileBox> boxes;
   std::vector<int64_t> outer;  // sizes of the leading dims: their indices number the tiles
   int64_t tiles = 1, tile_bytes = 0, item = 1;
   bool streams = false;
 };
 
-void CopyRuns(const Box& box, size_t depth, const std::byte* in, std::byte* out, bool streams) {
+void CopyRuns(const TileBox& box, size_t depth, const std::byte* in, std::byte* out, bool streams) {
   if (depth == box.loops.size()) {
     if (streams)
       Simd().stream_copy(out, in, box.run);
@@ -47,7 +47,7 @@ void CopyRuns(const Box& box, size_t depth, const std::byte* in, std::byte* out,
       CopyBytes(out, in, box.run);
     return;
   }
-  const Loop& loop = box.loops[depth];
+  const TileLoop& loop = box.loops[depth];
   if (depth + 1 < box.loops.size() || streams) {
     for (int64_t i = 0; i < loop.n; ++i)
       CopyRuns(box, depth + 1, in + i * loop.in, out + i * loop.out, streams);
@@ -55,14 +55,15 @@ void CopyRuns(const Box& box, size_t depth, const std::byte* in, std::byte* out,
   }
   for (int64_t i = 0; i < loop.n; ++i) CopyBytes(out + i * loop.out, in + i * loop.in, box.run);
 }
-void FillRuns(const Box& box, size_t depth, const Pattern& pattern, std::byte* out, bool streams) {
+void FillRuns(const TileBox& box, size_t depth, const Pattern& pattern, std::byte* out,
+              bool streams) {
   if (depth == box.loops.size()) return FillBytes(out, box.run, pattern, streams);
-  const Loop& loop = box.loops[depth];
+  const TileLoop& loop = box.loops[depth];
   for (int64_t i = 0; i < loop.n; ++i)
     FillRuns(box, depth + 1, pattern, out + i * loop.out, streams);
 }
 
-bool Contains(const Box& box, const std::vector<int64_t>& index) {
+bool Contains(const TileBox& box, const std::vector<int64_t>& index) {
   for (size_t d = 0; d < index.size(); ++d)
     if (index[d] < box.begin[d] || index[d] >= box.end[d]) return false;
   return true;
@@ -76,7 +77,7 @@ void RunBoxes(const plan::KernelArgs& call) {
   for (size_t d = index.size(); d-- > 0; left /= config.outer[d]) index[d] = left % config.outer[d];
   for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     std::byte* out = call.out[0] + tile * config.tile_bytes;
-    for (const Box& box : config.boxes) {
+    for (const TileBox& box : config.boxes) {
       if (!Contains(box, index)) continue;
       const std::byte* in = call.in[box.operand] + box.in;
       if (box.fill) {
@@ -96,10 +97,10 @@ void RunBoxes(const plan::KernelArgs& call) {
 
 // Returns the box with a loop per dim from `outer` on. Dims that are contiguous in both arrays are
 // merged.
-Box MakeBox(const Part& part, const Shape& shape, size_t outer, int32_t itemsize) {
+TileBox MakeBox(const Part& part, const Shape& shape, size_t outer, int32_t itemsize) {
   const std::vector<int64_t> dense = base::DenseStrides(shape);
-  Box box{.operand = base::Size(part.operand),
-          .fill = absl::c_all_of(part.strides, [](int64_t s) { return s == 0; })};
+  TileBox box{.operand = base::Size(part.operand),
+              .fill = absl::c_all_of(part.strides, [](int64_t s) { return s == 0; })};
   const auto at = [](size_t d) { return static_cast<std::ptrdiff_t>(d); };
   box.begin.assign(part.begin.begin(), part.begin.begin() + at(outer));
   box.end.assign(part.end.begin(), part.end.begin() + at(outer));
@@ -112,7 +113,7 @@ Box MakeBox(const Part& part, const Shape& shape, size_t outer, int32_t itemsize
     box.in += part.begin[d] * in;
     box.out += part.begin[d] * out;
     if (n == 1) continue;
-    Loop* last = box.loops.empty() ? nullptr : &box.loops.back();
+    TileLoop* last = box.loops.empty() ? nullptr : &box.loops.back();
     if (!last && out == box.run && (in == box.run || box.fill))
       box.run *= n;
     else if (last && out == last->out * last->n && in == last->in * last->n)
@@ -142,9 +143,9 @@ plan::Kernel CopyBoxes(int32_t itemsize, const Shape& shape, const std::vector<P
   for (const Part& part : boxes)
     config.boxes.push_back(MakeBox(part, shape, config.outer.size(), itemsize));
   // Streaming stores must write whole cache lines, or a line goes to memory twice.
-  for (const Box& box : config.boxes) {
+  for (const TileBox& box : config.boxes) {
     const bool lines = box.run % 64 == 0 && box.out % 64 == 0 &&
-                       absl::c_all_of(box.loops, [](const Loop& l) { return l.out % 64 == 0; });
+                       absl::c_all_of(box.loops, [](const TileLoop& l) { return l.out % 64 == 0; });
     config.streams = config.streams && lines && config.tile_bytes % 64 == 0;
   }
   const int64_t tiles = config.tiles;

@@ -228,7 +228,7 @@ int StepWriter::PlaceOperands(const LaneNode& n) {
   return held;
 }
 
-// A node with a block alone has code 0, that of a unary op: no kernel of it takes a number.
+// A node with a block alone has code 0, the code of a unary op: no kernel of it takes a number.
 static_assert(CodeOf(ScalarOp::kNeg) == 0);
 
 // Whether operand k, which is in memory, is a number that a kernel reads once for all elements.

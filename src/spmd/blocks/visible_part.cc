@@ -177,7 +177,7 @@ class PartBuilder {
     return cost;
   }
 
-  // Reduces the visible columns, and combines the result with that of the hidden ones.
+  // Reduces the visible columns, and combines the result with the result of the hidden ones.
   bool CopyReduction(const Instruction& i) {
     const auto* reduces = std::get_if<ir::AsReduction>(&*i.op->lowering);
     const bool sums = !reduces || reduces->reduction == Reduction::kSum;

@@ -48,7 +48,7 @@ class SamePredicate final : public ir::HostFunction {
     ErrorDetail detail = base::Refusal(
         std::string(chooser_), 40, base::Where(chooser_loc_),
         fmt::format("its {} must be the same on all devices, but {} and {}", noun, has(0), has(p)),
-        {"it was made at " + base::Where(made_loc_),
+        {"it was computed at " + base::Where(made_loc_),
          "the op that computes it must be deterministic, or its result must be varying"});
     base::ThrowRuntime(std::move(detail));
   }

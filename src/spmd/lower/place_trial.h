@@ -44,7 +44,7 @@ class ValueUses {
   const bool any_steady_;
 };
 
-// What some instructions cost one device.
+// The costs of some instructions for one device.
 struct PlaceCost {
   int64_t bytes = 0, collectives = 0;
   double work = 0;  // FLOPs, and elements written

@@ -323,7 +323,7 @@ const ReadParts* Reads::Element(ValueId v) {
 }
 
 // Whether the source may stay in memory until a reader of `elements` elements runs. Inputs are in
-// memory anyway; a value that is much larger than what is read should be freed before.
+// memory anyway; a value that is much larger than the elements read should be freed before.
 bool Reads::MayStayAlive(ValueId source, int64_t elements) const {
   return definitions_[source] == kNoInstruction || device_.type(source)->elements() <= 2 * elements;
 }

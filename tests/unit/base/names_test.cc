@@ -51,7 +51,6 @@ const std::set<std::string> kOneMeaning = {
     "Program",  // the user's handle, and the program it points to
     "Shape",    // a shape as a user gives it, and as it is stored
     "ValueId",  // number of a value of a program or a graph; an enum in public headers
-    "OpId",     // the same for an op
 };
 
 TEST(Names, TypesAreFound) {

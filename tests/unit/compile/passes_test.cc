@@ -3,7 +3,7 @@
 //   the program that is lowered
 //   ---- before    the program before the pass, where the pass reads a device program or a schedule
 //   ---- after     the program after it, or `unchanged`
-// UPDATE_GOLDEN=1 writes what follows the first program.
+// UPDATE_GOLDEN=1 writes the text after the first program.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-// What propagation is told of programs.
+// The graphs of programs, as propagation reads them.
 #include "compile/auto/program_graph.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ TEST(ProgramGraph, ABitcastToWiderElementsIsNot) {
   EXPECT_FALSE(OnlyGraph(p).ops[propagation::OpId{0}].elementwise);
 }
 
-// A barrier keeps its operand from being made anew, so its result is nobody's constant.
+// A barrier keeps its operand from being computed again, so its result is no constant.
 TEST(ProgramGraph, ABarrierIsNoPartOfAConstant) {
   Program p = jit([](Array x) {
                 return x + optimization_barrier(zeros({8}));
@@ -43,7 +43,7 @@ std::string Propagated(const Program& program) {
   return ir::Text(*PropagateProgram(*program.program()).program);
 }
 
-// As in Shardy: what is behind it is the same value, which a constraint of one use does not hold.
+// As in Shardy: the result is the same value, and a constraint on one use does not bind it.
 TEST(ProgramGraph, ABarrierIsAnEdge) {
   MeshScope scope(make_mesh({{"x", 1, Auto}}));
   Program p = jit([](Array x) {
@@ -122,8 +122,8 @@ TEST(ProgramGraph, AConstraintInABranchActsOnTheLoopAround) {
   EXPECT_THAT(f(x).to_vector<float>(), testing::ElementsAreArray(wanted));
 }
 
-// What propagation gives the values of a program, arguments first, where those and the result begin
-// with these dims ("": no sharding).
+// Returns the shardings that propagation gives the values of a program, arguments first. Arguments
+// and result start with these dims ("": no sharding).
 std::vector<std::string> Shardings(const Program& program,
                                    const std::vector<std::string>& arguments,
                                    const std::string& returned) {
@@ -159,7 +159,7 @@ TEST(ProgramGraph, TheCaseForTrueSettlesTiesOfSelect) {
   EXPECT_EQ(placed->instructions[0].operands, p.program()->instructions[0].operands);
 }
 
-// `rev` moves what it sends through its dim a round later than these.
+// `rev` passes shardings through its dim a round later than these.
 TEST(ProgramGraph, UpdatesInPartAndShiftsPassAsEarlyAsOtherDims) {
   MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
   const std::string by_columns = R"({}, {"x"})", by_rows = R"({"x"}, {})";

@@ -24,7 +24,7 @@ bool EveryDim(const TensorSharding& a, const TensorSharding& b,
   return true;
 }
 
-// Returns what is wrong with a step; empty if it does what its kind says.
+// Returns the fault of a step; empty if it does its kind of move.
 std::string Illegal(const Shape& shape, const TensorSharding& from, const ReshardStep& step) {
   const TensorSharding& to = step.after;
   bool same_set = from.unreduced == to.unreduced;

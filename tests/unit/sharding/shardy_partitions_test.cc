@@ -1,5 +1,5 @@
-// Compares how we compute ops, and what moves before and after, with Shardy on its own tests, which
-// the table has. UPDATE_GOLDEN=1 rewrites our lines.
+// Compares our partitions of ops, and the moves before and after, with Shardy on its own tests,
+// which the table has. UPDATE_GOLDEN=1 rewrites our lines.
 #include <fmt/format.h>
 
 #include <cstdlib>

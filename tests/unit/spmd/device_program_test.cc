@@ -1,4 +1,4 @@
-// Golden device programs: what each device runs, one fact each.
+// Golden device programs, one fact each.
 #include <gmock/gmock.h>
 
 #include "ir/program_text.h"
@@ -190,7 +190,7 @@ func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
             "return %9, %4\n");
 }
 
-// Terms over other axes, and what is whole, count on one device.
+// Partial results over other axes, and replicated values, count on one device.
 TEST(DeviceProgram, ASumOfSumsIsReducedOnce) {
   ir::Program device = LowerText(R"(
 func @main(%0: f32[8@x], %1: f32[8@y], %2: f32[4@x], %3: f32[]) -> f32[] {

@@ -1,5 +1,5 @@
-// Golden texts of what follows the device program: fused groups, the boxes of exchanges, and where
-// values are in memory. One fact each.
+// Golden texts of the stages after the device program: fused groups, the boxes of exchanges, and
+// where values are in memory. One fact each.
 #include <gmock/gmock.h>
 
 #include "ir/program_text.h"
@@ -106,7 +106,7 @@ fused over [8]: (%2) -> (%3), one buffer for all
 )");
 }
 
-// What reads the results comes after, unless it is large; what is large is not put off.
+// Readers of the results come after, unless they are large: large work is not delayed.
 TEST(Combining, SmallReductionsOverTheSameAxesAreOneExchange) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[8@x,16], %1: f32[8@x,4], %2: f32[8@x,100000], %3: f32[8@x]) -> (f32[16], f32[4], f32[100000], f32[]) {
@@ -152,7 +152,7 @@ move: %7 = all_reduce %6 {from=f32[]{U:x}, to=f32[]}, one buffer for all
 )");
 }
 
-// Rows of 70 are read where they lie: the pad, the cut and the repetition of a row are not made.
+// Rows of 70 are read in place: the pad, the slice and the broadcast of a row are not computed.
 TEST(Fusion, MovedOperandsAreReadWhereTheyLie) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[6,70], %1: f32[2,70]) -> f32[6,70] {
@@ -195,7 +195,7 @@ fused over [8,8]: (%5) -> (%6), a buffer per "x"
 )");
 }
 
-// Conversions, and other functions of one element, before and behind a move.
+// Conversions, and other functions of one element, before and after a move.
 TEST(Moves, ComputeOnTheWay) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[8@x,2048], %1: bf16[8@x,2048]) -> (bf16[8,2048@x], f32[8,2048@x]) {
@@ -221,7 +221,7 @@ move: %4 = all_to_all %1 {from=bf16[8@x,2048], to=bf16[8,2048@x]}, a buffer per 
 )");
 }
 
-// What is read elsewhere as well, what reads two arrays, and rows too short for a call each.
+// Values with other readers, groups of two arrays, and rows too short for a call each.
 TEST(Moves, ComputeNothingElse) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[8@x,2048], %1: f32[8,2048@x])
@@ -256,7 +256,7 @@ move: %2 = all_to_all %1 {from=bf16[64@x,64], to=bf16[64,64@x]}, a buffer per "x
 )");
 }
 
-// What was made smaller to be kept is not kept larger.
+// A value that was made smaller to be kept is not kept larger.
 TEST(Moves, ComputeNothingThatIsKeptFor) {
   const std::string between = R"(
   %4: f32[8@x,2048] = sort %1 {dim=[1], num_keys=1, descending=false}
@@ -336,7 +336,7 @@ fused over [4]: (%0, %1) -> (%4), a buffer per "x"
 )");
 }
 
-// What devices have themselves is read there; the exchange is of a row.
+// The devices' own elements are read in place; the exchange is of a row.
 TEST(Halo, SendsEdgesOnlyToElementwiseOps) {
   const std::string program = R"(
 mesh @mesh = <["x"=2]> auto={"x"}
@@ -366,7 +366,7 @@ func @main(%0: bf16[512,1024]) -> bf16[] {
               HasSubstr("kernel: %1 = reduce_sum %0 {dims=[0, 1]}"));
 }
 
-// On one device all cores reduce rows, and one of them what these leave.
+// On one device all cores reduce rows, and one of them reduces their results.
 TEST(Fusion, ALargeReductionToANumberIsOfRowsFirst) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[512,1024]) -> f32[] {

@@ -14,7 +14,7 @@ std::string Mapped(const char* text, const std::vector<bool>& inputs) {
   return TextOf(MakeBatch(program, inputs, std::vector<bool>(program.outputs.size()), dim).program);
 }
 
-// The iterations stay the first dim of xs and ys, so the mapped dim moves behind it.
+// The iterations stay the first dim of xs and ys, so the mapped dim comes after it.
 TEST(Batch, StepsOverTheFirstDimOfAScan) {
   EXPECT_EQ(Mapped(R"(func @main(%0: f32[], %1: f32[3]) -> (f32[], f32[3]) {
   %2: f32[], %3: f32[3] = scan %0, %1 {constants=0, carries=1, length=3, reverse=false}

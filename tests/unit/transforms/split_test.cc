@@ -101,7 +101,7 @@ func @main(%0: bool[], %1: f32[4], %2: f32[4], %3: f32[4]) -> f32[4] {
 )");
 }
 
-// A constant is computed again, as are zeros; what is computed from an input is a residual.
+// A constant is computed again, as are zeros; a value computed from an input is a residual.
 TEST(Split, RecomputesConstants) {
   EXPECT_EQ(PartsOf(R"(func @main(%0: f32[4], %1: f32[4]) -> f32[4] {
   %2: f32[] = constant {value=f32 2}

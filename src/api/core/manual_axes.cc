@@ -1,5 +1,5 @@
 // States over Manual axes: checks, casts, and the states of loops and branches.
-#include "api/manual/manual_axes.h"
+#include "api/core/manual_axes.h"
 
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
