@@ -8,7 +8,7 @@ namespace tessera::spmd {
 // The position of an instruction in its program.
 enum class InstructionId : int32_t {};
 inline constexpr InstructionId kNoInstruction{-1};
-inline constexpr ir::ValueId kNoValue{-1};
+using ir::kNoValue;
 
 inline base::IdRange<InstructionId> InstructionIds(const ir::Program& p) {
   return base::IdRange<InstructionId>(p.instructions.size());

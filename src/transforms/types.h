@@ -5,7 +5,7 @@
 namespace tessera::transforms {
 
 // No value: of a tangent or a cotangent, a zero that no instruction computes.
-inline constexpr ir::ValueId kNoValue{-1};
+using ir::kNoValue;
 
 struct TypesOf {
   TypesOf(const ir::Program& program, const ir::Instruction& i) {

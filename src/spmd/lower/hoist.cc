@@ -7,7 +7,7 @@
 namespace tessera::spmd {
 namespace {
 
-constexpr ir::ValueId kNoValue{-1};
+using ir::kNoValue;
 
 // Emits the invariants of a region. Returns, per value of the region, its value before the loop.
 base::IdVector<ir::ValueId, ir::ValueId> EmitBefore(const ir::Instruction& instruction,

@@ -24,7 +24,7 @@
 namespace tessera::spmd {
 namespace {
 
-constexpr ir::ValueId kNoValue{-1};
+using ir::kNoValue;
 using ValueMap = base::IdVector<ir::ValueId, ir::ValueId>;  // from traced to device values
 
 // Returns, per value, whether ops that are not elementwise read it.

@@ -40,7 +40,7 @@ bool IsCarried(const FlowEdge& edge) {
   return edge.owner.kind == FlowEnd::kResult && !edge.stacked && edge.sources.size() == 2;
 }
 
-constexpr ValueId kNoValue{-1};
+using ir::kNoValue;
 constexpr int32_t kNoMaker = -1;
 
 base::IdVector<ValueId, int> CountUses(const ir::Program& p) {
