@@ -51,6 +51,12 @@ function(tessera_precompile_as like target)
   endif()
 endfunction()
 
+# g++ inlines less in large sources. It may inline as much as in small ones, where it then mistakes
+# an empty vector for memory that is freed.
+if(TESSERA_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options(--param=large-unit-insns=200000 -Wno-free-nonheap-object)
+endif()
+
 # Names are hidden in libtessera.so, but for those of the public headers (tessera/visibility.h).
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
