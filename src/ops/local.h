@@ -11,9 +11,9 @@ namespace tessera::ops {
 // not sharded.
 inline std::vector<int64_t> ShardBegins(const ir::LocalTensor& t, size_t d) {
   const sharding::AxisList& axes = t.sharding->dims[d].axes;
-  std::vector<int64_t> begins;
-  if (axes.empty()) return begins;
+  if (axes.empty()) return {};
   const sharding::MeshDef& mesh = *t.sharding->mesh;
+  std::vector<int64_t> begins(static_cast<size_t>(mesh.size()), 0);
   for (int64_t i = 0; i < mesh.size(); ++i) {
     size_t device = mesh.Device(i);
     if (begins.size() <= device) begins.resize(device + 1);

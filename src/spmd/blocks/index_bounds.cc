@@ -28,22 +28,33 @@ bool AreSmall(const IndexBounds& bounds, const ir::Type& type) {
   return least >= -kMost && most <= kMost;
 }
 
-class BoundsFinder {
- public:
-  BoundsFinder(const ir::Program& p, const std::vector<MaybeBounds>& inputs)
-      : p_(p), known_(p.values.size()) {
-    for (size_t k = 0; k < inputs.size(); ++k) known_[p.inputs[k]] = inputs[k];
+bool IsInteger(const ir::Type& type) { return type.dtype() == i32 || type.dtype() == i64; }
+
+// The first number may differ from device to device.
+IndexBounds BoundsOfIota(const ir::Program& p, const Instruction& i, const ir::AsIota& iota) {
+  ir::AffineIndex index = iota.index(i.params.get(), ir::LocalTensorOf(p, i.results[0]));
+  IndexBounds bounds{.strides = std::move(index.strides)};
+  if (!index.offsets.empty()) {
+    const auto [least, most] = absl::c_minmax_element(index.offsets);
+    bounds.least = *least, bounds.most = *most;
   }
+  return bounds;
+}
+
+class Visitor {
+ public:
+  // `known`: bounds on the inputs and on iotas.
+  Visitor(const ir::Program& p, ValueBounds known) : p_(p), known_(std::move(known)) {}
 
   ValueBounds Run() {
     for (const Instruction& i : p_.instructions) {
       if (i.results.size() != 1) continue;
       const ir::Type* type = p_.type(i.results[0]);
-      if (type->dtype() != i32 && type->dtype() != i64) continue;
+      if (!IsInteger(*type)) continue;
       MaybeBounds bounds = BoundsOfResult(i);
       for (size_t d = 0; bounds && d < bounds->strides.size(); ++d)
         if (type->shape()[d] == 1) bounds->strides[d] = 0;
-      if (bounds && AreSmall(*bounds, *type)) known_[i.results[0]] = std::move(bounds);
+      known_[i.results[0]] = bounds && AreSmall(*bounds, *type) ? std::move(bounds) : MaybeBounds();
     }
     return std::move(known_);
   }
@@ -57,7 +68,7 @@ class BoundsFinder {
   MaybeBounds BoundsOfResult(const Instruction& i) const {
     const ir::Lowering& lowering = *i.op->lowering;
     if (std::holds_alternative<ir::AsConstant>(lowering)) return OfConstant(i);
-    if (const auto* iota = std::get_if<ir::AsIota>(&lowering)) return OfIota(i, *iota);
+    if (std::holds_alternative<ir::AsIota>(lowering)) return known_[i.results[0]];
     if (i.operands.empty() || absl::c_any_of(i.operands, [&](ValueId v) { return !known_[v]; }))
       return {};
     if (const auto* elementwise = std::get_if<ir::AsElementwise>(&lowering))
@@ -72,17 +83,6 @@ class BoundsFinder {
                           ? static_cast<int32_t>(static_cast<uint32_t>(bits))
                           : static_cast<int64_t>(bits);
     return IndexBounds{n, n, std::vector<int64_t>(shape(i.results[0]).size(), 0)};
-  }
-
-  // The first number may differ from device to device.
-  MaybeBounds OfIota(const Instruction& i, const ir::AsIota& iota) const {
-    ir::AffineIndex index = iota.index(i.params.get(), ir::LocalTensorOf(p_, i.results[0]));
-    IndexBounds bounds{.strides = std::move(index.strides)};
-    if (!index.offsets.empty()) {
-      const auto [least, most] = absl::c_minmax_element(index.offsets);
-      bounds.least = *least, bounds.most = *most;
-    }
-    return bounds;
   }
 
   // Dims of size 1 of the operands are broadcast.
@@ -149,8 +149,18 @@ class BoundsFinder {
 
 }  // namespace
 
-ValueBounds BoundsOf(const ir::Program& device, const std::vector<MaybeBounds>& inputs) {
-  return BoundsFinder(device, inputs).Run();
+BoundsFinder::BoundsFinder(const ir::Program& device)
+    : device_(device), iotas_(device.values.size()) {
+  for (const Instruction& i : device.instructions)
+    if (const auto* iota = std::get_if<ir::AsIota>(&*i.op->lowering);
+        iota && IsInteger(*device.type(i.results[0])))
+      iotas_[i.results[0]] = BoundsOfIota(device, i, *iota);
+}
+
+ValueBounds BoundsFinder::Find(const std::vector<MaybeBounds>& inputs) const {
+  ValueBounds known = iotas_;
+  for (size_t k = 0; k < inputs.size(); ++k) known[device_.inputs[k]] = inputs[k];
+  return Visitor(device_, std::move(known)).Run();
 }
 
 MaybeBounds BoundsOfSlices(const MaybeBounds& whole, int64_t begin, int64_t end) {

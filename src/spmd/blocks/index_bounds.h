@@ -16,9 +16,20 @@ struct IndexBounds {
 using MaybeBounds = std::optional<IndexBounds>;
 using ValueBounds = base::IdVector<ir::ValueId, MaybeBounds>;
 
-// Returns bounds on the values of a program. `inputs`: bounds on its inputs, in order; inputs
-// beyond its end have none.
-ValueBounds BoundsOf(const ir::Program& device, const std::vector<MaybeBounds>& inputs);
+// Finds bounds on the values of one program, for several bounds on its inputs.
+class BoundsFinder {
+ public:
+  explicit BoundsFinder(const ir::Program& device);
+  // Returns bounds on all values. `inputs`: bounds on the inputs, in order; inputs beyond its end
+  // have none.
+  ValueBounds Find(const std::vector<MaybeBounds>& inputs) const;
+
+ private:
+  const ir::Program& device_;
+  // Bounds on iotas, which depend on no input. They are found once: an iota has an offset per
+  // device, and there may be very many.
+  ValueBounds iotas_;
+};
 
 // Returns bounds on the slices [begin, end) along the first dim of a value. Slices lack that dim.
 MaybeBounds BoundsOfSlices(const MaybeBounds& whole, int64_t begin, int64_t end);

@@ -63,14 +63,14 @@ class MaskedLoop {
         loop_(loop),
         params_(ir::As<ir::ScanParams>(loop.params.get())),
         columns_(*loop.regions[0]),
+        bounds_(columns_.body()),
         outside_(outside),
         line_(limits.line) {}
 
   // Adds loops that do the same with fewer columns. Returns false if there are none.
   bool TryReplace() {
     if (params_.reverse || params_.length < 2) return false;
-    const ValueBounds all =
-        BoundsOf(columns_.body(), BoundsOfInputs(loop_, outside_, 0, params_.length));
+    const ValueBounds all = bounds_.Find(BoundsOfInputs(loop_, outside_, 0, params_.length));
     for (const Instruction& i : columns_.body().instructions) {
       const ScalarOp* op = ScalarOpOf(i);
       if (op && plan::FactsOf(*op).compares && all[i.operands[0]] && all[i.operands[1]] &&
@@ -117,7 +117,7 @@ class MaskedLoop {
     int64_t visible = 0;
     for (int64_t k = 0; k < loops; ++k) {
       const int64_t begin = k * params_.length / loops, end = (k + 1) * params_.length / loops;
-      ValueBounds bounds = BoundsOf(columns_.body(), BoundsOfInputs(loop_, outside_, begin, end));
+      ValueBounds bounds = bounds_.Find(BoundsOfInputs(loop_, outside_, begin, end));
       const Columns columns = VisibleColumns(mask, sides, bounds);
       visible += columns.count() * (end - begin);
       parts.push_back({{.begin = begin, .end = end, .visible = columns}, std::move(bounds)});
@@ -179,6 +179,7 @@ class MaskedLoop {
   const Instruction& loop_;
   const ir::ScanParams& params_;
   LoopColumns columns_;
+  const BoundsFinder bounds_;   // on the values of the body
   const ValueBounds& outside_;  // on the values around the loop
   const int64_t line_;
 };
@@ -191,7 +192,7 @@ bool IsScan(const Instruction& i) {
 void SkipMaskedIn(ir::Program& p, const std::vector<MaybeBounds>& inputs,
                   const BlockLimits& limits) {
   if (absl::c_none_of(p.instructions, IsScan)) return;
-  const ValueBounds bounds = BoundsOf(p, inputs);
+  const ValueBounds bounds = BoundsFinder(p).Find(inputs);
   std::vector<Instruction> from = std::exchange(p.instructions, {});
   for (Instruction& i : from) {
     if (!IsScan(i)) {

@@ -215,10 +215,13 @@ class LiveValueFinder {
     const auto* kernel = std::get_if<KernelItem>(&item);
     if (!kernel) return false;
     const Instruction& instruction = InstructionAt(program_, kernel->instruction);
-    const std::optional<ReadParts> parts = PartsOf(program_, instruction);
+    const ValueId result = instruction.results[0];
+    if (absl::c_none_of(instruction.operands, [&](ValueId v) { return MoveOf(v) != nullptr; }))
+      return false;
+    const ReadParts* parts = reads_.InOperands(result);
     if (!parts || parts->size() != 1) return false;
     const ReadPart& part = parts->front();
-    const ValueId source = part.source, result = instruction.results[0];
+    const ValueId source = part.source;
     MoveItem* move = MoveOf(source);
     if (!move || !CopiesOnce(InstructionAt(program_, move->instructions[0]))) return false;
     if (use_count_[source] != 1 || in_memory_[source] || Storage(source) != source ||

@@ -215,8 +215,8 @@ bool IsReadable(const plan::FusedDesc::Part& part, const base::Shape& space, siz
   return true;
 }
 
-}  // namespace
-
+// Returns the parts of an instruction's result, by its dimension map. None if the op computes
+// anything, or chooses elements in a way that the map does not describe.
 std::optional<ReadParts> PartsOf(const ir::Program& device, const Instruction& instruction) {
   const ir::Lowering& lowering = *instruction.op->lowering;
   if (!std::holds_alternative<ir::AsKernel>(lowering) &&
@@ -234,7 +234,19 @@ std::optional<ReadParts> PartsOf(const ir::Program& device, const Instruction& i
   return PartFinder(map, shapes, result->shape(), instruction.operands).Run();
 }
 
+}  // namespace
+
 Reads::Reads(const ir::Program& device) : device_(device), definitions_(DefinitionsOf(device)) {}
+
+const ReadParts* Reads::InOperands(ValueId v) {
+  if (definitions_[v] == kNoInstruction) return nullptr;
+  auto it = in_operands_.find(v);
+  if (it == in_operands_.end()) {
+    const Instruction& definition = InstructionAt(device_, definitions_[v]);
+    it = in_operands_.emplace(v, PartsOf(device_, definition)).first;
+  }
+  return it->second ? &*it->second : nullptr;
+}
 
 const ReadParts* Reads::Of(ValueId v) {
   auto it = known_.find(v);
@@ -248,9 +260,8 @@ const ReadParts* Reads::Of(ValueId v) {
 }
 
 std::optional<ReadParts> Reads::Composed(ValueId v) {
-  if (definitions_[v] == kNoInstruction) return {};
-  std::optional<ReadParts> own = PartsOf(device_, InstructionAt(device_, definitions_[v]));
-  if (!own) return {};
+  const ReadParts* own = InOperands(v);
+  if (own == nullptr) return {};
   ReadParts composed;
   for (const ReadPart& part : *own) {
     if (const ReadParts* inner = Of(part.source))
@@ -258,7 +269,7 @@ std::optional<ReadParts> Reads::Composed(ValueId v) {
     else
       composed.push_back(part);
   }
-  return composed.size() <= kMostParts ? std::move(composed) : std::move(own);
+  return composed.size() <= kMostParts ? std::move(composed) : *own;
 }
 
 const ReadParts* Reads::For(ValueId v, const base::Shape& space, int32_t reduced) {
@@ -288,8 +299,8 @@ const ReadParts* Reads::ForCopy(ValueId v) {
   const ir::Type& type = *device_.type(v);
   if (definitions_[v] == kNoInstruction || ShardBytes(device_, v) < kLeastBytes) return nullptr;
   const Instruction& definition = InstructionAt(device_, definitions_[v]);
-  const std::optional<ReadParts> own = PartsOf(device_, definition);
-  const ReadParts* parts = own && own->size() > 1 ? Of(v) : nullptr;
+  const ReadParts* own = InOperands(v);
+  const ReadParts* parts = own != nullptr && own->size() > 1 ? Of(v) : nullptr;
   if (!parts || parts->size() > kMostParts) return nullptr;
   size_t inner = type.shape().size();
   while (inner > 0 && type.shape()[inner - 1] == 1) --inner;

@@ -25,15 +25,13 @@ struct ReadPart {
 // Parts that cover a value and do not overlap.
 using ReadParts = std::vector<ReadPart>;
 
-// Returns the parts of an instruction's result, by its dimension map. None if the op computes
-// anything, or chooses elements in a way that the map does not describe.
-std::optional<ReadParts> PartsOf(const ir::Program& device, const ir::Instruction& instruction);
-
 // Parts of the values of a device program, through any number of instructions.
 class Reads {
  public:
   explicit Reads(const ir::Program& device);
 
+  // Returns the parts of v in the operands of the instruction that defines it. Null if v has none.
+  const ReadParts* InOperands(ir::ValueId v);
   // Returns the parts of v. Their sources are computed, not moved. Null if v has no parts.
   const ReadParts* Of(ir::ValueId v);
 
@@ -52,7 +50,7 @@ class Reads {
 
   const ir::Program& device_;
   const ValueDefinitions definitions_;
-  std::map<ir::ValueId, std::optional<ReadParts>> known_;
+  std::map<ir::ValueId, std::optional<ReadParts>> in_operands_, known_;
   int depth_ = 0;  // of the recursion
 };
 

@@ -19,7 +19,7 @@ MaybeBounds BoundsOfResult(const std::string& text) {
   kernels::Initialize();
   const ir::Program device =
       Lower(ir::ParseProgram("mesh @mesh = <[\"x\"=2]> explicit={\"x\"}\n" + text, Loc::Unknown()));
-  return BoundsOf(device, {})[device.outputs[0]];
+  return BoundsFinder(device).Find({})[device.outputs[0]];
 }
 
 TEST(IndexBounds, DependOnTheDevice) {
