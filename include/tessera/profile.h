@@ -56,7 +56,7 @@ Profile ProfileRun(const Lowered& lowered, const std::vector<Array>& leaves, Loc
 template <class... Args>
 Profile Lowered::profile(const Args&... args) const {
   std::vector<Array> leaves;
-  const auto add = [&](std::vector<Array> of_one) {
+  [[maybe_unused]] const auto add = [&](std::vector<Array> of_one) {
     leaves.insert(leaves.end(), of_one.begin(), of_one.end());
   };
   (add(tree_leaves(args)), ...);

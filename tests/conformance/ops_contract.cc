@@ -4,7 +4,7 @@
 namespace tessera::conformance {
 namespace {
 
-DotOptions Options(const Call& c) {
+DotOptions DotOptionsOf(const Call& c) {
   return {.dtype = c.dtype("preferred_element_type"), .out_sharding = c.spec()};
 }
 
@@ -27,40 +27,41 @@ Array BatchMatmul(const Call& c) {
   }
   dims.lhs_contract = {rank - 1};
   dims.rhs_contract = {rank - 2};
-  return dot_general(c.in(0), c.in(1), dims, Options(c), c.loc());
+  return dot_general(c.in(0), c.in(1), dims, DotOptionsOf(c), c.loc());
 }
 
 Array Tensordot(const Call& c) {
-  if (!c.has("axes")) return tensordot(c.in(0), c.in(1), 2, Options(c), c.loc());
+  if (!c.has("axes")) return tensordot(c.in(0), c.in(1), 2, DotOptionsOf(c), c.loc());
   const Json& axes = c.attr("axes");
-  if (axes.is_number()) return tensordot(c.in(0), c.in(1), axes.get<int>(), Options(c), c.loc());
+  if (axes.is_number())
+    return tensordot(c.in(0), c.in(1), axes.get<int>(), DotOptionsOf(c), c.loc());
   auto side = [&](size_t i) {
     return axes.at(i).is_number() ? std::vector<int64_t>{axes.at(i).get<int64_t>()}
                                   : List(axes.at(i));
   };
   DotDims dims{.lhs_contract = side(0), .rhs_contract = side(1)};
-  return tensordot(c.in(0), c.in(1), dims, Options(c), c.loc());
+  return tensordot(c.in(0), c.in(1), dims, DotOptionsOf(c), c.loc());
 }
 
 }  // namespace
 
 void AddContractions(OpTable& table) {
   table["dot_general"] = [](const Call& c) {
-    return std::vector{
-        dot_general(c.in(0), c.in(1), ParseDims(c.attr("dimension_numbers")), Options(c), c.loc())};
+    return std::vector{dot_general(c.in(0), c.in(1), ParseDims(c.attr("dimension_numbers")),
+                                   DotOptionsOf(c), c.loc())};
   };
   table["batch_matmul"] = [](const Call& c) { return std::vector{BatchMatmul(c)}; };
   table["dot"] = [](const Call& c) {
-    return std::vector{dot(c.in(0), c.in(1), Options(c), c.loc())};
+    return std::vector{dot(c.in(0), c.in(1), DotOptionsOf(c), c.loc())};
   };
   table["np.dot"] = table["dot"];
   table["np.matmul"] = [](const Call& c) {
-    return std::vector{matmul(c.in(0), c.in(1), Options(c), c.loc())};
+    return std::vector{matmul(c.in(0), c.in(1), DotOptionsOf(c), c.loc())};
   };
   table["np.tensordot"] = [](const Call& c) { return std::vector{Tensordot(c)}; };
   table["np.einsum"] = [](const Call& c) {
     return std::vector{
-        einsum(c.attr("subscripts").get<std::string>(), c.arrays(), Options(c), c.loc())};
+        einsum(c.attr("subscripts").get<std::string>(), c.arrays(), DotOptionsOf(c), c.loc())};
   };
   table["nn.one_hot"] = [](const Call& c) {
     OneHotOptions options{.dtype = c.dtype(), .dim = c.dim("axis", -1), .out_sharding = c.spec()};

@@ -4,15 +4,17 @@
 namespace tessera::conformance {
 namespace {
 
-CreateOptions Options(const Call& c) { return {.dtype = c.dtype(), .out_sharding = c.spec()}; }
+CreateOptions CreateOptionsOf(const Call& c) {
+  return {.dtype = c.dtype(), .out_sharding = c.spec()};
+}
 
-Scalar Number(const Call& c, const std::string& key) { return ParseScalar(c.attr(key)); }
+Scalar ScalarOf(const Call& c, const std::string& key) { return ParseScalar(c.attr(key)); }
 
 // NumPy's `like` functions may be told another shape; then only the dtype is the operand's.
 template <class Like, class Make>
 OpFunction FromLike(Like like, Make make) {
   return [=](const Call& c) {
-    CreateOptions options = Options(c);
+    CreateOptions options = CreateOptionsOf(c);
     if (!c.has("shape")) return std::vector{like(c, options)};
     if (options.dtype.is_default()) options.dtype = c.array(0).dtype(c.loc());
     return std::vector{make(c, Shape(c.integers("shape")), options)};
@@ -26,9 +28,9 @@ Array Arange(const Call& c) {
     numbers.push_back(*c.in(i).scalar());
   }
   for (const char* key : {"start", "stop", "step"}) {
-    if (c.has(key)) numbers.push_back(Number(c, key));
+    if (c.has(key)) numbers.push_back(ScalarOf(c, key));
   }
-  CreateOptions options = Options(c);
+  CreateOptions options = CreateOptionsOf(c);
   if (numbers.size() == 1) return arange(numbers[0], options, c.loc());
   if (numbers.size() == 2) return arange(numbers[0], numbers[1], options, c.loc());
   return arange(numbers.at(0), numbers.at(1), numbers.at(2), options, c.loc());
@@ -38,9 +40,9 @@ Array Linspace(const Call& c) {
   std::vector<Operand> ends;
   for (size_t i = 0; i < c.size(); ++i) ends.push_back(c.in(i));
   for (const char* key : {"start", "stop"}) {
-    if (c.has(key)) ends.push_back(Operand(Number(c, key), c.loc()));
+    if (c.has(key)) ends.push_back(Operand(ScalarOf(c, key), c.loc()));
   }
-  CreateOptions create = Options(c);
+  CreateOptions create = CreateOptionsOf(c);
   LinspaceOptions options{create.dtype, create.out_sharding, c.flag("endpoint", true)};
   return linspace(ends.at(0), ends.at(1), c.integer("num", 50), options, c.loc());
 }
@@ -50,7 +52,7 @@ Array Eye(const Call& c) {
     return c.size() == 0 ? c.integer(key) : c.in(0).scalar()->as_int();
   };
   int64_t n = c.has("n") ? rows("n") : rows("N");
-  CreateOptions create = Options(c);
+  CreateOptions create = CreateOptionsOf(c);
   EyeOptions options{create.dtype, create.out_sharding, c.integer("M", n), c.integer("k", 0)};
   return eye(n, options, c.loc());
 }
@@ -58,7 +60,7 @@ Array Eye(const Call& c) {
 void AddFilled(OpTable& table) {
   auto filled = [](Array (*make)(Shape, CreateOptions, Loc)) {
     return [=](const Call& c) {
-      return std::vector{make(Shape(c.integers("shape")), Options(c), c.loc())};
+      return std::vector{make(Shape(c.integers("shape")), CreateOptionsOf(c), c.loc())};
     };
   };
   table["np.zeros"] = filled(zeros);
@@ -66,9 +68,9 @@ void AddFilled(OpTable& table) {
   table["empty"] = filled(zeros);
   table["np.empty"] = filled(zeros);
   table["full"] = [](const Call& c) {  // JAX converts the number as astype does
-    CreateOptions options = Options(c);
+    CreateOptions options = CreateOptionsOf(c);
     Shape shape(c.integers("shape"));
-    Operand number(Number(c, "fill_value"), c.loc());
+    Operand number(ScalarOf(c, "fill_value"), c.loc());
     if (options.dtype.is_default()) return std::vector{full(shape, number, options, c.loc())};
     return std::vector{full(shape, astype(number, options.dtype, c.loc()), options, c.loc())};
   };
@@ -77,7 +79,7 @@ void AddFilled(OpTable& table) {
 
 void AddLike(OpTable& table) {
   auto fill = [](const Call& c) {
-    return c.size() > 1 ? c.in(1) : Operand(Number(c, "fill_value"), c.loc());
+    return c.size() > 1 ? c.in(1) : Operand(ScalarOf(c, "fill_value"), c.loc());
   };
   OpFunction zero = FromLike(
       [](const Call& c, CreateOptions o) { return zeros_like(c.in(0), o, c.loc()); },
@@ -103,11 +105,11 @@ void AddCreation(OpTable& table) {
   AddFilled(table);
   AddLike(table);
   table["iota"] = [](const Call& c) {
-    return std::vector{iota(Shape(c.integer("size")), 0, Options(c), c.loc())};
+    return std::vector{iota(Shape(c.integer("size")), 0, CreateOptionsOf(c), c.loc())};
   };
   table["broadcasted_iota"] = [](const Call& c) {
     return std::vector{
-        iota(Shape(c.integers("shape")), c.dim("dimension", 0), Options(c), c.loc())};
+        iota(Shape(c.integers("shape")), c.dim("dimension", 0), CreateOptionsOf(c), c.loc())};
   };
   table["np.arange"] = [](const Call& c) { return std::vector{Arange(c)}; };
   table["np.linspace"] = [](const Call& c) { return std::vector{Linspace(c)}; };

@@ -89,7 +89,7 @@ std::vector<Index> ParseIndex(const Call& c, size_t first) {
   return index;
 }
 
-AtOptions Options(const Call& c) {
+AtOptions AtOptionsOf(const Call& c) {
   AtOptions options{.fill_value = FillValue(c),
                     .indices_are_sorted = c.flag("indices_are_sorted"),
                     .unique_indices = c.flag("unique_indices"),
@@ -103,7 +103,7 @@ using Update = Array (At::*)(Operand, AtOptions, Loc) const;
 OpFunction Updates(Update update) {
   return [update](const Call& c) {
     At at(c.array(0), ParseIndex(c, 2));
-    return std::vector{(at.*update)(c.in(1), Options(c), c.loc())};
+    return std::vector{(at.*update)(c.in(1), AtOptionsOf(c), c.loc())};
   };
 }
 
@@ -148,7 +148,7 @@ void AddLookups(OpTable& table) {
   table["scatter_min"] = scatters(scatter_min);
   table["scatter_max"] = scatters(scatter_max);
   table["at.get"] = [](const Call& c) {
-    return std::vector{At(c.array(0), ParseIndex(c, 1)).get(Options(c), c.loc())};
+    return std::vector{At(c.array(0), ParseIndex(c, 1)).get(AtOptionsOf(c), c.loc())};
   };
   table["getitem"] = table["at.get"];
   table["at.set"] = Updates(&At::set);

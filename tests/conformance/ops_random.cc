@@ -5,7 +5,9 @@
 namespace tessera::conformance {
 namespace {
 
-CreateOptions Options(const Call& c) { return {.dtype = c.dtype(), .out_sharding = c.spec()}; }
+CreateOptions DrawOptionsOf(const Call& c) {
+  return {.dtype = c.dtype(), .out_sharding = c.spec()};
+}
 Shape ShapeOf(const Call& c) {
   return c.has("shape") ? Shape(c.integers("shape")) : Shape(std::vector<int64_t>{});
 }
@@ -23,7 +25,9 @@ Bound LimitOf(const Call& c, size_t i, const char* name, double otherwise) {
 
 template <class Draw>
 OpFunction Plain(Draw draw) {
-  return [=](const Call& c) { return std::vector{draw(c.in(0), ShapeOf(c), Options(c), c.loc())}; };
+  return [=](const Call& c) {
+    return std::vector{draw(c.in(0), ShapeOf(c), DrawOptionsOf(c), c.loc())};
+  };
 }
 
 // Without a shape, JAX's samplers take the shape of their parameters, and some have another
@@ -33,7 +37,7 @@ using OfParameter = Array (*)(Operand, Operand, Loc);
 OpFunction OfOne(OfShape draw, OfParameter without, const char* name) {
   return [=](const Call& c) {
     const Operand x = Parameter(c, 1, name);
-    const CreateOptions options = Options(c);
+    const CreateOptions options = DrawOptionsOf(c);
     if (c.has("shape")) return std::vector{draw(c.in(0), x, ShapeOf(c), options, c.loc())};
     if (options.dtype.is_default() && !options.out_sharding)
       return std::vector{without(c.in(0), x, c.loc())};
@@ -49,7 +53,7 @@ OpFunction OfPair(OfTwo draw, OfTwoParameters without, const char* first, const 
   return [=](const Call& c) {
     const bool is_number = c.has(first);
     const Operand x = Parameter(c, 1, first), y = Parameter(c, is_number ? 1 : 2, second);
-    const CreateOptions options = Options(c);
+    const CreateOptions options = DrawOptionsOf(c);
     if (c.has("shape")) return std::vector{draw(c.in(0), x, y, ShapeOf(c), options, c.loc())};
     const Array drawn = without(c.in(0), x, y, c.loc());
     return std::vector{options.dtype.is_default() ? drawn : astype(drawn, options.dtype, c.loc())};
@@ -58,7 +62,7 @@ OpFunction OfPair(OfTwo draw, OfTwoParameters without, const char* first, const 
 
 Array TruncatedNormal(const Call& c) {
   const Operand lower = Parameter(c, 1, "lower"), upper = Parameter(c, 2, "upper");
-  const CreateOptions options = Options(c);
+  const CreateOptions options = DrawOptionsOf(c);
   if (!c.has("shape") && options.dtype.is_default() && !options.out_sharding)
     return random::truncated_normal(c.in(0), lower, upper, c.loc());
   return random::truncated_normal(c.in(0), lower, upper, ShapeOf(c), options, c.loc());
@@ -85,14 +89,14 @@ Array Bernoulli(const Call& c) {
 
 Array Beta(const Call& c) {
   const Operand a = Parameter(c, 1, "a"), b = Parameter(c, 2, "b");
-  const CreateOptions options = Options(c);
+  const CreateOptions options = DrawOptionsOf(c);
   if (!c.has("shape")) return random::beta(c.in(0), a, b, c.loc());
   return random::beta(c.in(0), a, b, ShapeOf(c), options, c.loc());
 }
 
 Array Dirichlet(const Call& c) {
   const Operand alpha = Parameter(c, 1, "alpha");
-  const CreateOptions options = Options(c);
+  const CreateOptions options = DrawOptionsOf(c);
   if (!c.has("shape")) return random::dirichlet(c.in(0), alpha, c.loc());
   return random::dirichlet(c.in(0), alpha, ShapeOf(c), options, c.loc());
 }
@@ -130,7 +134,7 @@ Array Uniform(const Call& c) {
 
 Array Randint(const Call& c) {
   return random::randint(c.in(0), ShapeOf(c), Parameter(c, 1, "minval"), Parameter(c, 2, "maxval"),
-                         Options(c), c.loc());
+                         DrawOptionsOf(c), c.loc());
 }
 
 OpFunction One(Array (*f)(const Call&)) {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <sstream>
 
-namespace tessera {
+namespace tessera::array_states_test {
 namespace {
 
 using testing::HasSubstr;
@@ -430,4 +430,4 @@ TEST(ArrayStates, PrintAsWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::array_states_test

@@ -12,7 +12,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::bad_input_test {
 namespace {
 
 struct Case {
@@ -596,4 +596,4 @@ TEST(NpyFiles, HostileOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bad_input_test

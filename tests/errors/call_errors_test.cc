@@ -8,7 +8,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::call_errors_test {
 namespace {
 
 struct Case {
@@ -280,4 +280,4 @@ TEST(Calls, ProfilesTakeWhatWasLowered) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::call_errors_test

@@ -6,7 +6,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::control_errors_test {
 namespace {
 
 struct Case {
@@ -218,4 +218,4 @@ INSTANTIATE_TEST_SUITE_P(All, ControlErrors, testing::Range(size_t{0}, Cases().s
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_errors_test

@@ -7,7 +7,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::errors_test {
 namespace {
 
 // The edit that is applied to a case. The first run applies none.
@@ -292,4 +292,4 @@ INSTANTIATE_TEST_SUITE_P(All, ShardingErrors, testing::Range(size_t{0}, Cases().
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::errors_test

@@ -7,7 +7,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::file_errors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST_F(FileErrors, TreesThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::file_errors_test

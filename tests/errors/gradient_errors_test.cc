@@ -7,7 +7,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::gradient_errors_test {
 namespace {
 
 struct Case {
@@ -102,4 +102,4 @@ INSTANTIATE_TEST_SUITE_P(All, GradientErrors, testing::Range(size_t{0}, Cases().
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::gradient_errors_test

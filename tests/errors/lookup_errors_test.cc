@@ -6,7 +6,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::lookup_errors_test {
 namespace {
 
 struct Case {
@@ -146,4 +146,4 @@ INSTANTIATE_TEST_SUITE_P(All, BadLookup, testing::Range(size_t{0}, Cases().size(
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::lookup_errors_test

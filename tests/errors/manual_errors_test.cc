@@ -7,7 +7,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::manual_errors_test {
 namespace {
 
 struct Case {
@@ -438,4 +438,4 @@ INSTANTIATE_TEST_SUITE_P(All, ManualInput, testing::Range(size_t{0}, Cases().siz
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::manual_errors_test

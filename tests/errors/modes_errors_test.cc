@@ -6,7 +6,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::modes_errors_test {
 namespace {
 
 struct Case {
@@ -255,4 +255,4 @@ INSTANTIATE_TEST_SUITE_P(All, ModesInput, testing::Range(size_t{0}, Cases().size
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::modes_errors_test

@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "mutate.h"
 
-namespace tessera {
+namespace tessera::mutated_input_test {
 namespace {
 
 constexpr int64_t kEach = 500;  // of every kind of input
@@ -174,4 +174,4 @@ TEST(Mutated, SafetensorsFile) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::mutated_input_test

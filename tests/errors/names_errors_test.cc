@@ -10,7 +10,7 @@
 #include <regex>
 #include <set>
 
-namespace tessera {
+namespace tessera::names_errors_test {
 namespace {
 
 // The edit that is applied to a call. The first run applies none.
@@ -579,4 +579,4 @@ TEST(NamesOf, EditsCompileAsTheyAreWritten) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::names_errors_test

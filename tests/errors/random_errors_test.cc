@@ -6,7 +6,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::random_errors_test {
 namespace {
 
 struct Case {
@@ -275,4 +275,4 @@ TEST(KeyReuse, IsNotOfACallThatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_errors_test

@@ -7,7 +7,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::tree_errors_test {
 namespace {
 
 struct Case {
@@ -270,4 +270,4 @@ INSTANTIATE_TEST_SUITE_P(All, TreeErrors, testing::Range(size_t{0}, Cases().size
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::tree_errors_test

@@ -6,7 +6,7 @@
 
 #include "golden.h"
 
-namespace tessera {
+namespace tessera::vmap_errors_test {
 namespace {
 
 struct Case {
@@ -130,4 +130,4 @@ INSTANTIATE_TEST_SUITE_P(All, VmapErrors, testing::Range(size_t{0}, Cases().size
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::vmap_errors_test

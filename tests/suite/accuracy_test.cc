@@ -12,7 +12,7 @@
 #include "fuzz.h"
 #include "suite/accuracy_rows.h"
 
-namespace tessera::suite {
+namespace tessera::suite::accuracy_test {
 namespace {
 
 constexpr const char* kHead =
@@ -114,7 +114,7 @@ Figures Documented() {
   return figures;
 }
 
-std::string Table(const std::vector<AccuracyRow>& rows, const Figures& figures) {
+std::string TableText(const std::vector<AccuracyRow>& rows, const Figures& figures) {
   std::string text = "| function | f32 | f64 | f16 | bf16 |\n|---|---|---|---|---|\n";
   for (const AccuracyRow& row : rows) {
     text += fmt::format("| `{}` |", row.name);
@@ -143,7 +143,7 @@ TEST(AccuracyTable, HoldsEveryFunction) {
     }
   }
   const std::string text =
-      kHead + Table(OpRows(), figures) + kComposites + Table(CompositeRows(), figures);
+      kHead + TableText(OpRows(), figures) + kComposites + TableText(CompositeRows(), figures);
   if (update) {
     std::ofstream(kDocument) << text;
     return;
@@ -175,4 +175,4 @@ TEST(AccuracyTable, TriesTheHardArguments) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::accuracy_test

@@ -7,7 +7,7 @@
 #include "suite/run.h"
 #include "suite/table.h"
 
-namespace tessera::suite {
+namespace tessera::suite::auto_ops_test {
 namespace {
 
 using ir::HostTensor;
@@ -85,4 +85,4 @@ INSTANTIATE_TEST_SUITE_P(EveryOp, AutoOps, testing::ValuesIn(OpsWithRules()),
                          [](const auto& op) { return std::string(op.param->name); });
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::auto_ops_test

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-namespace tessera::suite {
+namespace tessera::suite::auto_test {
 namespace {
 
 using Arrays = std::vector<Array>;
@@ -245,4 +245,4 @@ TEST(JitShardings, NeedAMeshThatHasTheAxes) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::auto_test

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "suite/accuracy_rows.h"
 
-namespace tessera::suite {
+namespace tessera::suite::composites_test {
 namespace {
 
 TEST(Composites, AreTheSameOneByOneAndFused) {
@@ -28,4 +28,4 @@ TEST(Composites, AreTheSameOneByOneAndFused) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::composites_test

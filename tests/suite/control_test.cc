@@ -13,7 +13,7 @@
 #include "ir/program.h"
 #include "runtime/run.h"
 
-namespace tessera::suite {
+namespace tessera::suite::control_test {
 namespace {
 
 using Arrays = std::vector<Array>;
@@ -375,4 +375,4 @@ INSTANTIATE_TEST_SUITE_P(All, Control, testing::ValuesIn(Samples()), [](const au
 });
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::control_test

@@ -18,7 +18,7 @@
 #include "suite/smooth.h"
 #include "suite/table.h"
 
-namespace tessera::suite {
+namespace tessera::suite::gradients_test {
 namespace {
 
 using ir::HostTensor;
@@ -41,11 +41,11 @@ TEST(GradientsOfOps, AreAllTried) {
 }
 
 // One application: data, directions, and the op as a function.
-struct Try {
+struct GradientTry {
   Case c;
   std::vector<HostTensor> data, directions;
 
-  explicit Try(const Sample& sample) : c(Unsharded(sample)), data(SmoothData(sample)) {
+  explicit GradientTry(const Sample& sample) : c(Unsharded(sample)), data(SmoothData(sample)) {
     directions = data;
     for (size_t i = 0; i < data.size(); ++i)
       for (int64_t k = 0; k < data[i].size() && IsFloating(data[i]); ++k)
@@ -78,7 +78,7 @@ TEST_P(Gradients, JvpIsTheFiniteDifference) {
   if (samples.empty()) GTEST_SKIP() << "of no floats";
   for (const Sample& sample : samples) {
     SCOPED_TRACE(sample.name());
-    const Try t(sample);
+    const GradientTry t(sample);
     auto [out, tangents] = jvp(t.Function(), t.Placed(t.data), t.Placed(t.directions));
     constexpr double kStep = 1e-6;
     const std::vector<HostTensor> above = t.At(kStep), below = t.At(-kStep),
@@ -108,7 +108,7 @@ double Dot(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
 TEST_P(Gradients, VjpIsTheAdjointOfJvp) {
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     SCOPED_TRACE(sample.name());
-    const Try t(sample);
+    const GradientTry t(sample);
     auto [out, tangents] = jvp(t.Function(), t.Placed(t.data), t.Placed(t.directions));
     auto [same, pullback] = vjp(t.Function(), t.Placed(t.data));
     EXPECT_THAT(ReadAll(same), AreSameBits(ReadAll(out)));
@@ -127,7 +127,7 @@ TEST_P(Gradients, VjpIsTheAdjointOfJvp) {
 TEST_P(Gradients, OfSecondOrderAreFiniteDifferencesOfTheFirst) {
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     SCOPED_TRACE(sample.name());
-    const Try t(sample);
+    const GradientTry t(sample);
     std::vector<Array> ct;
     for (const HostTensor& c : Cotangents(ReadAll(t.Function()(t.Placed(t.data)))))
       ct.push_back(Place(c, ir::Type::Get(c.shape, c.dtype)));
@@ -173,7 +173,7 @@ TEST_P(Gradients, OverAutoAxesAreThoseOfOneDevice) {
   const MeshDef* mesh = MeshOf({2, 2})->WithModes({AxisMode::Auto, AxisMode::Auto});
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     if (!sample.truth) continue;
-    Try t(sample);
+    GradientTry t(sample);
     const auto both = jit([&](std::vector<Array> xs, std::vector<Array> ts, std::vector<Array> ct) {
       return std::pair(jvp(t.Function(), xs, ts).second, vjp(t.Function(), xs).second(ct));
     });
@@ -210,7 +210,7 @@ TEST_P(Gradients, OverAutoAxesAreThoseOfOneDevice) {
 TEST_P(Gradients, ShardedEqualsUnsharded) {
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     if (!sample.truth) continue;
-    Try t(sample);
+    GradientTry t(sample);
     auto [whole, pull_whole] = vjp(t.Function(), t.Placed(t.data));
     const std::vector<HostTensor> cts = Cotangents(ReadAll(whole));
     std::vector<Array> ct;
@@ -260,7 +260,7 @@ TEST_P(Gradients, ShardedEqualsUnsharded) {
 TEST_P(Gradients, ComputeNothingTwiceOrInVain) {
   for (const Sample& sample : SmoothSamples(*GetParam())) {
     SCOPED_TRACE(sample.name());
-    const Try t(sample);
+    const GradientTry t(sample);
     const auto gradients = grad([&](std::vector<Array> xs) {
       Array loss = Array(0.0).astype(f64);
       for (const Array& out : t.Function()(xs))
@@ -279,4 +279,4 @@ INSTANTIATE_TEST_SUITE_P(EveryOp, Gradients, testing::ValuesIn(DifferentiableOps
                          [](const auto& op) { return std::string(op.param->name); });
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::gradients_test

@@ -13,7 +13,7 @@
 #include "tessera/batching.h"
 #include "trace/scopes.h"
 
-namespace tessera::suite {
+namespace tessera::suite::manual_ops_test {
 namespace {
 
 using ir::HostTensor;
@@ -55,14 +55,14 @@ TEST(ManualCoverage, EveryOpIsTriedOrSaysWhyNot) {
 }
 
 // One sample on a mesh whose axis x, or whose every axis, is Manual inside.
-struct Try : Lanes {
+struct ManualTry : Lanes {
   const MeshDef* mesh;
   AxisNames axes;                      // the Manual axes
   sharding::AxisList over;             // the same as a list
   std::vector<const ir::Type*> types;  // of the operands in one lane, on the mesh
 
-  Try(const Sample& s, std::vector<bool> m, const std::vector<HostTensor>& one, const MeshDef* on,
-      AxisNames manual)
+  ManualTry(const Sample& s, std::vector<bool> m, const std::vector<HostTensor>& one,
+            const MeshDef* on, AxisNames manual)
       : Lanes(s, std::move(m), one), mesh(on), axes(std::move(manual)) {
     for (const std::string& name : axes.names())
       over.push_back(sharding::WholeAxis(*mesh, mesh->Find(name)));
@@ -137,7 +137,7 @@ class ManualOps : public testing::TestWithParam<const ir::OpDef*> {
     const trace::MeshDefScope scope(mesh);
     for (const Sample* sample : SamplesOf(*GetParam()))
       for (const std::vector<bool>& mapped : LaneChoices(*sample)) {
-        Try t(*sample, mapped, MakeData(*sample), mesh, manual);
+        ManualTry t(*sample, mapped, MakeData(*sample), mesh, manual);
         SCOPED_TRACE(t.name());
         f(t);
         if (HasFailure()) return;
@@ -145,7 +145,7 @@ class ManualOps : public testing::TestWithParam<const ir::OpDef*> {
   }
   // Calls f for layouts of the operands over axis y, at most `most`.
   template <class F>
-  static void ForEachPlaced(Try& t, size_t most, F f) {
+  static void ForEachPlaced(ManualTry& t, size_t most, F f) {
     std::vector<std::vector<TensorSharding>> placements;
     size_t all = 1;
     for (const SampleOperand& o : t.sample.operands) {
@@ -176,7 +176,7 @@ class ManualOps : public testing::TestWithParam<const ir::OpDef*> {
 };
 
 TEST_P(ManualOps, OverAllAxes) {
-  ForEachTry({2, 2}, AxisMode::Explicit, {"x", "y"}, [](const Try& t) {
+  ForEachTry({2, 2}, AxisMode::Explicit, {"x", "y"}, [](const ManualTry& t) {
     const auto f = shard_map([&](std::vector<Array> xs) { return t.OfItsLane(std::move(xs)); },
                              t.Options(t.ByDevice()));
     const std::vector<HostTensor> want = t.LaneByLane();
@@ -188,9 +188,9 @@ TEST_P(ManualOps, OverAllAxes) {
 
 // Several lanes per device, mapped there, with another axis in a different mode.
 TEST_P(ManualOps, OverOneAxisBesideAnExplicitOne) {
-  ForEachTry({2, 2}, AxisMode::Explicit, "x", [](Try& t) {
+  ForEachTry({2, 2}, AxisMode::Explicit, "x", [](ManualTry& t) {
     const std::vector<HostTensor> want = t.LaneByLane();
-    ForEachPlaced(t, t.sample.truth ? 6 : 1, [&](const Try& placed) {
+    ForEachPlaced(t, t.sample.truth ? 6 : 1, [&](const ManualTry& placed) {
       const auto f = shard_map([&](std::vector<Array> xs) { return placed.OfLanes(xs); },
                                placed.Options(placed.ByDevice()));
       EXPECT_THAT(ReadAll(jit(f)(placed.Placed())), AreClose(want, t.sample.sharded));
@@ -199,9 +199,9 @@ TEST_P(ManualOps, OverOneAxisBesideAnExplicitOne) {
 }
 
 TEST_P(ManualOps, OverOneAxisBesideAnAutoOne) {
-  ForEachTry({2, 2}, AxisMode::Auto, "x", [](Try& t) {
+  ForEachTry({2, 2}, AxisMode::Auto, "x", [](ManualTry& t) {
     const std::vector<HostTensor> want = t.LaneByLane();
-    ForEachPlaced(t, t.sample.truth ? 3 : 1, [&](const Try& placed) {
+    ForEachPlaced(t, t.sample.truth ? 3 : 1, [&](const ManualTry& placed) {
       const auto f = shard_map([&](std::vector<Array> xs) { return placed.OfLanes(xs); },
                                placed.Options(placed.ByDevice()));
       EXPECT_THAT(ReadAll(jit(f)(placed.Placed())), AreClose(want, t.sample.sharded));
@@ -211,7 +211,7 @@ TEST_P(ManualOps, OverOneAxisBesideAnAutoOne) {
 
 // A function around shard_map is mapped over more lanes.
 TEST_P(ManualOps, MappedFromOutside) {
-  ForEachTry({2}, AxisMode::Explicit, "x", [](const Try& t) {
+  ForEachTry({2}, AxisMode::Explicit, "x", [](const ManualTry& t) {
     if (t.sample.operands.empty()) return;
     const auto f = shard_map([&](std::vector<Array> xs) { return t.OfItsLane(std::move(xs)); },
                              t.Options(t.ByDevice()));
@@ -250,10 +250,11 @@ std::vector<Sample> SmallSamples(const ir::OpDef& op) {
 }
 
 // Returns cotangents with leading lanes.
-std::vector<HostTensor> LaneCotangents(const Try& t) { return Cotangents(t.LaneByLane()); }
+std::vector<HostTensor> LaneCotangents(const ManualTry& t) { return Cotangents(t.LaneByLane()); }
 
 // Returns the gradients of each lane. Those of operands that all lanes share are added up.
-std::vector<HostTensor> GradientsLaneByLane(const Try& t, const std::vector<HostTensor>& cts) {
+std::vector<HostTensor> GradientsLaneByLane(const ManualTry& t,
+                                            const std::vector<HostTensor>& cts) {
   Case c = Unsharded(t.sample);
   std::vector<std::vector<HostTensor>> gradients(t.data.size());
   for (int64_t lane = 0; lane < kLanes; ++lane) {
@@ -298,7 +299,7 @@ class ManualGradients : public testing::TestWithParam<const ir::OpDef*> {
     const trace::MeshDefScope scope(mesh);
     for (const Sample& sample : SmallSamples(*GetParam())) {
       for (const std::vector<bool>& mapped : LaneChoices(sample)) {
-        const Try t(sample, mapped, SmoothData(sample), mesh, manual);
+        const ManualTry t(sample, mapped, SmoothData(sample), mesh, manual);
         SCOPED_TRACE(t.name());
         const std::vector<HostTensor> cts = LaneCotangents(t), want = GradientsLaneByLane(t, cts);
         std::vector<Array> ct;
@@ -342,4 +343,4 @@ INSTANTIATE_TEST_SUITE_P(EveryOp, ManualGradients, testing::ValuesIn(Differentia
                          [](const auto& op) { return std::string(op.param->name); });
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::manual_ops_test

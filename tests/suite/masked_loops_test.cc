@@ -12,7 +12,7 @@
 #include "spmd/blocks/limits.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::masked_loops_test {
 namespace {
 
 constexpr spmd::BlockLimits kSmall{.least = 1, .block = 512, .ratio = 0, .line = 1},
@@ -175,4 +175,4 @@ TEST(MaskedLoopValues, SmallFloatsAndDevices) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::masked_loops_test

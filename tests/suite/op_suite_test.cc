@@ -13,7 +13,7 @@
 #include "suite/run.h"
 #include "suite/table.h"
 
-namespace tessera::suite {
+namespace tessera::suite::op_suite_test {
 namespace {
 
 using ir::HostTensor;
@@ -215,4 +215,4 @@ TEST(OpSuiteCoverage, EveryOpButTheMovesStatesItsDimensions) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::op_suite_test

@@ -17,7 +17,7 @@
 #include "suite/run.h"
 #include "suite/table.h"
 
-namespace tessera::suite {
+namespace tessera::suite::ops_doc_test {
 namespace {
 
 using sharding::DimMap;
@@ -289,4 +289,4 @@ TEST(OpsDoc, IsWhatTheRecordsSay) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::ops_doc_test

@@ -11,7 +11,7 @@
 #include "ops/ops.h"
 #include "unit/base/sources.h"
 
-namespace tessera::suite {
+namespace tessera::suite::public_functions_test {
 namespace {
 
 // Returns the names declared or called in the public headers as `name(`, except members.
@@ -113,4 +113,4 @@ TEST(PublicFunctions, OpsWithoutOneExist) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::public_functions_test

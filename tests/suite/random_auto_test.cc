@@ -12,7 +12,7 @@
 #include "fuzz.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_auto_test {
 namespace {
 
 struct Values {
@@ -180,4 +180,4 @@ TEST_P(RandomAuto, AgreesWithOneDevice) {
 INSTANTIATE_TEST_SUITE_P(Part, RandomAuto, testing::Range(0, kParts));
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_auto_test

@@ -11,11 +11,11 @@
 #include "spmd/blocks/limits.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_blocks_test {
 namespace {
 
 // Dims by letter: b and h of all operands, s and t of the product's sides, and d, which is summed.
-struct Sizes {
+struct BlockSizes {
   std::string batch;
   std::vector<std::pair<char, int64_t>> of;
   int64_t Of(char dim) const {
@@ -156,7 +156,7 @@ class BlockProgram {
 
   Dice dice_;
   int seed_;
-  Sizes sizes_;
+  BlockSizes sizes_;
   std::string q_, k_, v_, wide_, mask_;
   int ways_ = 0;
 };
@@ -224,4 +224,4 @@ TEST_P(RandomBlocks, AgreeWithWholeProducts) {
 INSTANTIATE_TEST_SUITE_P(Part, RandomBlocks, testing::Range(0, 2));
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_blocks_test

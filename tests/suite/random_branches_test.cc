@@ -10,7 +10,7 @@
 #include "fuzz.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_branches_test {
 namespace {
 
 using Branch = std::function<Array(Array, Array)>;  // of w, which lanes share, and a lane's x
@@ -18,9 +18,9 @@ using Branch = std::function<Array(Array, Array)>;  // of w, which lanes share, 
 constexpr int64_t kLanes = 4, kSize = 3;
 
 // Makes functions of f64 [3] that return the same shape and are singular where x is zero.
-class Maker {
+class BranchMaker {
  public:
-  explicit Maker(int64_t seed) : dice_(static_cast<int>(seed)) {}
+  explicit BranchMaker(int64_t seed) : dice_(static_cast<int>(seed)) {}
 
   Branch Make(int depth) {
     std::vector<Branch> steps;
@@ -142,7 +142,7 @@ void ExpectNear(const std::vector<Array>& got, const std::vector<Array>& want, c
 }
 
 void Try(int64_t seed) {
-  Maker maker(seed);
+  BranchMaker maker(seed);
   // Lanes of zeros take the last branch, which is smooth there.
   const int branches = 1 + maker.Below(2);
   std::vector<Branch> all;
@@ -222,4 +222,4 @@ TEST(RandomBranches, HaveDerivativesOfWhatLanesTake) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_branches_test

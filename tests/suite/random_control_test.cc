@@ -13,15 +13,15 @@
 #include "ir/program.h"
 #include "runtime/run.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_control_test {
 namespace {
 
 using Arrays = std::vector<Array>;
 
 // Makes one program per seed, however often it is traced. All values are i32[12,6].
-class Maker {
+class LoopMaker {
  public:
-  Maker(int seed, bool meshed) : engine_(static_cast<unsigned>(seed)), meshed_(meshed) {}
+  LoopMaker(int seed, bool meshed) : engine_(static_cast<unsigned>(seed)), meshed_(meshed) {}
 
   Arrays Block(Arrays pool, int depth) {
     for (int k = 1 + Below(4); k > 0; --k) Statement(pool, depth);
@@ -97,7 +97,7 @@ class Maker {
 };
 
 auto ProgramOf(int seed, bool meshed) {
-  return jit([=](Array a, Array b) { return Maker(seed, meshed).Block({a, b}, 3); });
+  return jit([=](Array a, Array b) { return LoopMaker(seed, meshed).Block({a, b}, 3); });
 }
 
 std::vector<std::vector<int>> Read(const Arrays& arrays) {
@@ -132,7 +132,7 @@ TEST(RandomControl, EveryValueOverAutoAxesIsExplained) {
     auto program = jit([=](Array a, Array b) {
       a = with_sharding_constraint(a, seed % 2 ? P("x", Open()) : P("y", "x"));
       b = with_sharding_constraint(b, seed % 3 ? P(Open(), "x") : P("x", None).replicated("y"));
-      return Maker(seed, false).Block({a, b}, 3);
+      return LoopMaker(seed, false).Block({a, b}, 3);
     });
     Array a = abstract_array("i32[12,6]");
     Program traced = program.trace(a, a);
@@ -172,4 +172,4 @@ TEST(RandomControl, AgreesWithTheInterpreter) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_control_test

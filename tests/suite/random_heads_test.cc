@@ -11,10 +11,10 @@
 #include "fuzz.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_heads_test {
 namespace {
 
-struct Sizes {
+struct HeadSizes {
   int64_t batch, length, heads, size;
   int64_t width() const { return heads * size; }
 };
@@ -31,7 +31,7 @@ DimSharding HeadAxis(const Mesh& mesh, int64_t heads) {
   return part == size ? AxisRef("model") : SubAxis("model", 1, part);
 }
 
-Array Attention(const Sizes& s, const Weights& w, const Array& x) {
+Array Attention(const HeadSizes& s, const Weights& w, const Array& x) {
   const auto split = [&](const Array& projection) {
     return matmul(x, projection).reshape({s.batch, s.length, s.heads, s.size});
   };
@@ -51,7 +51,7 @@ std::vector<std::vector<float>> Read(const std::vector<Array>& arrays) {
 }
 
 // Returns the value and the gradients.
-std::vector<std::vector<float>> Step(const Sizes& s, const Weights& w, const Array& x) {
+std::vector<std::vector<float>> Step(const HeadSizes& s, const Weights& w, const Array& x) {
   const auto loss = [&](Weights w, Array x) { return sum(sin(Attention(s, w, x))); };
   const auto [value, gradients] = jit(value_and_grad<0, 1>(loss))(w, x);
   std::vector<Array> all = tree_leaves(std::get<0>(gradients));
@@ -73,7 +73,8 @@ void ExpectNear(const std::vector<std::vector<float>>& got,
 
 void TryHeads(int seed) {
   Dice dice(seed);
-  const Sizes s{2 * (1 + dice.Below(2)), 1 + dice.Below(9), 1 + dice.Below(12), 1 + dice.Below(20)};
+  const HeadSizes s{2 * (1 + dice.Below(2)), 1 + dice.Below(9), 1 + dice.Below(12),
+                    1 + dice.Below(20)};
   const std::vector<int64_t> model_sizes = {2, 3, 4, 6, 8};
   const int64_t model = dice.Of(model_sizes), data = model <= 4 ? 1 + dice.Below(2) : 1;
   SCOPED_TRACE(
@@ -119,4 +120,4 @@ TEST(RandomHeads, AgreeWithOneDevice) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_heads_test

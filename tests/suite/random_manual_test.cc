@@ -14,7 +14,7 @@
 #include "suite/random_collectives.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_manual_test {
 namespace {
 
 using Arrays = std::vector<Array>;
@@ -49,10 +49,10 @@ struct Axis {
 };
 
 // Makes one program per seed, for a mesh or plain. All values are f64[n,6], or [6] in batches.
-class Maker {
+class ManualMaker {
  public:
   // `w`: holds a weight, f64[6], that the program captures.
-  Maker(int64_t seed, std::vector<Axis> axes, bool plain, std::shared_ptr<Array> w)
+  ManualMaker(int64_t seed, std::vector<Axis> axes, bool plain, std::shared_ptr<Array> w)
       : dice_(static_cast<int>(seed)), axes_(std::move(axes)), plain_(plain), w_(std::move(w)) {}
 
   // `rank`: of the arrays. `depth`: how deep transforms may nest.
@@ -474,7 +474,7 @@ class Maker {
 // A program of an array and a weight.
 struct Tried {
   std::shared_ptr<Array> w = std::make_shared<Array>(0.0);
-  Maker maker;
+  ManualMaker maker;
   Function f;
 
   Tried(int64_t seed, const std::vector<Axis>& axes, bool plain)
@@ -579,4 +579,4 @@ TEST(RandomManual, AgreesWithThePlainProgram) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_manual_test

@@ -11,7 +11,7 @@
 
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_moves_test {
 namespace {
 
 Array Cut(Dice& dice, const Array& x) {
@@ -146,4 +146,4 @@ TEST(LargeMoves, ComputeOnTheWay) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_moves_test

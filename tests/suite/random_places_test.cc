@@ -9,7 +9,7 @@
 #include "compile/run/lower.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_places_test {
 namespace {
 
 using Function = std::function<std::vector<Array>(const std::vector<Array>&)>;
@@ -219,4 +219,4 @@ INSTANTIATE_TEST_SUITE_P(All, NamedPlaces, testing::Range(size_t{0}, std::size(k
                          [](const auto& info) { return kNamed[info.param].name; });
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_places_test

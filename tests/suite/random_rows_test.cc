@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_rows_test {
 namespace {
 
 // A function of whole numbers [n, width] that works row by row.
@@ -77,4 +77,4 @@ TEST(RandomRows, InTheMillions) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_rows_test

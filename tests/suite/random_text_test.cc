@@ -4,7 +4,7 @@
 
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_text_test {
 namespace {
 
 void ExpectReadBack(const Mesh& mesh, int seed) {
@@ -31,4 +31,4 @@ TEST(RandomText, ReadsBackAsPrinted) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_text_test

@@ -11,16 +11,16 @@
 #include "fuzz.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_transforms_test {
 namespace {
 
 using Function = std::function<Array(Array)>;
 
 // Makes functions of f64 arrays that return one of the same shape, and are smooth for ordinary
 // numbers. Every dim but the first is whole on each device; along the first they work row by row.
-class Maker {
+class TransformMaker {
  public:
-  explicit Maker(int64_t seed) : dice_(static_cast<int>(seed)) {}
+  explicit TransformMaker(int64_t seed) : dice_(static_cast<int>(seed)) {}
 
   // `rank`: of f's argument, 1 or 2. `depth`: how deep transforms may nest.
   Function Block(int rank, int depth) {
@@ -195,7 +195,7 @@ void ExpectNear(const Array& got, const std::vector<double>& want, double tolera
 
 // Compares the gradient of the row with differences. On devices that share the row it is a sum of
 // terms, which is compared once it is summed.
-void TryRow(int64_t seed, Maker& maker, const Function& f) {
+void TryRow(int64_t seed, TransformMaker& maker, const Function& f) {
   const Array x = Start(seed), row = maker.row(), d = sin(row * 5);
   const auto loss = [&](Array r, Array v) {
     maker.row() = r;
@@ -216,7 +216,7 @@ void TryRow(int64_t seed, Maker& maker, const Function& f) {
 }
 
 void Try(int64_t seed) {
-  Maker maker(seed);
+  TransformMaker maker(seed);
   const Function f = maker.Block(2, 3);
   SCOPED_TRACE(fmt::format("seed {}: {}", seed, maker.text()));
   const Array x = Start(seed), d = Direction();
@@ -255,7 +255,7 @@ TEST(RandomTransforms, AgreeWithDifferencesLanesAndOneDevice) {
     try {
       Try(seed);
     } catch (const Error& e) {
-      Maker maker(seed);
+      TransformMaker maker(seed);
       maker.Block(2, 3);
       ADD_FAILURE() << "seed " << seed << ": " << maker.text() << "\n" << e.what();
     }
@@ -264,4 +264,4 @@ TEST(RandomTransforms, AgreeWithDifferencesLanesAndOneDevice) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_transforms_test

@@ -14,7 +14,7 @@
 #include "fuzz.h"
 #include "suite/random_program.h"
 
-namespace tessera::suite {
+namespace tessera::suite::random_trees_test {
 
 struct Node {
   int number = 0;
@@ -221,4 +221,4 @@ TEST(RandomTrees, ThatDifferAreRefusedWithTheFirstPath) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::random_trees_test

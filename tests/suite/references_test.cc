@@ -10,16 +10,16 @@
 #include "elementwise_rows.h"
 #include "fuzz.h"
 
-namespace tessera::suite {
+namespace tessera::suite::references_test {
 namespace {
 
-constexpr double kMost = 0.1;       // units of f64
-constexpr mpfr_prec_t kBits = 200;  // more than any cancellation here needs
+constexpr double kMost = 0.1;                // units of f64
+constexpr mpfr_prec_t kPrecisionBits = 200;  // more than any cancellation here needs
 
 class Big {
  public:
   explicit Big(Real x = 0) {
-    mpfr_init2(value_, kBits);
+    mpfr_init2(value_, kPrecisionBits);
     mpfr_set_ld(value_, x, MPFR_RNDN);
   }
   Big(const Big& b) : Big() { mpfr_set(value_, b.value_, MPFR_RNDN); }
@@ -153,4 +153,4 @@ TEST(References, BesselFunctionsAreRight) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::references_test

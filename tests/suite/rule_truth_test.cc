@@ -22,7 +22,7 @@
 #include "suite/run.h"
 #include "suite/table.h"
 
-namespace tessera::suite {
+namespace tessera::suite::rule_truth_test {
 namespace {
 
 using ir::HostTensor;
@@ -423,4 +423,4 @@ INSTANTIATE_TEST_SUITE_P(EveryOp, RuleTruth, testing::ValuesIn(Ops()),
                          [](const auto& op) { return std::string(op.param->name); });
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::rule_truth_test

@@ -13,7 +13,7 @@
 #include "tessera/batching.h"
 #include "trace/scopes.h"
 
-namespace tessera::suite {
+namespace tessera::suite::vmap_test {
 namespace {
 
 using ir::HostTensor;
@@ -125,4 +125,4 @@ TEST(MappingCoverage, ThreeOpsHaveARuleOfTheirOwnBesideCallsOfTheHost) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::vmap_test

@@ -6,7 +6,7 @@
 
 #include "tessera/tessera.h"
 
-namespace tessera::suite {
+namespace tessera::suite::worked_types_test {
 namespace {
 
 // Returns an array of the type that the text names.
@@ -122,4 +122,4 @@ TEST(WorkedTypes, AreJaxs) {
 }
 
 }  // namespace
-}  // namespace tessera::suite
+}  // namespace tessera::suite::worked_types_test

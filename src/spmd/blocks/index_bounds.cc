@@ -41,10 +41,10 @@ IndexBounds BoundsOfIota(const ir::Program& p, const Instruction& i, const ir::A
   return bounds;
 }
 
-class Visitor {
+class BoundsVisitor {
  public:
   // `known`: bounds on the inputs and on iotas.
-  Visitor(const ir::Program& p, ValueBounds known) : p_(p), known_(std::move(known)) {}
+  BoundsVisitor(const ir::Program& p, ValueBounds known) : p_(p), known_(std::move(known)) {}
 
   ValueBounds Run() {
     for (const Instruction& i : p_.instructions) {
@@ -160,7 +160,7 @@ BoundsFinder::BoundsFinder(const ir::Program& device)
 ValueBounds BoundsFinder::Find(const std::vector<MaybeBounds>& inputs) const {
   ValueBounds known = iotas_;
   for (size_t k = 0; k < inputs.size(); ++k) known[device_.inputs[k]] = inputs[k];
-  return Visitor(device_, std::move(known)).Run();
+  return BoundsVisitor(device_, std::move(known)).Run();
 }
 
 MaybeBounds BoundsOfSlices(const MaybeBounds& whole, int64_t begin, int64_t end) {

@@ -6,7 +6,7 @@
 #include <span>
 #include <sstream>
 
-namespace tessera {
+namespace tessera::array_test {
 namespace {
 
 // ---- one element of a sharded array -------------------------------------------------------------
@@ -214,4 +214,4 @@ TEST(ReplicaSharing, GivesTheSameBits) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::array_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-namespace tessera {
+namespace tessera::auto_communication_test {
 namespace {
 
 constexpr int64_t kTokens = 65536, kModel = 4096, kHidden = 16384, kFloat = 4;
@@ -164,4 +164,4 @@ TEST(AutoCommunication, AClipByTheGlobalNormReducesOnce) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::auto_communication_test

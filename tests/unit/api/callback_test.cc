@@ -7,7 +7,7 @@
 
 #include "runtime/run.h"
 
-namespace tessera {
+namespace tessera::callback_test {
 namespace {
 
 using testing::ElementsAre;
@@ -554,4 +554,4 @@ TEST(NanWatch, LooksIntoDerivativesMapsAndCheckpoints) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::callback_test

@@ -8,7 +8,7 @@
 #include "runtime/arena.h"
 #include "unit/api/count.h"
 
-namespace tessera {
+namespace tessera::calls_test {
 namespace {
 
 using testing::DoubleNear;
@@ -528,4 +528,4 @@ TEST(CheckSpmdGrads, NamesTheFactor) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::calls_test

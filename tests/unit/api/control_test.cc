@@ -8,7 +8,7 @@
 
 #include "ir/program.h"
 
-namespace tessera {
+namespace tessera::control_test {
 namespace {
 
 using testing::ElementsAre;
@@ -320,4 +320,4 @@ TEST(DeepLoops, ArePreparedInTimeLinearInTheirDepth) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_test

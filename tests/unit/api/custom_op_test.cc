@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace tessera {
+namespace tessera::custom_op_test {
 namespace {
 
 using testing::HasSubstr;
@@ -328,4 +328,4 @@ TEST_F(CustomOps, AreRegisteredByAnyThread) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::custom_op_test

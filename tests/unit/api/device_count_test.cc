@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-namespace tessera {
+namespace tessera::device_count_test {
 namespace {
 
 Array Constant() { return reshard(array({1.0f, 2.0f, 3.0f, 4.0f}), P("x")); }
@@ -136,4 +136,4 @@ TEST(SetDeviceCount, CountsWhatTheUserHolds) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::device_count_test

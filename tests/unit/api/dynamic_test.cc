@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 
-namespace tessera {
+namespace tessera::dynamic_test {
 namespace {
 
 std::vector<double> Values(const Array& x) { return x.astype(f64).to_vector<double>(); }
@@ -94,4 +94,4 @@ TEST(DynamicCache, OneStepOfDecodingSendsItsReductionsOnly) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::dynamic_test

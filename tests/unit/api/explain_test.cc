@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-namespace tessera {
+namespace tessera::explain_test {
 namespace {
 
 using testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST_F(Explaining, TheOfferedPriorityTurnsTheConflictRound) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::explain_test

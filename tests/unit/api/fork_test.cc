@@ -12,7 +12,7 @@
 
 #include "runtime/run.h"
 
-namespace tessera {
+namespace tessera::fork_test {
 namespace {
 
 // Runs f in a child. Returns the result of f, or -1 if it crashed or took longer than 20 s.
@@ -97,4 +97,4 @@ TEST_F(Fork, NoLockIsLeftTaken) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::fork_test

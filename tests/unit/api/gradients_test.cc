@@ -9,7 +9,7 @@
 
 #include "unit/api/count.h"
 
-namespace tessera {
+namespace tessera::gradients_test {
 namespace {
 
 using testing::ElementsAre;
@@ -566,4 +566,4 @@ TEST(Gradients, SeeWhatTheFunctionCaptures) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::gradients_test

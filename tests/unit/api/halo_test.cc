@@ -5,7 +5,7 @@
 #include <array>
 #include <random>
 
-namespace tessera {
+namespace tessera::halo_test {
 namespace {
 
 using testing::ElementsAre;
@@ -280,4 +280,4 @@ TEST(Halo, LeavesDevicesWithoutElements) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::halo_test

@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 
-namespace tessera {
+namespace tessera::hard_points_test {
 namespace {
 
 using Arrays = std::vector<Array>;
@@ -287,4 +287,4 @@ INSTANTIATE_TEST_SUITE_P(All, HardPoints, testing::Range(size_t{0}, Cases().size
                          [](const auto& info) { return Cases()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::hard_points_test

@@ -4,7 +4,7 @@
 
 #include "unit/api/count.h"
 
-namespace tessera {
+namespace tessera::jacobians_test {
 namespace {
 
 using testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST(Vmap, MapsRulesOfTheUsers) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::jacobians_test

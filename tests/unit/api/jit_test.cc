@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-namespace tessera {
+namespace tessera::jit_test {
 namespace {
 
 using testing::ElementsAre;
@@ -451,4 +451,4 @@ TEST(Jit, FusesViewsOfConstants) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::jit_test

@@ -6,7 +6,7 @@
 
 #include "spmd/blocks/limits.h"
 
-namespace tessera {
+namespace tessera::large_products_test {
 namespace {
 
 // Largest scores: 2 x 2048 x 2048.
@@ -174,4 +174,4 @@ TEST(Blocks, AreNotForEverything) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::large_products_test

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-namespace tessera {
+namespace tessera::lax_map_test {
 namespace {
 
 using testing::ElementsAre;
@@ -96,4 +96,4 @@ TEST(LaxMap, IsALoop) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::lax_map_test

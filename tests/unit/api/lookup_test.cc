@@ -5,7 +5,7 @@
 #include <functional>
 #include <random>
 
-namespace tessera {
+namespace tessera::lookup_test {
 namespace {
 
 using testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(Lookups, OfReducedTablesLeavePartialSums) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::lookup_test

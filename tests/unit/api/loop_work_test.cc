@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-namespace tessera {
+namespace tessera::loop_work_test {
 namespace {
 
 Array Data(std::vector<int64_t> shape, PartitionSpec spec) {
@@ -194,4 +194,4 @@ TEST(EqualRegions, RunOnce) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::loop_work_test

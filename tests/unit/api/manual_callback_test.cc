@@ -8,7 +8,7 @@
 
 #include "runtime/run.h"
 
-namespace tessera {
+namespace tessera::manual_callback_test {
 namespace {
 
 using testing::HasSubstr;
@@ -178,4 +178,4 @@ TEST(Printing, SaysWhenEachDeviceHasValuesOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::manual_callback_test

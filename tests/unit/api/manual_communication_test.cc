@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace tessera {
+namespace tessera::manual_communication_test {
 namespace {
 
 struct Weights {
@@ -187,4 +187,4 @@ INSTANTIATE_TEST_SUITE_P(Models, ManualCommunication,
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::manual_communication_test

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-namespace tessera {
+namespace tessera::manual_gradients_test {
 namespace {
 
 class ManualGradients : public testing::Test {
@@ -85,4 +85,4 @@ TEST_F(ManualGradients, WhatALoopMadeMayBePermuted) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::manual_gradients_test

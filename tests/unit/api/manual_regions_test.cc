@@ -4,7 +4,7 @@
 
 #include <functional>
 
-namespace tessera {
+namespace tessera::manual_regions_test {
 namespace {
 
 using testing::ElementsAre;
@@ -240,4 +240,4 @@ TEST_F(ManualRegions, WhatALoopCarriedIsPermutedAndUsed) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::manual_regions_test

@@ -7,7 +7,7 @@
 
 #include "unit/api/count.h"
 
-namespace tessera {
+namespace tessera::mapped_branches_test {
 namespace {
 
 using testing::Each;
@@ -213,4 +213,4 @@ TEST(MappedBranches, CostNothingForward) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::mapped_branches_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-namespace tessera {
+namespace tessera::modes_agree_test {
 namespace {
 
 // How a program lays its values out: rows over data, columns over model.
@@ -146,4 +146,4 @@ TEST(AutoAxes, APriorityOfAnAxisOfSizeOneIsNothing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::modes_agree_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace tessera {
+namespace tessera::numpy_functions_test {
 namespace {
 
 using Operands = const std::vector<Array>&;
@@ -213,4 +213,4 @@ TEST(MatrixFunctions, LeaveMatricesWhereTheyAre) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::numpy_functions_test

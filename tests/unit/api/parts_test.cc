@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-namespace tessera {
+namespace tessera::parts_test {
 namespace {
 
 using testing::ElementsAre;
@@ -435,4 +435,4 @@ TEST(PartsOfNoGrid, AreRefusedWhereAReducedOperandMeetsThem) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::parts_test

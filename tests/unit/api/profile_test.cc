@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace tessera {
+namespace tessera::profile_test {
 namespace {
 
 using testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(Profile, RefusesOtherArguments) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::profile_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <mutex>
 
-namespace tessera {
+namespace tessera::pure_callback_test {
 namespace {
 
 using testing::ElementsAre;
@@ -311,4 +311,4 @@ TEST_F(PureCallback, IsForgottenWithWhatItCaptured) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::pure_callback_test

@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 
-namespace tessera {
+namespace tessera::random_calls_test {
 namespace {
 
 using F = std::function<Array(Array, Array)>;
@@ -117,4 +117,4 @@ TEST(RandomCalls, HaveTheDerivativesOfWhatTheyCall) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_calls_test

@@ -11,7 +11,7 @@
 
 #include "trace/scopes.h"
 
-namespace tessera {
+namespace tessera::random_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -561,4 +561,4 @@ TEST(Permutations, HaveEveryElementOnce) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_test

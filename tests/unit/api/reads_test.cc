@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 
-namespace tessera {
+namespace tessera::reads_test {
 namespace {
 
 // A program of moves and elementwise ops on arrays of one shape.
@@ -258,4 +258,4 @@ TEST(Reads, RandomElementsEqualTheirOpsOneByOne) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::reads_test

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <regex>
 
-namespace tessera {
+namespace tessera::report_test {
 namespace {
 
 auto Layer() {
@@ -281,4 +281,4 @@ TEST(Policy, HoldsForEagerCalls) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::report_test

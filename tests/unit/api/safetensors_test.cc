@@ -14,7 +14,7 @@
 #include "api/io/safetensors_file.h"
 #include "runtime/buffers.h"
 
-namespace tessera {
+namespace tessera::safetensors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -353,4 +353,4 @@ TEST_F(Safetensors, WritersOfOneFileTakeTurns) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::safetensors_test

@@ -8,7 +8,7 @@
 
 #include "runtime/run.h"
 
-namespace tessera {
+namespace tessera::shard_map_test {
 namespace {
 
 using testing::ElementsAre;
@@ -596,4 +596,4 @@ TEST(ShardMap, RunsLoopsOfEveryGroupsOwn) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::shard_map_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-namespace tessera {
+namespace tessera::split_test {
 namespace {
 
 // Returns the work per device relative to a perfect split.
@@ -390,4 +390,4 @@ TEST(Split, WhatIsMadeInPartsIsTheSame) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::split_test

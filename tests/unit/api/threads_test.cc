@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-namespace tessera {
+namespace tessera::threads_test {
 namespace {
 
 using testing::HasSubstr;
@@ -112,4 +112,4 @@ TEST(Threads, AValueThatEscapedSaysSoEverywhere) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::threads_test

@@ -7,7 +7,7 @@
 #include <memory>
 #include <sstream>
 
-namespace tessera {
+namespace tessera::tree_test {
 namespace {
 
 using testing::ElementsAre;
@@ -191,4 +191,4 @@ TEST(Format, PrintsProfilesAndLoweredPrograms) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::tree_test

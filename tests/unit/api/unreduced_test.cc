@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-namespace tessera {
+namespace tessera::unreduced_test {
 namespace {
 
 class Unreduced : public testing::Test {
@@ -82,4 +82,4 @@ TEST(Pow, RefusesNegativePowersOfIntegers) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::unreduced_test

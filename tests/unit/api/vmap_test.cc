@@ -6,7 +6,7 @@
 #include <functional>
 #include <tuple>
 
-namespace tessera {
+namespace tessera::vmap_test {
 namespace {
 
 using testing::ElementsAre;
@@ -252,4 +252,4 @@ TEST(Vmap, LooksUpByLane) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::vmap_test

@@ -14,33 +14,35 @@ const MeshDef* Mesh() {
   return MeshDef::Intern({{"x", 2}, {"y", 4}, {"z", 1}}, {}, sharding::MeshKind::kConcrete);
 }
 
-const Type* Parse(std::string_view text) { return ParseType(text, Mesh(), Loc::Unknown()); }
+const Type* ParsedType(std::string_view text) { return ParseType(text, Mesh(), Loc::Unknown()); }
 
 TEST(Type, EqualTypesAreOnePointer) {
   EXPECT_EQ(Type::Get({8, 4}, f32, Mesh()), Type::Get({8, 4}, f32, Mesh()));
   EXPECT_NE(Type::Get({8, 4}, f32, Mesh()), Type::Get({8, 4}, f64, Mesh()));
   EXPECT_NE(Type::Get({8, 4}, f32, Mesh()), Type::Get({4, 8}, f32, Mesh()));
   EXPECT_NE(Type::Get({8, 4}, f32, Mesh()), Type::Get({8, 4}, f32, Mesh(), /*weak=*/true));
-  EXPECT_NE(Parse("f32[8@x,4]"), Parse("f32[8@y,4]"));
-  EXPECT_EQ(Parse("f32[8@x,4]"), Parse(" f32 [ 8@x , 4 ]"));
+  EXPECT_NE(ParsedType("f32[8@x,4]"), ParsedType("f32[8@y,4]"));
+  EXPECT_EQ(ParsedType("f32[8@x,4]"), ParsedType(" f32 [ 8@x , 4 ]"));
 }
 
 TEST(Type, TextIsJaxs) {
   for (const char* text :
        {"i32[]", "bool[0]", "f32[8@x,4]", "bf16[128@(x,y),64]", "f32[8@x,2]{U:y}",
         "f32[4]{U_max:x, R:y}", "f32[8@y:(1)2,4]", "u8[4]{R:(x,y)}", "f64[1152921504606846975,0]"})
-    EXPECT_EQ(Parse(text)->text(), text);
+    EXPECT_EQ(ParsedType(text)->text(), text);
 }
 
-TEST(Type, AxesOfSizeOneAreNotInIt) { EXPECT_EQ(Parse("f32[8@(z,x)]"), Parse("f32[8@x]")); }
+TEST(Type, AxesOfSizeOneAreNotInIt) {
+  EXPECT_EQ(ParsedType("f32[8@(z,x)]"), ParsedType("f32[8@x]"));
+}
 
 TEST(Type, DerivedTypesAreInternedToo) {
-  const Type* t = Parse("f32[8@x,4]");
-  EXPECT_EQ(t->WithDType(i8), Parse("i8[8@x,4]"));
-  EXPECT_EQ(t->WithSharding(sharding::Replicated(Mesh(), 2)), Parse("f32[8,4]"));
+  const Type* t = ParsedType("f32[8@x,4]");
+  EXPECT_EQ(t->WithDType(i8), ParsedType("i8[8@x,4]"));
+  EXPECT_EQ(t->WithSharding(sharding::Replicated(Mesh(), 2)), ParsedType("f32[8,4]"));
   EXPECT_EQ(t->WithWeak(true)->WithWeak(false), t);
   EXPECT_TRUE(SameType(t, t->WithWeak(true)));
-  EXPECT_FALSE(SameType(t, Parse("f32[8,4]")));
+  EXPECT_FALSE(SameType(t, ParsedType("f32[8,4]")));
 }
 
 TEST(Type, ElementsAreCountedWithoutOverflow) {
@@ -79,7 +81,7 @@ TEST(Type, WhatIsNoTypeIsRefusedWithTheReason) {
   for (const auto& c : cases) {
     std::string reason = "nothing was refused";
     try {
-      Parse(c.text);
+      ParsedType(c.text);
     } catch (const Error& e) {
       reason = e.reason();
     }

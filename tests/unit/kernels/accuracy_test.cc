@@ -11,10 +11,10 @@ namespace {
 
 using enum plan::ScalarOp;
 using plan::ScalarOp;
-using testing::Buffer;
-using testing::Call;
-using testing::Group;
-using testing::SameBits;
+using test::Buffer;
+using test::Call;
+using test::Group;
+using test::SameBits;
 
 // Returns a kernel of one op on n elements.
 plan::Kernel KernelOf(ScalarOp op, DType dtype, int64_t n, int operands) {
@@ -32,7 +32,7 @@ TEST(Accuracy, EveryFunctionOfFloatsHasAReference) {
 // Rows shorter than a tile end in vectors that are not full, and give the same bits as long rows.
 TEST(Accuracy, ResultsDoNotDependOnThePlaceInARow) {
   for (DType dtype : kFloats) {
-    const Buffer all = testing::Numbers(dtype, AllExponents(dtype, 1));
+    const Buffer all = test::Numbers(dtype, AllExponents(dtype, 1));
     for (const UnaryRow& c : UnaryRows()) {
       if (!c.want) continue;
       Buffer want(dtype, all.n);
@@ -56,10 +56,10 @@ TEST(Accuracy, ExpOfLargeIntegersIsInfinite) {
     for (DType dtype : kFloats) {
       Group g({4});
       g.Output(g.Op(kExp, dtype, g.Op(kConvert, dtype, g.Input(integer))));
-      const Buffer x = testing::Numbers(integer, {0, 100000, 5e9, 9e18});
+      const Buffer x = test::Numbers(integer, {0, 100000, 5e9, 9e18});
       Buffer y(dtype, 4);
       Call(Fused(g.desc), {&x}, {&y});
-      EXPECT_TRUE(testing::Near(y, {1, HUGE_VAL, HUGE_VAL, HUGE_VAL}, 0)) << integer.name();
+      EXPECT_TRUE(test::Near(y, {1, HUGE_VAL, HUGE_VAL, HUGE_VAL}, 0)) << integer.name();
     }
   }
 }

@@ -6,14 +6,14 @@
 namespace tessera::kernels {
 namespace {
 
-using testing::Buffer;
-using testing::Call;
-using testing::Count;
-using testing::kAllDTypes;
-using testing::Near;
-using testing::Numbers;
-using testing::Random;
-using testing::SameBits;
+using test::Buffer;
+using test::Call;
+using test::Count;
+using test::kAllDTypes;
+using test::Near;
+using test::Numbers;
+using test::Random;
+using test::SameBits;
 
 TEST(ArgReduce, FindsTheFirstOfTheLargestAlongAnyDim) {
   for (DType dtype : kAllDTypes) {

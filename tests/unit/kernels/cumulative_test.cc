@@ -8,15 +8,14 @@
 namespace tessera::kernels {
 namespace {
 
-using testing::Buffer;
-using testing::Call;
-using testing::Near;
-using testing::Numbers;
-using testing::Random;
-using testing::SameBits;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using test::Buffer;
+using test::Call;
+using test::kInf;
+using test::kNan;
+using test::Near;
+using test::Numbers;
+using test::Random;
+using test::SameBits;
 
 using MaybeReduction = std::optional<Reduction>;  // nullopt: logsumexp
 
@@ -61,7 +60,7 @@ TEST(Cumulative, MatchesALoopAlongAnyDim) {
                                                 : CumulativeLogSumExp(dtype, shape, dim, reverse);
           Call(kernel, {&x}, {&y});
           Call(kernel, {&z}, {&z}, 3);
-          EXPECT_TRUE(Near(y, want, dtype.is_integer() ? 0 : testing::Tolerance(dtype)))
+          EXPECT_TRUE(Near(y, want, dtype.is_integer() ? 0 : test::Tolerance(dtype)))
               << dtype.name() << " reduction " << (reduction ? static_cast<int>(*reduction) : -1)
               << " dim " << dim;
           EXPECT_TRUE(SameBits(z, y)) << "in place, in parts";

@@ -13,10 +13,10 @@ namespace tessera::kernels {
 namespace {
 
 using enum plan::ScalarOp;
-using testing::Buffer;
-using testing::Call;
-using testing::Group;
-using testing::SameBits;
+using test::Buffer;
+using test::Call;
+using test::Group;
+using test::SameBits;
 
 constexpr DType kIntegers[] = {i8, i16, i32, i64, u8, u16, u32, u64};
 

@@ -12,13 +12,13 @@
 namespace tessera::kernels {
 namespace {
 
-using testing::Buffer;
-using testing::Call;
-using testing::Count;
-using testing::Near;
-using testing::Numbers;
-using testing::Random;
-using testing::SameBits;
+using test::Buffer;
+using test::Call;
+using test::Count;
+using test::Near;
+using test::Numbers;
+using test::Random;
+using test::SameBits;
 
 std::vector<int64_t> FreeDims(const Shape& shape, const std::vector<int64_t>& contract,
                               const std::vector<int64_t>& batch) {
@@ -36,7 +36,7 @@ Shape Sizes(const Shape& shape, const std::vector<int64_t>& dims) {
 }
 // Returns the offsets of all indices over some dims of a shape, in row-major order.
 std::vector<int64_t> Offsets(const Shape& shape, const std::vector<int64_t>& dims) {
-  const std::vector<int64_t> strides = testing::Group::Dense(shape);
+  const std::vector<int64_t> strides = test::Group::Dense(shape);
   std::vector<int64_t> offsets = {0};
   for (int64_t dim : dims) {
     const auto d = static_cast<size_t>(dim);
@@ -84,7 +84,7 @@ DotDesc Matmul(DType dtype, int64_t m, int64_t n, int64_t k) {
   return {dtype, dtype, dtype, {m, k}, {k, n}, {1}, {0}, {}, {}};
 }
 
-double Tolerance(DType dtype) {
+double DotTolerance(DType dtype) {
   return dtype == f64    ? 1e-12
          : dtype == f32  ? 1e-4
          : dtype == f16  ? 1e-2
@@ -106,7 +106,7 @@ void Check(const DotDesc& d, const std::string& what) {
           v = static_cast<double>(static_cast<T>(static_cast<int64_t>(v)));
       });
   }
-  EXPECT_TRUE(Near(c, want, Tolerance(d.out_dtype))) << what;
+  EXPECT_TRUE(Near(c, want, DotTolerance(d.out_dtype))) << what;
   for (int parts : {2, 3}) {
     Call(kernel, {&a, &b}, {&e}, parts);
     EXPECT_TRUE(SameBits(e, c)) << what << ", " << parts << " parts";

@@ -10,14 +10,14 @@ namespace {
 
 using enum plan::ScalarOp;
 using plan::ScalarOp;
-using testing::Buffer;
-using testing::Call;
-using testing::Count;
-using testing::Group;
-using testing::kAllDTypes;
-using testing::Numbers;
-using testing::Random;
-using testing::SameBits;
+using test::Buffer;
+using test::Call;
+using test::Count;
+using test::Group;
+using test::kAllDTypes;
+using test::Numbers;
+using test::Random;
+using test::SameBits;
 
 using Strides = std::vector<int64_t>;
 

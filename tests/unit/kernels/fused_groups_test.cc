@@ -14,19 +14,18 @@ namespace {
 
 using enum plan::ScalarOp;
 using plan::ScalarOp;
-using testing::Buffer;
-using testing::Call;
-using testing::Count;
-using testing::Group;
-using testing::kAllDTypes;
-using testing::Near;
-using testing::Numbers;
-using testing::Random;
-using testing::SameBits;
-using testing::Tolerance;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using test::Buffer;
+using test::Call;
+using test::Count;
+using test::Group;
+using test::kAllDTypes;
+using test::kInf;
+using test::kNan;
+using test::Near;
+using test::Numbers;
+using test::Random;
+using test::SameBits;
+using test::Tolerance;
 
 // Runs each node of a group as a group of its own. A fused group must give the same bits.
 std::vector<Buffer> OpByOp(const plan::FusedDesc& desc, const std::vector<const Buffer*>& in) {

@@ -9,12 +9,12 @@ namespace {
 
 using plan::FusedDesc;
 using plan::ScalarOp;
-using testing::Buffer;
-using testing::Call;
-using testing::Count;
-using testing::Group;
-using testing::Random;
-using testing::SameBits;
+using test::Buffer;
+using test::Call;
+using test::Count;
+using test::Group;
+using test::Random;
+using test::SameBits;
 
 // Cuts a box at random into parts. Each part is a box of some operand, or one element repeated.
 class Cutter {

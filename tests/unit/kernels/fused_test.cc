@@ -13,19 +13,19 @@ namespace {
 
 using enum plan::ScalarOp;
 using plan::ScalarOp;
-using testing::Buffer;
-using testing::Call;
-using testing::Count;
-using testing::Group;
-using testing::kAllDTypes;
-using testing::Near;
-using testing::Numbers;
-using testing::Random;
-using testing::SameBits;
-using testing::Tolerance;
+using test::Buffer;
+using test::Call;
+using test::Count;
+using test::Group;
+using test::kAllDTypes;
+using test::kInf;
+using test::kNan;
+using test::Near;
+using test::Numbers;
+using test::Random;
+using test::SameBits;
+using test::Tolerance;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr DType kFloats[] = {f16, bf16, f32, f64};
 constexpr DType kIntegers[] = {i8, i16, i32, i64, u8, u16, u32, u64};
 

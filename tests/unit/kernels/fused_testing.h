@@ -14,7 +14,7 @@
 #include "kernels/reduce/reduce.h"
 #include "plan/fused.h"
 
-namespace tessera::kernels::testing {
+namespace tessera::kernels::test {
 
 inline int64_t Count(const Shape& shape) {
   int64_t n = 1;
@@ -22,6 +22,8 @@ inline int64_t Count(const Shape& shape) {
   return n;
 }
 
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr DType kAllDTypes[] = {bool_, i8,  i16, i32,  i64, u8, u16,
                                        u32,   u64, f16, bf16, f32, f64};
 
@@ -124,34 +126,34 @@ inline void Call(const plan::Kernel& kernel, const std::vector<const Buffer*>& i
 }
 
 // Whether the bits are equal, except that any NaN equals any NaN.
-inline ::testing::AssertionResult SameBits(const Buffer& got, const Buffer& want) {
+inline testing::AssertionResult SameBits(const Buffer& got, const Buffer& want) {
   if (got.n != want.n || got.dtype != want.dtype)
-    return ::testing::AssertionFailure() << "sizes or dtypes differ";
+    return testing::AssertionFailure() << "sizes or dtypes differ";
   const int size = got.dtype.size();
   for (int64_t i = 0; i < got.n; ++i) {
     if (std::memcmp(got.bytes.get() + i * size, want.bytes.get() + i * size,
                     static_cast<size_t>(size)) == 0)
       continue;
     if (got.dtype.is_floating() && std::isnan(got.At(i)) && std::isnan(want.At(i))) continue;
-    return ::testing::AssertionFailure() << got.dtype.name() << " element " << i << " of " << got.n
-                                         << ": got " << got.At(i) << ", want " << want.At(i);
+    return testing::AssertionFailure() << got.dtype.name() << " element " << i << " of " << got.n
+                                       << ": got " << got.At(i) << ", want " << want.At(i);
   }
-  return ::testing::AssertionSuccess();
+  return testing::AssertionSuccess();
 }
 
 // Whether |got - want| <= tol + tol * |want|; infinities and NaN must match.
-inline ::testing::AssertionResult Near(const Buffer& got, const std::vector<double>& want,
-                                       double tol) {
+inline testing::AssertionResult Near(const Buffer& got, const std::vector<double>& want,
+                                     double tol) {
   if (got.n != static_cast<int64_t>(want.size()))
-    return ::testing::AssertionFailure() << "got " << got.n << " elements, want " << want.size();
+    return testing::AssertionFailure() << "got " << got.n << " elements, want " << want.size();
   for (int64_t i = 0; i < got.n; ++i) {
     const double a = got.At(i), b = want[static_cast<size_t>(i)];
     if (std::isnan(a) && std::isnan(b)) continue;
     if (a == b || std::fabs(a - b) <= tol + tol * std::fabs(b)) continue;
-    return ::testing::AssertionFailure()
+    return testing::AssertionFailure()
            << got.dtype.name() << " element " << i << ": got " << a << ", want " << b;
   }
-  return ::testing::AssertionSuccess();
+  return testing::AssertionSuccess();
 }
 
 inline double Tolerance(DType dtype) {
@@ -232,4 +234,4 @@ class Group {
   }
 };
 
-}  // namespace tessera::kernels::testing
+}  // namespace tessera::kernels::test

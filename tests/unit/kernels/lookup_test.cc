@@ -10,9 +10,9 @@
 namespace tessera::kernels {
 namespace {
 
-class Random {
+class Draws {
  public:
-  explicit Random(uint32_t seed) : engine_(seed) {}
+  explicit Draws(uint32_t seed) : engine_(seed) {}
   int64_t In(int64_t lo, int64_t hi) {
     return std::uniform_int_distribution<int64_t>(lo, hi)(engine_);
   }
@@ -30,7 +30,7 @@ struct Slices {
 };
 
 // Sets the strides of the slices' dims, in a random order.
-void LayOut(Slices& s, Random& random) {
+void LayOut(Slices& s, Draws& random) {
   std::vector<std::pair<int64_t, int64_t*>> dims;
   for (LookupDesc::Query& q : s.desc.queries) dims.emplace_back(q.size, &q.slice_stride);
   for (LookupDesc::Dim& d : s.desc.dims)
@@ -46,7 +46,7 @@ void LayOut(Slices& s, Random& random) {
 }
 
 // Two devices hold halves of a dim that is looked up, and one of them leads.
-Slices RandomSlices(Random& random, bool windows) {
+Slices RandomSlices(Draws& random, bool windows) {
   Slices s;
   s.desc.index = i32;
   s.desc.dtype = f32;
@@ -127,7 +127,7 @@ void ForEachElement(const Slices& s, int32_t device, F f) {
   }
 }
 
-std::vector<float> Numbers(int64_t n, Random& random) {
+std::vector<float> RandomNumbers(int64_t n, Draws& random) {
   std::vector<float> numbers;
   for (int64_t i = 0; i < n; ++i) numbers.push_back(static_cast<float>(random.In(-999, 999)) / 7);
   return numbers;
@@ -135,9 +135,9 @@ std::vector<float> Numbers(int64_t n, Random& random) {
 
 TEST(Gather, TakesWhatIsHeldAndFillsTheRest) {
   for (uint32_t seed = 0; seed < 3000; ++seed) {
-    Random random(seed);
+    Draws random(seed);
     const Slices s = RandomSlices(random, /*windows=*/true);
-    const std::vector<float> operand = Numbers(s.operand, random);
+    const std::vector<float> operand = RandomNumbers(s.operand, random);
     const Bytes in = ToBytes(operand), indices = ToBytes(s.indices);
     const plan::Kernel kernel = Gather(s.desc, 0x40e00000);  // 7
     for (int32_t device : {0, 1}) {
@@ -159,11 +159,11 @@ TEST(Gather, TakesWhatIsHeldAndFillsTheRest) {
 // Float sums are in the order of the queries, for any number of parts, in place or not.
 TEST(Scatter, CombinesInOrderWhateverTheParts) {
   for (uint32_t seed = 0; seed < 3000; ++seed) {
-    Random random(seed);
+    Draws random(seed);
     const Slices s = RandomSlices(random, /*windows=*/true);
     const bool sums = random.OneIn(2);
-    const std::vector<float> operand = Numbers(s.operand, random),
-                             slices = Numbers(Product(s.shape), random);
+    const std::vector<float> operand = RandomNumbers(s.operand, random),
+                             slices = RandomNumbers(Product(s.shape), random);
     const Bytes in = ToBytes(operand), indices = ToBytes(s.indices), updates = ToBytes(slices);
     const plan::Kernel kernel =
         Scatter(s.desc, sums ? std::optional(Reduction::kSum) : std::nullopt);
@@ -194,7 +194,7 @@ TEST(Scatter, LongRowsAndManyElementsAreCombinedTheSame) {
     int64_t rows, row, queries;
   } const cases[] = {{5, 4096, 40}, {3000, 7, 5000}, {40000, 1, 9000}};
   for (const auto& c : cases) {
-    Random random(1);
+    Draws random(1);
     LookupDesc desc{
         .dtype = f32, .index = i64, .entries = 1, .leads = {}, .dims = {}, .queries = {}};
     desc.dims.push_back(
@@ -209,8 +209,8 @@ TEST(Scatter, LongRowsAndManyElementsAreCombinedTheSame) {
                             .begins = {}});
     std::vector<int64_t> at;
     for (int64_t q = 0; q < c.queries; ++q) at.push_back(random.In(-2, c.rows + 1));
-    const std::vector<float> operand = Numbers(c.rows * c.row, random),
-                             updates = Numbers(c.queries * c.row, random);
+    const std::vector<float> operand = RandomNumbers(c.rows * c.row, random),
+                             updates = RandomNumbers(c.queries * c.row, random);
     std::vector<float> want = operand;
     for (int64_t q = 0; q < c.queries; ++q)
       for (int64_t i = 0; i < c.row && at[static_cast<size_t>(q)] >= 0; ++i)

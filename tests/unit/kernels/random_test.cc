@@ -10,9 +10,9 @@ namespace tessera::kernels {
 namespace {
 
 using plan::ScalarOp;
-using testing::Buffer;
-using testing::Call;
-using testing::Group;
+using test::Buffer;
+using test::Call;
+using test::Group;
 
 // The block function as in its paper.
 uint64_t Threefry(uint64_t key, uint64_t counter) {
@@ -58,7 +58,7 @@ void ExpectBits(const Shape& dims, const std::vector<int64_t>& key_strides,
   const int k = g.Input(key_dtype, key_strides), i = g.Iota(u64, 0);
   g.desc.iotas[0] = {strides, {offset}};
   g.Output(g.Op(ScalarOp::kRandomBits32, u32, k, i));
-  Buffer got(u32, testing::Count(dims));
+  Buffer got(u32, test::Count(dims));
   const plan::Kernel kernel = Fused(g.desc);
   for (int parts : {1, std::min(3, kernel.max_parts)}) {
     Call(kernel, {&key}, {&got}, parts);

@@ -7,17 +7,16 @@
 namespace tessera::kernels {
 namespace {
 
-using testing::Buffer;
-using testing::Call;
-using testing::Count;
-using testing::kAllDTypes;
-using testing::Near;
-using testing::Numbers;
-using testing::Random;
-using testing::SameBits;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using test::Buffer;
+using test::Call;
+using test::Count;
+using test::kAllDTypes;
+using test::kInf;
+using test::kNan;
+using test::Near;
+using test::Numbers;
+using test::Random;
+using test::SameBits;
 
 double Identity(Reduction r) {
   switch (r) {

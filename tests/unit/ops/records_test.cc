@@ -16,8 +16,8 @@
 namespace tessera::ops {
 namespace {
 
-using kernels::testing::Group;
-using kernels::testing::kAllDTypes;
+using kernels::test::Group;
+using kernels::test::kAllDTypes;
 
 // "kReduceSum" -> "reduce_sum"
 std::string ProgramName(const std::string& constant) {

@@ -10,15 +10,7 @@ namespace tessera::runtime {
 namespace {
 
 constexpr int32_t kDevices = 4;
-constexpr int64_t kBytes = 400;
-
-void ForAllTeams(void (*check)()) {
-  for (const TeamCase& t : kTeams) {
-    SCOPED_TRACE(Name(t));
-    const Team team(t.workers, t.forced);
-    check();
-  }
-}
+constexpr int64_t kCarryBytes = 400;
 
 void CopyFloats(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const MapConfig*>(call.config);
@@ -52,13 +44,13 @@ Values Mapped(Values values, F f) {
 // carry = f(carry), `trips` times. The kernel may or may not work in place.
 struct Counted {
   PlanBuilder b{kDevices};
-  int32_t in = b.Input(kBytes, 0), value = -1;
+  int32_t in = b.Input(kCarryBytes, 0), value = -1;
   plan::Loop loop;
 
   explicit Counted(int64_t trips) {
     loop.trips = trips;
     b.Segment();
-    value = b.Apply(CopyFloats, {in}, 0, kBytes, 0, 1);
+    value = b.Apply(CopyFloats, {in}, 0, kCarryBytes, 0, 1);
   }
   // Begins the body.
   std::vector<plan::Node> Body() {
@@ -79,12 +71,12 @@ TEST(Loop, CarriesInPlaceAndByChangingPlaces) {
       for (bool in_place : {true, false}) {
         Counted c(trips);
         auto outer = c.Body();
-        const int32_t next = c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place);
+        const int32_t next = c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, 0, in_place);
         c.loop.carries = {{c.value, next}};
         c.End(std::move(outer));
         c.b.Output(c.value);
-        c.b.Output(c.b.Apply(AddValue, {c.value}, 100, kBytes, 0));
-        Buffers in = MakeInput(kBytes, kDevices);
+        c.b.Output(c.b.Apply(AddValue, {c.value}, 100, kCarryBytes, 0));
+        Buffers in = MakeInput(kCarryBytes, kDevices);
         Values want = Read(in, kDevices);
         const auto out = RunPlan(c.b.plan, {in});
         for (auto& instance : want) {
@@ -110,17 +102,17 @@ TEST(Loop, CallsTheHostInEachIteration) {
         seen.emplace_back();
         for (const std::byte* instance : buffers.in[0]) {
           const auto* data = reinterpret_cast<const float*>(instance);
-          seen.back().emplace_back(data, data + kBytes / 4);
+          seen.back().emplace_back(data, data + kCarryBytes / 4);
         }
       };
       c.b.plan.nodes.emplace_back(plan::HostCall{.in = {c.value}, .function = see});
       c.b.Segment();
-      const int32_t next = c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place);
+      const int32_t next = c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, 0, in_place);
       c.b.plan.nodes.emplace_back(plan::HostCall{.in = {next}, .function = see});
       c.loop.carries = {{c.value, next}};
       c.End(std::move(outer));
       c.b.Output(c.value);
-      Buffers in = MakeInput(kBytes, kDevices);
+      Buffers in = MakeInput(kCarryBytes, kDevices);
       Values want = Read(in, kDevices);
       RunPlan(c.b.plan, {in});
       ASSERT_EQ(seen.size(), 6);
@@ -136,16 +128,16 @@ TEST(Loop, CallsTheHostInEachIteration) {
 TEST(Loop, TwoCarriesAndATemporary) {
   ForAllTeams([] {
     Counted c(5);
-    const int32_t other = c.b.Apply(AddValue, {c.in}, 1, kBytes, 0);
+    const int32_t other = c.b.Apply(AddValue, {c.in}, 1, kCarryBytes, 0);
     auto outer = c.Body();
-    const int32_t t = c.b.Apply(MulAdd, {c.value, other}, 2, kBytes, 0, 3);
-    const int32_t first = c.b.Apply(CopyFloats, {other}, 0, kBytes, 0, 1);
-    const int32_t second = c.b.Apply(AddValue, {t}, -1, kBytes, 0, 1);
+    const int32_t t = c.b.Apply(MulAdd, {c.value, other}, 2, kCarryBytes, 0, 3);
+    const int32_t first = c.b.Apply(CopyFloats, {other}, 0, kCarryBytes, 0, 1);
+    const int32_t second = c.b.Apply(AddValue, {t}, -1, kCarryBytes, 0, 1);
     c.loop.carries = {{c.value, first}, {other, second}};
     c.End(std::move(outer));
     c.b.Output(c.value);
     c.b.Output(other);
-    Buffers in = MakeInput(kBytes, kDevices);
+    Buffers in = MakeInput(kCarryBytes, kDevices);
     Values x = Read(in, kDevices), y = Mapped(x, [](float v) { return v + 1; });
     for (int k = 0; k < 5; ++k) {
       for (size_t i = 0; i < x.size(); ++i) {
@@ -165,17 +157,18 @@ TEST(Loop, RunsExchangesInside) {
     Counted c(4);
     auto outer = c.Body();
     const int32_t sum =
-        c.b.AddExchange(AllReduce(kDevices, 1, f32, kBytes / 4), c.value, kBytes, 1);
+        c.b.AddExchange(AllReduce(kDevices, 1, f32, kCarryBytes / 4), c.value, kCarryBytes, 1);
     c.b.Segment();
-    const int32_t part = c.b.Apply(MulAdd, {c.value, sum}, 0, kBytes, 0);
-    const int32_t moved = c.b.AddExchange(Permute(f32, kBytes / 4, {1, 2, 3, 0}), part, kBytes, 0);
+    const int32_t part = c.b.Apply(MulAdd, {c.value, sum}, 0, kCarryBytes, 0);
+    const int32_t moved =
+        c.b.AddExchange(Permute(f32, kCarryBytes / 4, {1, 2, 3, 0}), part, kCarryBytes, 0);
     c.b.Segment();
-    const int32_t next = c.b.Apply(DeviceNumber, {moved}, 0.5, kBytes, 0);
-    const int32_t last = c.b.Apply(MulAdd, {next, moved}, 1, kBytes, 0);
+    const int32_t next = c.b.Apply(DeviceNumber, {moved}, 0.5, kCarryBytes, 0);
+    const int32_t last = c.b.Apply(MulAdd, {next, moved}, 1, kCarryBytes, 0);
     c.loop.carries = {{c.value, last}};
     c.End(std::move(outer));
     c.b.Output(c.value);
-    Values want = Read(MakeInput(kBytes, kDevices), kDevices);
+    Values want = Read(MakeInput(kCarryBytes, kDevices), kDevices);
     for (int k = 0; k < 4; ++k) {
       for (size_t j = 0; j < want[0].size(); ++j) {
         float total = 0;
@@ -183,14 +176,14 @@ TEST(Loop, RunsExchangesInside) {
         for (size_t d = 0; d < want.size(); ++d) want[d][j] = total + static_cast<float>(d) + 0.5f;
       }
     }
-    EXPECT_EQ(Read(RunPlan(c.b.plan, {MakeInput(kBytes, kDevices)})[0], kDevices), want);
+    EXPECT_EQ(Read(RunPlan(c.b.plan, {MakeInput(kCarryBytes, kDevices)})[0], kDevices), want);
   });
 }
 
 // With `reversed`, the first iteration is the last slice. Slices of 12 bytes are not aligned.
 TEST(Loop, ReadsAndWritesSlices) {
   ForAllTeams([] {
-    for (int64_t bytes : {int64_t{12}, kBytes}) {
+    for (int64_t bytes : {int64_t{12}, kCarryBytes}) {
       for (bool reverse : {false, true}) {
         PlanBuilder b(kDevices);
         const int32_t xs = b.Input(3 * bytes, 0), start = b.Input(bytes, 0);
@@ -232,29 +225,29 @@ TEST(Loop, ReadsAndWritesSlices) {
 
 plan::Plan UntilTen(int32_t bad_device = -1) {
   PlanBuilder b(kDevices);
-  const int32_t in = b.Input(kBytes, 1);
+  const int32_t in = b.Input(kCarryBytes, 1);
   b.Segment();
-  const int32_t value = b.Apply(CopyFloats, {in}, 0, kBytes, 1, 1);
+  const int32_t value = b.Apply(CopyFloats, {in}, 0, kCarryBytes, 1, 1);
   plan::Loop loop;
   auto outer = Taken(b, {});
   b.Segment();
   loop.predicate = b.Apply(IsLess, {value}, 10, 1, 1);
   loop.condition = Taken(b, {});
   b.Segment();
-  const int32_t next = b.Value(kBytes, 1);
-  b.AddStep(MakeKernel(AddValue, {kBytes / 4, 3, bad_device}), {value}, next);
+  const int32_t next = b.Value(kCarryBytes, 1);
+  b.AddStep(MakeKernel(AddValue, {kCarryBytes / 4, 3, bad_device}), {value}, next);
   loop.carries = {{value, next}};
   loop.body = Taken(b, std::move(outer));
   b.plan.nodes.emplace_back(loop);
   b.Segment();
-  b.Output(b.Apply(AddValue, {value}, 1000, kBytes, 0));
+  b.Output(b.Apply(AddValue, {value}, 1000, kCarryBytes, 0));
   return b.plan;
 }
 
 TEST(Loop, RunsUntilItsPredicateIsFalse) {
   ForAllTeams([] {
     for (float start : {0.f, 9.f, 10.f, 55.f}) {
-      Buffers in = Allocate(kBytes, 1);
+      Buffers in = Allocate(kCarryBytes, 1);
       for (float& v : Elements<float>(in, 0)) v = start;
       const float want = 1000 + (start == 0 ? 12 : start == 9 ? 12 : start);
       const auto out = RunPlan(UntilTen(), {in});
@@ -267,7 +260,7 @@ TEST(Loop, RunsUntilItsPredicateIsFalse) {
 
 TEST(Loop, AFailureInsideEndsTheRun) {
   ForAllTeams([] {
-    Buffers in = Allocate(kBytes, 1);
+    Buffers in = Allocate(kCarryBytes, 1);
     for (float& v : Elements<float>(in, 0)) v = 0;
     const int64_t live = LiveBytes();
     EXPECT_THROW(RunPlan(UntilTen(0), {in}), std::runtime_error);
@@ -279,23 +272,23 @@ TEST(Loop, AFailureInsideEndsTheRun) {
 TEST(Switch, RunsTheBranchThatTheIndexNames) {
   ForAllTeams([] {
     PlanBuilder b(kDevices);
-    const int32_t index = b.Input(4, 1), x = b.Input(kBytes, 0);
+    const int32_t index = b.Input(4, 1), x = b.Input(kCarryBytes, 0);
     plan::Switch node;
     node.index = index;
     node.dtype = i32;
-    const int32_t result = b.Value(kBytes, 0);
+    const int32_t result = b.Value(kCarryBytes, 0);
     node.results = {result};
     for (int k = 0; k < 3; ++k) {
       b.Segment();
-      const int32_t t = b.Apply(AddValue, {x}, static_cast<float>(k), kBytes, 0);
-      b.AddStep(MakeKernel(MulAdd, {kBytes / 4, 10}), {t, x}, result);
+      const int32_t t = b.Apply(AddValue, {x}, static_cast<float>(k), kCarryBytes, 0);
+      b.AddStep(MakeKernel(MulAdd, {kCarryBytes / 4, 10}), {t, x}, result);
       node.branches.push_back(Taken(b, {}));
     }
     b.plan.nodes.emplace_back(node);
     b.Segment();
-    b.Output(b.Apply(AddValue, {result}, 0.5, kBytes, 0));
+    b.Output(b.Apply(AddValue, {result}, 0.5, kCarryBytes, 0));
     const auto executable = Prepare(b.plan);
-    Buffers in = MakeInput(kBytes, kDevices);
+    Buffers in = MakeInput(kCarryBytes, kDevices);
     for (int32_t i = -2; i < 5; ++i) {
       Buffers at = Allocate(4, 1);
       Elements<int32_t>(at, 0)[0] = i;
@@ -312,10 +305,10 @@ TEST(Loop, PeakBytesCountBothPlacesOfACarryOnce) {
   for (bool in_place : {true, false}) {
     Counted c(100);
     auto outer = c.Body();
-    c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place)}};
+    c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, 0, in_place)}};
     c.End(std::move(outer));
     c.b.Output(c.value);
-    EXPECT_EQ(Prepare(c.b.plan)->peak_bytes, in_place ? kBytes : 2 * kBytes);
+    EXPECT_EQ(Prepare(c.b.plan)->peak_bytes, in_place ? kCarryBytes : 2 * kCarryBytes);
   }
 }
 
@@ -339,16 +332,17 @@ TEST(Loop, TakesBarriersForExchangesOnly) {
   for (bool in_place : {true, false}) {
     Counted c(100);
     auto outer = c.Body();
-    c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place)}};
+    c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, 0, in_place)}};
     c.End(std::move(outer));
     c.b.Output(c.value);
     EXPECT_EQ(Barriers(c.b.plan), 0) << in_place;
   }
   Counted c(100);
   auto outer = c.Body();
-  const int32_t sum = c.b.AddExchange(AllReduce(kDevices, 1, f32, kBytes / 4), c.value, kBytes, 1);
+  const int32_t sum =
+      c.b.AddExchange(AllReduce(kDevices, 1, f32, kCarryBytes / 4), c.value, kCarryBytes, 1);
   c.b.Segment();
-  c.loop.carries = {{c.value, c.b.Apply(MulAdd, {c.value, sum}, 1, kBytes, 0)}};
+  c.loop.carries = {{c.value, c.b.Apply(MulAdd, {c.value, sum}, 1, kCarryBytes, 0)}};
   c.End(std::move(outer));
   c.b.Output(c.value);
   EXPECT_EQ(Barriers(c.b.plan), 2);

@@ -1,5 +1,7 @@
 // Hand-written plans and kernels for the tests of the runtime.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -317,6 +319,14 @@ inline constexpr TeamCase kTeams[] = {{1, false}, {2, false}, {1, true},
                                       {2, true},  {3, true},  {5, true}};
 inline std::string Name(const TeamCase& t) {
   return std::to_string(t.workers) + " workers" + (t.forced ? ", forced" : "");
+}
+
+inline void ForAllTeams(void (*check)()) {
+  for (const TeamCase& t : kTeams) {
+    SCOPED_TRACE(Name(t));
+    const Team team(t.workers, t.forced);
+    check();
+  }
 }
 
 }  // namespace tessera::runtime

@@ -13,19 +13,19 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr int32_t kDevices = 4;
-constexpr int64_t kBytes = 128, kElements = kBytes / 4;
+constexpr int32_t kLoopDevices = 4;
+constexpr int64_t kRandomBytes = 128, kElements = kRandomBytes / 4;
 
-class Generator {
+class LoopGenerator {
  public:
-  explicit Generator(uint32_t seed) : deep_(seed % 4 == 0), rng_(seed) {
-    for (int k = 0; k < 2; ++k) known_.push_back(b.Input(kBytes, 0, Below(2) == 0));
+  explicit LoopGenerator(uint32_t seed) : deep_(seed % 4 == 0), rng_(seed) {
+    for (int k = 0; k < 2; ++k) known_.push_back(b.Input(kRandomBytes, 0, Below(2) == 0));
     AddNodes(3, kDepth);
     AddLoop(deep_ ? 5 : kDepth - 1);
     for (int k = 0; k < 4; ++k) b.Output(Any());
   }
 
-  PlanBuilder b{kDevices};
+  PlanBuilder b{kLoopDevices};
 
  private:
   static constexpr int kDepth = 2;
@@ -48,21 +48,21 @@ class Generator {
   }
 
   int32_t Make(bool exchange) {
-    if (exchange) return b.AddExchange(AnyPermutation(), Any(), kBytes, 0);
+    if (exchange) return b.AddExchange(AnyPermutation(), Any(), kRandomBytes, 0);
     b.Segment();
     const bool two = Below(3) == 0;
     std::vector<int32_t> in = {Any()};
     if (two) in.push_back(Any());
-    const int32_t made = b.Apply(two ? MulAdd : AddValue, in, 0.25f, kBytes, 0, Below(4));
+    const int32_t made = b.Apply(two ? MulAdd : AddValue, in, 0.25f, kRandomBytes, 0, Below(4));
     if (Below(4) == 0) b.LastStep().kernel.run_seconds = 1e-6;  // devices may take different times
     return made;
   }
 
   plan::Exchange AnyPermutation() {
-    std::vector<int32_t> sources(kDevices);
+    std::vector<int32_t> sources(kLoopDevices);
     std::iota(sources.begin(), sources.end(), 0);
     std::shuffle(sources.begin(), sources.end(), rng_);
-    if (Below(3) == 0) sources[static_cast<size_t>(Below(kDevices))] = -1;
+    if (Below(3) == 0) sources[static_cast<size_t>(Below(kLoopDevices))] = -1;
     return Permute(f32, kElements, sources);
   }
 
@@ -74,7 +74,7 @@ class Generator {
     b.Segment();
     std::vector<int32_t> values;
     for (int k = 0; k < carries; ++k)
-      values.push_back(b.Apply(AddValue, {Any()}, 0, kBytes, 0, Below(2)));
+      values.push_back(b.Apply(AddValue, {Any()}, 0, kRandomBytes, 0, Below(2)));
     known_.insert(known_.end(), values.begin(), values.end());
     std::vector<plan::Node> outer = std::exchange(b.plan.nodes, {});
     AddNodes(1 + Below(deep_ ? 2 : 4), std::min(depth, kDepth));
@@ -96,8 +96,8 @@ void Evaluate(const std::vector<plan::Node>& nodes, std::vector<Values>& values)
   for (const plan::Node& node : nodes) {
     if (const auto* segment = std::get_if<plan::Segment>(&node)) {
       for (const plan::Step& step : segment->steps) {
-        Values out(kDevices, std::vector<float>(kElements));
-        for (int32_t d = 0; d < kDevices; ++d) {
+        Values out(kLoopDevices, std::vector<float>(kElements));
+        for (int32_t d = 0; d < kLoopDevices; ++d) {
           std::vector<const std::byte*> in;
           for (int32_t v : step.in)
             in.push_back(reinterpret_cast<const std::byte*>(values[v][d].data()));
@@ -107,7 +107,7 @@ void Evaluate(const std::vector<plan::Node>& nodes, std::vector<Values>& values)
         values[step.out[0]] = out;
       }
     } else if (const auto* exchange = std::get_if<plan::Exchange>(&node)) {
-      values[exchange->out] = NaiveExchange(*exchange, values[exchange->in[0]], kBytes);
+      values[exchange->out] = NaiveExchange(*exchange, values[exchange->in[0]], kRandomBytes);
     } else {
       const auto& loop = std::get<plan::Loop>(node);
       for (int64_t i = 0; i < loop.trips; ++i) {
@@ -120,22 +120,22 @@ void Evaluate(const std::vector<plan::Node>& nodes, std::vector<Values>& values)
 
 TEST(RandomLoops, EqualANaiveEvaluation) {
   for (uint32_t seed = 0; seed < FuzzCount(500); ++seed) {
-    const Generator g(seed);
+    const LoopGenerator g(seed);
     const plan::Plan& plan = g.b.plan;
     std::vector<Values> values(plan.values.size());
     for (size_t k = 0; k < 2; ++k)
       values[plan.inputs[k].value] =
-          Read(MakeInput(kBytes, kDevices, static_cast<int32_t>(k)), kDevices);
+          Read(MakeInput(kRandomBytes, kLoopDevices, static_cast<int32_t>(k)), kLoopDevices);
     const std::vector<Values> inputs = values;
     Evaluate(plan.nodes, values);
     const auto executable = Prepare(plan);
     for (const TeamCase& t : kTeams) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", " + Name(t));
       const Team team(t.workers, t.forced);
-      const auto out =
-          RunPlan(*executable, {MakeInput(kBytes, kDevices, 0), MakeInput(kBytes, kDevices, 1)});
+      const auto out = RunPlan(*executable, {MakeInput(kRandomBytes, kLoopDevices, 0),
+                                             MakeInput(kRandomBytes, kLoopDevices, 1)});
       for (size_t k = 0; k < out.size(); ++k)
-        ASSERT_EQ(Read(out[k], kDevices), values[plan.outputs[k]]) << "output " << k;
+        ASSERT_EQ(Read(out[k], kLoopDevices), values[plan.outputs[k]]) << "output " << k;
     }
   }
 }
@@ -143,24 +143,26 @@ TEST(RandomLoops, EqualANaiveEvaluation) {
 // A carried value that moves around a ring is never copied, whatever is computed from it.
 TEST(RandomLoops, ARingCopiesNothing) {
   for (bool partial : {false, true}) {
-    PlanBuilder b(kDevices);
-    const int32_t in = b.Input(kBytes, 0);
+    PlanBuilder b(kLoopDevices);
+    const int32_t in = b.Input(kRandomBytes, 0);
     b.Segment();
-    const int32_t value = b.Apply(AddValue, {in}, 1, kBytes, 0);
+    const int32_t value = b.Apply(AddValue, {in}, 1, kRandomBytes, 0);
     plan::Loop loop;
     loop.trips = 3;
     std::vector<plan::Node> outer = std::exchange(b.plan.nodes, {});
     const std::vector<int32_t> sources = {partial ? -1 : 3, 0, 1, 2};
-    loop.carries = {{value, b.AddExchange(Permute(f32, kElements, sources), value, kBytes, 0)}};
+    loop.carries = {
+        {value, b.AddExchange(Permute(f32, kElements, sources), value, kRandomBytes, 0)}};
     loop.body = std::exchange(b.plan.nodes, std::move(outer));
     b.plan.nodes.emplace_back(std::move(loop));
     b.Output(value);
     const auto executable = Prepare(b.plan);
-    EXPECT_EQ(executable->peak_bytes, kBytes);
-    const Buffers out = RunPlan(*executable, {MakeInput(kBytes, kDevices)})[0];
-    const Values before = Read(MakeInput(kBytes, kDevices), kDevices), after = Read(out, kDevices);
-    for (int32_t d = 0; d < kDevices; ++d) {
-      const float want = before[(d + 1) % kDevices][3] + 1;
+    EXPECT_EQ(executable->peak_bytes, kRandomBytes);
+    const Buffers out = RunPlan(*executable, {MakeInput(kRandomBytes, kLoopDevices)})[0];
+    const Values before = Read(MakeInput(kRandomBytes, kLoopDevices), kLoopDevices),
+                 after = Read(out, kLoopDevices);
+    for (int32_t d = 0; d < kLoopDevices; ++d) {
+      const float want = before[(d + 1) % kLoopDevices][3] + 1;
       EXPECT_EQ(after[d][3], partial && d < 3 ? 0 : want) << partial << d;
     }
   }

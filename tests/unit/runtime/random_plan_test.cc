@@ -13,9 +13,9 @@
 namespace tessera::runtime {
 namespace {
 
-class Generator {
+class PlanGenerator {
  public:
-  explicit Generator(uint32_t seed) : rng_(seed), builder_(Devices(rng_)) {
+  explicit PlanGenerator(uint32_t seed) : rng_(seed), builder_(Devices(rng_)) {
     devices_ = builder_.plan.devices;
     if (devices_ % 2 == 0) {
       builder_.AddLayout(MakeLayout(devices_, devices_ / 2));
@@ -177,7 +177,7 @@ Buffers MakeBuffers(const Values& values) {
   return out;
 }
 
-void Check(const Generator& g, const Executable& executable, bool keep) {
+void Check(const PlanGenerator& g, const Executable& executable, bool keep) {
   const int64_t live = LiveBytes();
   {
     std::vector<Buffers> inputs, kept;
@@ -200,7 +200,7 @@ void Check(const Generator& g, const Executable& executable, bool keep) {
 
 TEST(RandomPlans, EqualANaiveEvaluation) {
   for (uint32_t seed = 0; seed < FuzzCount(300); ++seed) {
-    const Generator g(seed);
+    const PlanGenerator g(seed);
     const auto executable = Prepare(g.plan());
     for (const TeamCase& t : kTeams) {
       const Team team(t.workers, t.forced);

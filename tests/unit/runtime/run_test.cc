@@ -26,14 +26,6 @@ Values Plus(Values values, float x) {
   return values;
 }
 
-void ForAllTeams(void (*check)()) {
-  for (const TeamCase& t : kTeams) {
-    SCOPED_TRACE(Name(t));
-    const Team team(t.workers, t.forced);
-    check();
-  }
-}
-
 TEST(Run, CallsEachStepOncePerInstance) {
   ForAllTeams([] {
     for (int32_t d : {1, 2, 3, 4, 6, 8}) {

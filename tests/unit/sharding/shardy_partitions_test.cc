@@ -27,7 +27,7 @@ struct Tensor {
   TensorSharding given;
 };
 
-struct Row {
+struct PartitionRow {
   std::string text;  // as in the file
   const MeshDef* mesh;
   DimMap map;
@@ -73,15 +73,15 @@ std::vector<TensorSharding> Chosen(const MeshDef* mesh, const std::string& list,
 }
 
 // The rows, and the comment at the top of the file.
-std::pair<std::string, std::vector<Row>> ReadFile() {
+std::pair<std::string, std::vector<PartitionRow>> ReadFile() {
   std::ifstream file(kFile);
   std::string header, line;
-  std::vector<Row> rows;
+  std::vector<PartitionRow> rows;
   while (std::getline(file, line) && !line.empty()) header += line + "\n";
   while (std::getline(file, line)) {
     std::vector<std::string> parts = Split(line, " | ");
     if (parts.size() != 5) continue;
-    Row row;
+    PartitionRow row;
     row.text = line + "\n";
     row.mesh = CompactMesh(parts[1]);
     row.operands = Tensors(row.mesh, parts[3]);
@@ -97,7 +97,7 @@ std::pair<std::string, std::vector<Row>> ReadFile() {
 }
 
 // Returns the axes over which the op leaves partial results.
-AxisList Partial(const Row& row) {
+AxisList Partial(const PartitionRow& row) {
   AxisList partial;
   for (size_t t = 0; t < row.used.size(); ++t) {
     Projection p = Project(row.map, row.map.operands[t], row.used[t], AxisCut::kAllowed);
@@ -111,7 +111,7 @@ AxisList Partial(const Row& row) {
 }
 
 // Adds up the reshards of the operands, an all_reduce, and the reshard to the required result.
-int64_t ShardyBytes(const Row& row) {
+int64_t ShardyBytes(const PartitionRow& row) {
   int64_t bytes = 0;
   for (size_t t = 0; t < row.used.size(); ++t)
     bytes += ReshardBytes(row.operands[t].shape, kItemsize, row.operands[t].given, row.used[t]);
@@ -127,7 +127,7 @@ int64_t ShardyBytes(const Row& row) {
 }
 
 // Otherwise the count is not the bytes of padded blocks.
-bool Even(const Row& row) {
+bool Even(const PartitionRow& row) {
   auto even = [](const std::vector<Tensor>& tensors, const std::vector<TensorSharding>& shardy) {
     for (size_t t = 0; t < tensors.size(); ++t)
       if (FirstUnevenDim(tensors[t].given, tensors[t].shape) >= 0 ||
@@ -159,7 +159,7 @@ std::string TextOf(const std::vector<TensorSharding>& chosen, const std::vector<
   return text;
 }
 
-Partition Ours(const Row& row) {
+Partition Ours(const PartitionRow& row) {
   auto tensors = [](const std::vector<Tensor>& from) {
     std::vector<PartitionTensor> out;
     for (const Tensor& t : from) out.push_back({&t.shape, kItemsize, &t.given});
@@ -172,7 +172,7 @@ TEST(ShardyPartitions, CostNoMoreThanThere) {
   auto [header, rows] = ReadFile();
   EXPECT_EQ(rows.size(), 124u);
   std::string text = header;
-  for (const Row& row : rows) {
+  for (const PartitionRow& row : rows) {
     Partition ours = Ours(row);
     int64_t shardy = ShardyBytes(row);
     if (Even(row)) {

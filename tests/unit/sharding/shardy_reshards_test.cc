@@ -14,18 +14,19 @@ using testing::CompactMesh;
 using testing::Dims;
 using testing::Split;
 
-struct Row {
+struct ReshardRow {
   const MeshDef *mesh, *to_mesh;
   Shape shape;
   std::string from, to, steps;
 };
 
-std::vector<Row> Rows() {
+std::vector<ReshardRow> Rows() {
   std::ifstream file(TESSERA_SOURCE_DIR "/tests/unit/sharding/shardy_reshards.txt");
-  std::vector<Row> rows;
+  std::vector<ReshardRow> rows;
   for (std::string line; std::getline(file, line);) {
     std::vector<std::string> parts = Split(line, " | "), meshes = Split(parts[0], " ");
-    Row row{CompactMesh(meshes[0]), CompactMesh(meshes[1]), {}, parts[2], parts[3], parts[4]};
+    ReshardRow row{
+        CompactMesh(meshes[0]), CompactMesh(meshes[1]), {}, parts[2], parts[3], parts[4]};
     for (const std::string& n : Split(parts[1], "x")) row.shape.push_back(std::stoll(n));
     rows.push_back(std::move(row));
   }
@@ -35,7 +36,7 @@ std::vector<Row> Rows() {
 // Takes Shardy's steps one by one, and adds up the bytes that leave a device.
 class Replay {
  public:
-  explicit Replay(const Row& row) : row_(row), at_(Dims(row.mesh, row.from)) {
+  explicit Replay(const ReshardRow& row) : row_(row), at_(Dims(row.mesh, row.from)) {
     for (const std::string& step : Split(row.steps, " ; ")) {
       even_ = even_ && FirstUnevenDim(at_, row.shape) < 0;
       Take(step);
@@ -81,16 +82,16 @@ class Replay {
     bytes_ += before / SizeOf(axes) * (SizeOf(axes) - 1);
   }
 
-  const Row& row_;
+  const ReshardRow& row_;
   TensorSharding at_;
   int64_t bytes_ = 0;
   bool even_ = true;
 };
 
 TEST(ShardyReshards, CostNoMoreThanThere) {
-  std::vector<Row> rows = Rows();
+  std::vector<ReshardRow> rows = Rows();
   ASSERT_EQ(rows.size(), 80u);
-  for (const Row& row : rows) {
+  for (const ReshardRow& row : rows) {
     SCOPED_TRACE(fmt::format("{} -> {}: {}", row.from, row.to, row.steps));
     TensorSharding from = Dims(row.mesh, row.from), to = Dims(row.to_mesh, row.to);
     Replay shardy(row);

@@ -10,11 +10,11 @@
 namespace tessera::spmd {
 namespace {
 
-constexpr const char* kMesh = "mesh @mesh = <[\"x\"=2, \"y\"=4]> explicit={\"x\", \"y\"}\n";
+constexpr const char* kMesh2x4 = "mesh @mesh = <[\"x\"=2, \"y\"=4]> explicit={\"x\", \"y\"}\n";
 
-ir::Program LowerText(const std::string& text) {
+ir::Program LowerOn2x4(const std::string& text) {
   ops::Install();
-  return Lower(ir::ParseProgram(kMesh + text, Loc::Unknown()));
+  return Lower(ir::ParseProgram(kMesh2x4 + text, Loc::Unknown()));
 }
 
 // The instructions as text, without types of values and without comments: "%2 = add %0, %1".
@@ -33,7 +33,7 @@ std::string Body(const ir::Program& device) {
 }
 
 TEST(DeviceProgram, WhatIsShardedAlikeRunsInPlace) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8@x,16@y], %1: f32[8@x,16@y]) -> f32[8@x,16@y] {
   %2: f32[8@x,16@y] = add %0, %1
   return %2
@@ -43,7 +43,7 @@ func @main(%0: f32[8@x,16@y], %1: f32[8@x,16@y]) -> f32[8@x,16@y] {
 }
 
 TEST(DeviceProgram, AWholeOperandIsSlicedBesideASharded) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8@x,16] {
   %2: f32[8@x,16] = add %0, %1
   return %2
@@ -54,7 +54,7 @@ func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8@x,16] {
 }
 
 TEST(DeviceProgram, ASumOverAShardedDimIsFinishedByAnAllReduce) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8@x,16]) -> f32[16] {
   %1: f32[16] = reduce_sum %0 {dims=[0]}
   return %1
@@ -65,7 +65,7 @@ func @main(%0: f32[8@x,16]) -> f32[16] {
 }
 
 TEST(DeviceProgram, AnUnreducedResultIsLeftPartial) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8,16@y], %1: f32[16@y,8]) -> f32[8,8]{U:y} {
   %2: f32[8,8]{U:y} = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
   return %2
@@ -75,7 +75,7 @@ func @main(%0: f32[8,16@y], %1: f32[16@y,8]) -> f32[8,8]{U:y} {
 }
 
 TEST(DeviceProgram, AContractionIntoAShardedResultIsAReduceScatter) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8,16@y], %1: f32[16@y,8]) -> f32[8@y,8] {
   %2: f32[8@y,8] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
   return %2
@@ -86,7 +86,7 @@ func @main(%0: f32[8,16@y], %1: f32[16@y,8]) -> f32[8@y,8] {
 }
 
 TEST(DeviceProgram, ABroadcastIsMadeInParts) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[16]) -> f32[8@x,16@y] {
   %1: f32[8@x,16@y] = broadcast_in_dim %0 {dims=[1]}
   return %1
@@ -97,7 +97,7 @@ func @main(%0: f32[16]) -> f32[8@x,16@y] {
 }
 
 TEST(DeviceProgram, AMovedDimIsAnAllToAll) {
-  ir::Program device = LowerText(R"(
+  ir::Program device = LowerOn2x4(R"(
 func @main(%0: f32[8@x,16]) -> f32[8,16@x] {
   %1: f32[8,16@x] = reshard %0
   return %1
@@ -110,7 +110,7 @@ func @main(%0: f32[8@x,16]) -> f32[8,16@x] {
 }
 
 TEST(DeviceProgram, WhatIsDoneTwiceIsDoneOnce) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8@x]) -> (f32[8], f32[8]) {
   %1: f32[8] = reshard %0
   %2: f32[8] = reshard %0
@@ -124,7 +124,7 @@ func @main(%0: f32[8@x]) -> (f32[8], f32[8]) {
 }
 
 TEST(DeviceProgram, WhatNobodyUsesIsDropped) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8@x]) -> f32[8@x] {
   %1: f32[8] = reshard %0
   %2: f32[8] = exp %1
@@ -134,7 +134,7 @@ func @main(%0: f32[8@x]) -> f32[8@x] {
 }
 
 TEST(DeviceProgram, RowsAreSlicedAndSortedInPlace) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8@x,16]) -> f32[8@x,8] {
   %1: f32[8@x,8] = slice %0 {starts=[0, 0], limits=[8, 16], strides=[1, 2]}
   %2: f32[8@x,8] = sort %1 {dim=[1], num_keys=1, descending=false}
@@ -146,7 +146,7 @@ func @main(%0: f32[8@x,16]) -> f32[8@x,8] {
 }
 
 TEST(DeviceProgram, ALoopHasABodyForEachDevice) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
   %2: f32[16], %3: f32[3,8@x,16] = scan %0, %1 {constants=0, carries=1, length=3, reverse=false}
     region(%4: f32[16], %5: f32[8@x,16]) -> (f32[16], f32[8@x,16]) {
@@ -168,7 +168,7 @@ func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
 }
 
 TEST(DeviceProgram, WhatALoopAddsUpIsReducedBehindIt) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
   %2: f32[16], %3: f32[3,8@x,16] = scan %0, %1 {constants=0, carries=1, length=3, reverse=false}
     region(%4: f32[16], %5: f32[8@x,16]) -> (f32[16], f32[8@x,16]) {
@@ -192,7 +192,7 @@ func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
 
 // Partial results over other axes, and replicated values, count on one device.
 TEST(DeviceProgram, ASumOfSumsIsReducedOnce) {
-  ir::Program device = LowerText(R"(
+  ir::Program device = LowerOn2x4(R"(
 func @main(%0: f32[8@x], %1: f32[8@y], %2: f32[4@x], %3: f32[]) -> f32[] {
   %4: f32[] = reduce_sum %0 {dims=[0]}
   %5: f32[] = add %3, %4
@@ -219,7 +219,7 @@ func @main(%0: f32[8@x], %1: f32[8@y], %2: f32[4@x], %3: f32[]) -> f32[] {
 }
 
 TEST(DeviceProgram, CollectivesThatAreTheSameInEveryIterationRunOnce) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8,16] {
   %2: f32[8,16] = while_loop %0, %1 {constants=1, counted=false}
     region(%3: f32[8@x,16], %4: f32[8,16]) -> bool[] {
@@ -251,7 +251,7 @@ func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8,16] {
 }
 
 TEST(DeviceProgram, FlopsAreThoseOfOneDevice) {
-  Flops flops = FlopsOf(LowerText(R"(
+  Flops flops = FlopsOf(LowerOn2x4(R"(
 func @main(%0: f32[8@x,16], %1: f32[16,8@y]) -> f32[8@x,8@y] {
   %2: f32[8@x,8@y] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
   return %2
@@ -261,7 +261,7 @@ func @main(%0: f32[8@x,16], %1: f32[16,8@y]) -> f32[8@x,8@y] {
 }
 
 TEST(DeviceProgram, ACallOfTheHostTakesValuesAsTheyLie) {
-  EXPECT_EQ(Body(LowerText(R"(
+  EXPECT_EQ(Body(LowerOn2x4(R"(
 func @main(%0: f32[8@x,16@y], %1: f32[16@y,8]) -> f32[8@x,16@y] {
   %2: f32[8@x,8]{U:y} = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
   debug_callback %0, %2 {function=3}
@@ -273,7 +273,7 @@ func @main(%0: f32[8@x,16@y], %1: f32[16@y,8]) -> f32[8@x,16@y] {
 }
 
 TEST(DeviceProgram, EveryValueHasItsGlobalType) {
-  ir::Program device = LowerText(R"(
+  ir::Program device = LowerOn2x4(R"(
 func @main(%0: f32[8@x,16]) -> f32[16] {
   %1: f32[16] = reduce_sum %0 {dims=[0]}
   %2: f32[16] = exp %1

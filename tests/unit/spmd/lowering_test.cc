@@ -21,22 +21,22 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kMesh = "mesh @mesh = <[\"x\"=2]> explicit={\"x\"}\n";
+constexpr const char* kMesh2 = "mesh @mesh = <[\"x\"=2]> explicit={\"x\"}\n";
 
-ir::Program LowerText(const std::string& text) {
+ir::Program LowerOn2(const std::string& text) {
   ops::Install();
   kernels::Initialize();
-  return Lower(ir::ParseProgram(kMesh + text, Loc::Unknown()));
+  return Lower(ir::ParseProgram(kMesh2 + text, Loc::Unknown()));
 }
 
 std::string ScheduleOf(const std::string& text) {
-  ir::Program device = LowerText(text);
+  ir::Program device = LowerOn2(text);
   return "\n" + Text(MakeSchedule(device, {}), device);
 }
 
 // Kernels are not run, so those that the builder makes may be of any kind.
 plan::Plan PlanOf(const std::string& text, const std::vector<bool>& donated = {}) {
-  ir::Program device = LowerText(text);
+  ir::Program device = LowerOn2(text);
   auto copy = [](const KernelFactories::DeviceCopy&) { return plan::Kernel{}; };
   auto nested = [](std::vector<plan::Plan>) { return plan::Kernel{}; };
   return BuildPlan(
