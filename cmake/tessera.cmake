@@ -51,6 +51,16 @@ function(tessera_precompile_as like target)
   endif()
 endfunction()
 
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/generated/empty.cc CONTENT "int main() {}\n")
+# Adds the target `name`, which only holds precompiled headers, for programs to be compiled as it is.
+function(tessera_precompiled name)
+  add_executable(${name} ${PROJECT_BINARY_DIR}/generated/empty.cc)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  if(precompiles)
+    target_precompile_headers(${name} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 # g++ inlines less in large sources. It may inline as much as in small ones, where it then mistakes
 # an empty vector for memory that is freed.
 if(TESSERA_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
