@@ -66,7 +66,7 @@ class CommReport {
     for (const CommEvent& e : events_) sum += e.bytes * e.times;
     return sum;
   }
-  // Return the number of runs of the collectives of a kind: over any axes, or over exactly these.
+  // Return how many collectives of this kind run: over any axes, or only those over exactly `axes`.
   int64_t count(CommKind kind) const;
   int64_t count(CommKind kind, AxisNames axes) const;
   bool empty() const { return events_.empty(); }
@@ -86,7 +86,7 @@ std::ostream& operator<<(std::ostream& os, const CommReport& report);
 class Program {
  public:
   explicit Program(std::shared_ptr<const ir::Program> program) : program_(std::move(program)) {}
-  // Returns the program of a text. The source line of an instruction is the one in its comment (`//
+  // Parses a program. The source line of an instruction is the one in its comment (`//
   // model.cc:12`), or else the caller's line. Throws RuntimeError with the position in the text.
   static Program Parse(std::string_view text, Loc loc = Loc::Current());
   // Same, for a file. The source line of an instruction without a comment is its line in the file.

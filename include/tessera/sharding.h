@@ -160,7 +160,7 @@ class Sharding {
  public:
   // Throws ShardingError for unknown or repeated axes and overlapping sub-axes.
   Sharding(Mesh mesh, PartitionSpec spec, Loc loc = Loc::Current());
-  // Returns the sharding of a text. Throws RuntimeError with the position in the text.
+  // Parses a sharding. Throws RuntimeError with the position in the text.
   static Sharding Parse(std::string_view text, Mesh mesh, Loc loc = Loc::Current());
   Mesh mesh() const { return mesh_; }
   const PartitionSpec& spec() const { return spec_; }
@@ -178,8 +178,8 @@ std::ostream& operator<<(std::ostream& os, const Sharding& sharding);
 class ArrayType {
  public:
   explicit ArrayType(const ir::Type* type) : type_(type) {}
-  // Returns the type of a text, on the current mesh. Throws RuntimeError for malformed text, and
-  // ShardingError for axes that the mesh lacks or that do not divide a dim.
+  // Parses a type on the current mesh. Throws RuntimeError for malformed text, and ShardingError
+  // for axes that the mesh lacks or that do not divide a dim.
   static ArrayType Parse(std::string_view text, Loc loc = Loc::Current());
   const std::vector<int64_t>& shape() const;
   DType dtype() const;

@@ -84,7 +84,8 @@ struct BoundFunction {
   Loc loc;
   AnyTree (*call)(const BoundFunction&, const std::vector<Array>& arrays);
 };
-// Returns the function of arrays. The function and the arguments must outlive it.
+// Returns the user's function as a function of arrays. The user's function and the arguments must
+// outlive it.
 Body MakeBody(const BoundFunction& bound);
 
 // The bytes of a function object. They hold pointers to the variables it captures by reference.

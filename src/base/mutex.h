@@ -6,7 +6,7 @@
 
 namespace tessera::base {
 
-// A std::mutex with annotations. absl::Mutex is no choice: forks hold our mutexes (base/fork.h),
+// A std::mutex with annotations. absl::Mutex cannot be used: forks hold our mutexes (base/fork.h),
 // and it keeps a queue of waiting threads, which a child would inherit without the threads.
 class ABSL_LOCKABLE Mutex : public std::mutex {
  public:

@@ -12,7 +12,7 @@ namespace tessera {
 struct Lowered::Impl {
   std::shared_ptr<const ir::Program> program;     // as traced
   std::shared_ptr<const ir::Program> propagated;  // as the stage kPropagated leaves it; `program`
-                                                  // itself where no pass of it does anything
+                                                  // itself if no pass of that stage changes it
   spmd::PassState passes;                         // the device program and its schedule
   compile::PassDump dump;
 
@@ -22,7 +22,7 @@ struct Lowered::Impl {
 
 namespace compile {
 
-// Why a device program is not lowered, propagated or explained again.
+// The reason for refusing to lower, propagate or explain a device program.
 inline constexpr const char* kOfDevice = "the program is already a device program";
 
 }  // namespace compile

@@ -88,7 +88,7 @@ std::string EditOf(const sharding::MeshDef* mesh, const std::string& name,
   return fmt::format("pcast({}, {}, Variance::kReduced)", name, sharding::AxesCode(mesh, cast));
 }
 
-// A text for the steps of a move, and the bytes that a device sends.
+// The steps of a move as text, and the bytes that a device sends.
 struct Moves {
   const sharding::MeshDef* mesh;
   int64_t bytes = 0;

@@ -87,7 +87,7 @@ ErrorDetail Detail(const InferCall& call, int check, std::string reason) {
           .fixes = {}};
 }
 
-// C20: random keys can be moved, but not computed with.
+// C20: refuses ops that compute with random keys. Keys can only be moved.
 void CheckKeys(const InferCall& call, const std::vector<ShapeAndDType>& results) {
   if (call.op.keys) return;
   bool any = false;

@@ -181,7 +181,7 @@ struct ManualViews {
 struct AsManualMove {
   ManualViews (*views)(const Params*, const Type* operand, const Type* result);
   bool implied = false;  // as in AsMove
-  // Whether the views are one, so that devices send nothing: pcast, assume_invariant.
+  // Whether both views are the same, so that devices send nothing: pcast, assume_invariant.
   bool is_local(const Params* params, const Type* operand, const Type* result) const {
     const ManualViews seen = views(params, operand, result);
     return seen.from == seen.to;

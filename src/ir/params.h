@@ -68,8 +68,8 @@ struct PerDim : std::vector<int64_t> {
   using std::vector<int64_t>::vector;
   PerDim(std::vector<int64_t> v) : std::vector<int64_t>(std::move(v)) {}
 };
-// Those of the dims in `Dims` that run along dims of the operand. A batch dim that the operand has
-// and the indices lack is one of them.
+// The dims in `Dims` that run along dims of the operand. They include a batch dim that the operand
+// has and the indices lack.
 template <class Dims>
 struct WindowDims : Dims {
   using Dims::Dims;

@@ -187,7 +187,7 @@ bool KeepNeeded(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List&
   return all;
 }
 
-// Whether an edge ends in a result, as the edge of a carry does, or only in regions.
+// Where an edge ends: in a result, as the edge of a carry does, or only in regions.
 enum class EndsIn : uint8_t { kRegions, kResult };
 
 // Counts the needed edges from operands into regions.

@@ -78,7 +78,7 @@ void Simplify(Program& p) {
     Instruction& earlier = **it;
     for (size_t r = 0; r < instruction.results.size(); ++r)
       same[instruction.results[r]] = earlier.results[r];
-    // The report shows a move as written if the user wrote either of the two.
+    // The report shows the merged move as asked for if the user asked for either of the two.
     if (instruction.cost && !instruction.cost->implied && earlier.cost->implied)
       earlier.cost = instruction.cost;
   }

@@ -52,7 +52,7 @@ int64_t CheckedElements(const Shape& shape);
 // Returns "a negative size" or "more than 2^59 elements" for such a shape, else "".
 std::string SizeProblem(const Shape& shape);
 
-// Returns the type that a text names on `mesh`. Throws RuntimeError with the position.
+// Parses a type on `mesh`. Throws RuntimeError with the position.
 const Type* ParseType(std::string_view text, const sharding::MeshDef* mesh, Loc loc);
 
 }  // namespace tessera::ir

@@ -48,7 +48,7 @@ std::vector<ShapeAndDType> ClampType(const TypeCall& c) {
   return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
 }
 
-// C14: the operands are a key and a counter.
+// C14: the operands must be a key and a counter.
 template <DType::Code made>
 std::vector<ShapeAndDType> RandomType(const TypeCall& c) {
   CheckCount(c, 2);

@@ -59,7 +59,7 @@ TypeList InputTypes(const ir::Program& region) {
   for (ValueId v : region.inputs) types.push_back(region.type(v));
   return types;
 }
-// C13, C14: the types of a region's inputs and outputs.
+// C13, C14: the inputs and outputs of a region must have these types.
 void CheckTypes(const TypeCall& c, int check, size_t region, const char* does, const TypeList& got,
                 const TypeList& wanted) {
   if (got.size() != wanted.size())
@@ -236,7 +236,8 @@ std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
 
 // ---- derivatives --------------------------------------------------------------------------------
 
-// C22: a rule covers arguments, not the outside values that the function uses.
+// C22: refuses tangents of outside values that the function uses, because a rule covers
+// only arguments.
 void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_t constants) {
   for (size_t k = 0; k < constants; ++k) {
     if (tangents[k] == ir::kNoValue) continue;

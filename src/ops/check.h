@@ -18,7 +18,7 @@ using ir::TypeCall;
 
 inline std::string ShapeText(const Shape& shape) { return ir::FieldText(shape); }
 
-// C11: the number of operands.
+// C11: the op must have n operands.
 inline void CheckCount(const TypeCall& c, size_t n) {
   if (c.operands.size() != n)
     c.FailShape(11, fmt::format("it takes {} operands, not {}", n, c.operands.size()));
@@ -30,7 +30,7 @@ inline std::vector<ShapeAndDType> TypeOfOperand(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
-// C12: dims are in range and distinct.
+// C12: refuses dims that are out of range or repeated.
 inline void CheckDims(const TypeCall& c, const std::vector<int64_t>& dims, int64_t rank) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < 0 || dims[i] >= rank)
@@ -40,7 +40,7 @@ inline void CheckDims(const TypeCall& c, const std::vector<int64_t>& dims, int64
   }
 }
 
-// C13: operands have one dtype.
+// C13: the operands from `first` on must have one dtype.
 inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
   for (size_t i = first + 1; i < c.operands.size(); ++i)
     if (c.operands[i]->dtype() != c.operands[first]->dtype())
@@ -49,19 +49,19 @@ inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
                               c.operands[first]->dtype().name(), c.operands[i]->dtype().name()));
 }
 
-// C15: an index operand is an integer.
+// C15: refuses an index operand that is not an integer.
 inline void CheckInteger(const TypeCall& c, size_t i) {
   if (!c.operands[i]->dtype().is_integer())
     c.FailDType(15, fmt::format("indices must be integers, not {}", c.operands[i]->dtype().name()));
 }
 
-// C12: the number of regions.
+// C12: the op must have n regions.
 inline void CheckRegionCount(const TypeCall& c, size_t n) {
   if (c.regions.size() != n)
     c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
 }
 
-// C15: the declared number of leading operands, at most `most`, of an op with regions.
+// C15: an op with regions must not declare more leading operands of a kind than `most`. Returns n.
 inline size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
   if (n < 0 || static_cast<size_t>(n) > most)
     c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,

@@ -32,7 +32,7 @@ FlowEnd Output(size_t region, size_t i) {
 
 // ---- checks -------------------------------------------------------------------------------------
 
-// C13, C14: the numbers of a region's inputs and outputs.
+// C13, C14: the region must have these numbers of inputs and outputs.
 void CheckArity(const TypeCall& c, size_t region, size_t inputs, size_t outputs) {
   const ir::Program& r = *c.regions[region];
   if (r.inputs.size() != inputs || !r.captures.empty())

@@ -35,7 +35,7 @@ std::vector<ShapedType> ResultTypes(const OpDefinition& d, const std::vector<Sha
   return results;
 }
 
-// C17: the operands fit the rule.
+// C17: the operands must fit the rule.
 std::vector<ShapeAndDType> CustomType(const TypeCall& c) {
   std::vector<ShapedType> operands;
   for (const ir::Type* t : c.operands) operands.push_back({t->shape(), t->dtype()});

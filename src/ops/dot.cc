@@ -31,7 +31,7 @@ std::vector<int64_t> FreeDims(const std::vector<int64_t>& contract,
   return free;
 }
 
-// C17: both sides name the same number of dims. C18: their sizes agree.
+// C17: both sides must name the same number of dims. C18: paired dims must have equal sizes.
 void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   if (pairs.lhs.size() != pairs.rhs.size())
@@ -169,7 +169,8 @@ void DotGeneralReference(const ir::ReferenceCall& call) {
   for (int64_t j = 0; j < out.size(); ++j) DotElement(x, y, lhs, rhs, out, j);
 }
 
-// C14: f32 or f64. C17: the diagonals have one shape [..., n]. C18: b has shape [..., n, k].
+// C14: the dtype must be f32 or f64. C17: the diagonals must have one shape [..., n]. C18: b must
+// have shape [..., n, k].
 std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
   CheckCount(c, 4);
   CheckSameDType(c);

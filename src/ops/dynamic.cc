@@ -23,7 +23,7 @@ using reference::HostTensor;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-// C17: one integer scalar start per dim, all of one dtype.
+// C17: there must be one integer scalar start per dim, all of one dtype.
 void CheckStarts(const TypeCall& c, size_t first) {
   size_t rank = c.operands[0]->shape().size();
   if (c.operands.size() != first + rank)

@@ -45,13 +45,13 @@ constexpr const char* Wanted(Class c) {
   }
 }
 
-// C14: the dtype is of the op's class.
+// C14: refuses a dtype that the op does not take.
 inline void CheckClass(const TypeCall& c, Class k, size_t operand = 0) {
   DType t = c.operands[operand]->dtype();
   if (!Fits(k, t)) c.FailDType(14, fmt::format("it takes {}, not {}", Wanted(k), t.name()));
 }
 
-// C16: shapes are equal, except for scalars and dims of size 1.
+// C16: refuses shapes that differ, except for scalars and dims of size 1.
 inline Shape JoinedShape(const TypeCall& c) {
   Shape shape;
   for (const ir::Type* t : c.operands) {

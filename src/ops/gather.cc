@@ -19,8 +19,8 @@ const GatherParams& GatherParamsOf(const ir::Params* params) {
   return ir::As<GatherParams>(params);
 }
 
-// C13: the fill has the operand's dtype. C19: the result's shape is given, and no looked-up dim
-// is empty.
+// C13: the fill must have the operand's dtype. C19: the result's shape must be given, and no
+// looked-up dim may be empty.
 std::vector<ShapeAndDType> GatherType(const TypeCall& c) {
   CheckCount(c, 2);
   CheckInteger(c, 1);

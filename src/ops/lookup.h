@@ -37,8 +37,8 @@ struct LookupRoles {
 };
 LookupRoles RolesOf(const LookupNumbers& n, const LookupShapes& s);
 
-// C12: dims exist and are named once. C17: all dims are accounted for. C18: sizes fit.
-// `slices`: their name in messages.
+// C12: dims must exist, and be named once. C17: all dims must be accounted for. C18: sizes must
+// fit. `slices`: their name in messages.
 void CheckLookup(const ir::TypeCall& c, const LookupNumbers& n, const LookupShapes& s,
                  const char* slices);
 

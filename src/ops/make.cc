@@ -26,7 +26,7 @@ void ConstantReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) reference::SetBits(out, i, value.bits);
 }
 
-// C17: the shape is given. C18: the dtype is not bool.
+// C17: the shape must be given. C18: refuses bool.
 std::vector<ShapeAndDType> IotaType(const TypeCall& c) {
   CheckCount(c, 0);
   if (!c.wanted) c.FailShape(17, "the shape is not given");

@@ -133,7 +133,8 @@ void CheckAxes(const TypeCall& c, const NameList& names) {
       c.FailShape(23, fmt::format("axis {} is named twice", name));
   if (const auto problem = sharding::Verify(s)) c.FailShape(23, problem->reason);
 }
-// C11, C12: one operand, and `dims` distinct dims of it. C23: axes of its mesh.
+// C11, C12: the op must have one operand, and name `dims` distinct dims of it. C23: its axes must
+// be axes of the operand's mesh.
 void CheckManual(const TypeCall& c, size_t dims) {
   CheckCount(c, 1);
   const auto& params = ir::As<ManualParams>(c.params);
@@ -155,12 +156,12 @@ int64_t DevicesAlong(const TypeCall& c, const NameList& names) {
   return sharding::SizeOf(AxesOf(c.operands[0]->mesh(), names));
 }
 
-// C23: the op needs an axis.
+// C23: the op must name an axis.
 void CheckSomeAxis(const TypeCall& c) {
   if (ir::As<ManualParams>(c.params).axes.empty()) c.FailShape(23, "no axis is named");
 }
 
-// C21: a dim that is cut divides evenly.
+// Cuts the dim into parts. C21: its size must divide evenly.
 void Cut(const TypeCall& c, base::Shape& shape, int64_t dim, int64_t parts) {
   int64_t& size = shape[dim];
   if (size % parts != 0)
@@ -292,8 +293,8 @@ ir::ValueId BroadcastBack(const ir::DiffCall& c, ir::ValueId cotangent) {
   const X zero(c.builder, Zeros(c.builder, CotangentTypeOf(c, 0)));
   return Where(is_source, sum, zero).id();
 }
-// A device that sent to one other gets the cotangent back. A device that sent to several gets
-// a sum.
+// A device that sent its array to one device gets the cotangent back. A device that sent it to
+// several devices gets the sum of their cotangents.
 ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& params = ir::As<PermuteParams>(c.params.get());
   const int64_t devices = sharding::SizeOf(AxesOf(c.operand_types[0]->mesh(), params.axes));

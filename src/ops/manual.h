@@ -42,8 +42,8 @@ const ir::Type* WholeOf(const ir::Type* part, const ManualParams& params);
 
 // Returns `type` with the states (varying, unreduced, reduced) that `states` has over Manual axes.
 const ir::Type* WithManualStates(const ir::Type* type, const sharding::TensorSharding& states);
-// Returns `v` with the states that `to` has over Manual axes. It is summed where it becomes
-// invarying or reduced, and cast where nothing moves.
+// Returns `v` with the states that `to` has over Manual axes. Sums `v` over the axes along which it
+// becomes invarying or reduced. Casts it if nothing moves.
 ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* to);
 
 }  // namespace tessera::ops

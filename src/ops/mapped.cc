@@ -33,7 +33,7 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
 
 namespace {
 
-// C25, C26: values inside vmap are not sharded over axes that shard the batch.
+// C25, C26: refuses values inside vmap that are sharded over an axis that shards the batch.
 void RefuseBatchAxes(const sharding::TensorSharding& s, const std::string& value,
                      const sharding::AxisList& axes, const OpDef& op, Loc loc) {
   absl::InlinedVector<const sharding::AxisList*, 6> lists{&s.unreduced, &s.reduced};
@@ -66,7 +66,7 @@ const ir::Type* WithoutReduced(const ir::Type* type, const ir::MappedDim& dim) {
   return type->WithSharding(std::move(s));
 }
 
-// C25 for a constraint over Auto axes, where constraints shard the batch too.
+// C25: refuses a constraint over Auto axes that also shard the batch.
 void RefuseConstraint(const ir::BatchCall& c) {
   const auto* own = dynamic_cast<const ir::ParamsOf<ir::ConstraintParams>*>(c.params.get());
   if (!own) return;

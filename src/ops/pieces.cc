@@ -32,7 +32,8 @@ void AddAccess(DimMap& map, size_t operand, size_t d, sharding::Access access) {
   if (map.factors[access.factor].kind != FactorKind::kPass) map.accesses.push_back(access);
 }
 
-// C17: one entry per dim. C18: 0 <= start <= limit <= size, stride >= 1.
+// C17: lists must have one entry per dim. C18: 0 <= start <= limit <= size and stride >= 1
+// must hold.
 std::vector<ShapeAndDType> SliceType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& p = ir::As<SliceParams>(c.params);
@@ -89,7 +90,8 @@ void SliceReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: one entry per dim. C18: the padding value is a scalar. C19: interior >= 0, sizes >= 0.
+// C17: lists must have one entry per dim. C18: the padding value must be a scalar. C19: interior
+// padding and sizes must not be negative.
 std::vector<ShapeAndDType> PadType(const TypeCall& c) {
   CheckCount(c, 2);
   CheckSameDType(c);
@@ -130,7 +132,8 @@ DimMap PadDims(const ir::DimsCall& c) {
   return map;
 }
 
-// A pad of one number everywhere: selects by position between that number and the padding.
+// Pads an operand whose elements all equal one number: selects by position between that number and
+// the padding value.
 std::vector<ir::ValueId> PadOfScalar(ir::Builder& b, const ir::Params* params,
                                      absl::Span<const ir::ValueId> operands,
                                      const ir::Type* result) {
@@ -246,7 +249,8 @@ void RevReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: there is an operand. C18: ranks are equal, and so are sizes except along the joined dim.
+// C17: there must be an operand. C18: ranks must be equal, and so must sizes, except along the
+// joined dim.
 std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
   if (c.operands.empty()) c.FailShape(17, "there is nothing to join");
   CheckSameDType(c);
@@ -301,7 +305,7 @@ void ConcatenateReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C12: the dim exists. C17: the shift is less than its size.
+// C12: the dim must exist. C17: the shift must be less than its size.
 std::vector<ShapeAndDType> RollType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& p = ir::As<RollParams>(c.params);

@@ -5,8 +5,8 @@
 
 namespace tessera::ops {
 
-// Returns a map of one factor per dim, which the first `with` operands and the result share. It is
-// not a pass factor where `moved` holds. Other operands are scalars.
+// Returns a map of one factor per dim, which the first `with` operands and the result share. A
+// factor for which `moved` holds is not a pass factor. Other operands are scalars.
 template <class F>
 sharding::DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved,
                            sharding::FactorKind of_same_size = sharding::FactorKind::kPermute) {

@@ -23,7 +23,7 @@ const PureCallParams& PureCallOf(const ir::Params* params) {
 
 // ---- types and dims -----------------------------------------------------------------------------
 
-// C12: lanes are leading dims of operands, each of one size.
+// Returns the sizes of the batch dims. C12: each must be a dim of some operand, and have one size.
 std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
   if (p.lanes < 0 || p.lanes_of.size() != c.operands.size())
     c.FailShape(12, fmt::format("lanes are declared for {} operands, but there are {}",

@@ -55,7 +55,7 @@ Shape Without(const Shape& shape, const std::vector<int64_t>& dims) {
   return kept;
 }
 
-// C14: the reduction takes the dtype.
+// C14: refuses a dtype that the reduction does not take.
 template <Reduction r>
 std::vector<ShapeAndDType> ReduceType(const TypeCall& c) {
   CheckCount(c, 1);
@@ -215,7 +215,7 @@ constexpr OpDef ReduceOp(const FamilyFields& f) {
           .out_sharding = true};
 }
 
-// C17: one dim. C18: it is not empty. C19: the index dtype is an integer.
+// C17: there must be one dim. C18: refuses an empty dim. C19: the index dtype must be an integer.
 std::vector<ShapeAndDType> ArgType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& dim = ir::As<DimParams>(c.params).dim;
@@ -316,7 +316,7 @@ constexpr OpDef ArgOp(const FamilyFields& f) {
           .flops_per_point = 2};
 }
 
-// C17: one dim. C14: numbers.
+// C17: there must be one dim. C14: the elements must be numbers.
 template <bool log_sum_exp>
 std::vector<ShapeAndDType> CumulativeType(const TypeCall& c) {
   CheckCount(c, 1);

@@ -38,7 +38,7 @@ const ScatterParams& ScatterParamsOf(const ir::Params* params) {
   return ir::As<ScatterParams>(params);
 }
 
-// C13: operand and updates have one dtype.
+// C13: operand and updates must have one dtype.
 std::vector<ShapeAndDType> ScatterType(const TypeCall& c) {
   CheckCount(c, 3);
   CheckInteger(c, 1);
@@ -193,7 +193,7 @@ ir::ValueId ScatterMulTranspose(const ir::DiffCall& c, ir::ValueId cotangent, si
 X Nothing(const ir::DiffCall& c) {
   return {c.builder, Zeros(c.builder, UnmixedType(c.result_types[0], c.result_types[0]->dtype()))};
 }
-// C20: exists for updates that name each element once.
+// C20: refuses updates that may name an element twice, because no derivative exists for them.
 ir::ValueId ScatterMulTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   if (!ScatterParamsOf(c.params.get()).unique)
     base::ThrowTrace(base::Refusal(

@@ -19,7 +19,7 @@ using reference::HostTensor;
 
 using sharding::DimMap;
 
-// C17: the new shape is given. C18: it has as many elements.
+// C17: the new shape must be given. C18: it must have as many elements as the operand.
 std::vector<ShapeAndDType> ReshapeType(const TypeCall& c) {
   CheckCount(c, 1);
   if (!c.wanted) c.FailShape(17, "the new shape is not given");
@@ -82,7 +82,8 @@ void TransposeReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: the shape is given. C18: one target dim per operand dim, ascending. C19: sizes fit.
+// C17: the shape must be given. C18: each dim of the operand must name a dim of the result, in
+// ascending order. C19: it must have size 1, or the size of that dim.
 std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
   CheckCount(c, 1);
   if (!c.wanted) c.FailShape(17, "the new shape is not given");
@@ -146,8 +147,9 @@ void BroadcastInDimReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: the dtype is given. C18: a narrower dtype adds a last dim of the ratio, and a wider one
-// removes it. C19: bool has no bits of its own.
+// C17: the dtype must be given. C18: for a wider dtype, the size of the last dim must be the
+// ratio of the dtypes. The result lacks this dim; for a narrower dtype the result has it. C19:
+// refuses bool.
 std::vector<ShapeAndDType> BitcastType(const TypeCall& c) {
   CheckCount(c, 1);
   if (!c.wanted || c.wanted->dtype.is_default()) c.FailDType(17, "the dtype is not given");

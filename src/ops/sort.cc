@@ -26,7 +26,7 @@ using reference::ZeroOrder;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-// C17: one dim, at least one key. C18: operands have one shape.
+// C17: there must be one dim, and at least one key. C18: operands must have one shape.
 std::vector<ShapeAndDType> SortType(const TypeCall& c) {
   const auto& p = ir::As<SortParams>(c.params);
   if (c.operands.empty()) CheckCount(c, 1);
@@ -88,7 +88,7 @@ void SortReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: there is a last dim. C18: 0 <= k <= its size.
+// C17: refuses scalars. C18: k must be from 0 to the size of the last dim.
 std::vector<ShapeAndDType> TopKType(const TypeCall& c) {
   CheckCount(c, 1);
   int64_t k = ir::As<TopKParams>(c.params).k;

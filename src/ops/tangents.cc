@@ -13,7 +13,8 @@
 namespace tessera::ops {
 namespace {
 
-// Returns the result's dims of an operand that an elementwise op broadcasts. A scalar has none.
+// Returns the params that broadcast an operand of an elementwise op: dim d of the operand is dim d
+// of the result. A scalar has no dims.
 ir::ParamsPtr AlignedDims(const ir::Type* from) {
   BroadcastParams params;
   params.dims.resize(from->rank());

@@ -12,7 +12,7 @@ namespace {
 
 using namespace reference;  // for the references in the records
 
-// C17: the dtype to convert to is given.
+// C17: the dtype to convert to must be given.
 std::vector<ShapeAndDType> ConvertType(const TypeCall& c) {
   CheckCount(c, 1);
   if (!c.wanted || c.wanted->dtype.is_default())

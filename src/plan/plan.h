@@ -113,8 +113,8 @@ struct Exchange {
   // If set, every piece of an instance covers the whole result, and the pieces are combined in
   // their order; there is one box and one operand. If not set, pieces do not overlap.
   CombineFn combine = nullptr;
-  // Whether it runs together with the exchange before it in the same list of nodes. Neither of the
-  // two reads the other's result.
+  // Whether the exchange runs together with the previous exchange in the same list of nodes.
+  // Neither reads the result of the other.
   bool joined = false;
   int32_t note = -1;
 };

@@ -37,7 +37,8 @@ class ConstantSplitter {
   }
 
  private:
-  // Whether v has left the graph: a constant that no op uses. Membership of a group is no use.
+  // Whether v has left the graph, because it is a constant or a repeated scalar that no op uses.
+  // Membership of a group does not count as a use.
   bool IsGone(ValueId v) { return taken_.Has(v) && IsSplit(v) && !taken_[v]; }
   Op& DefiningOp(ValueId v) { return graph_.ops[defining_op_[v]]; }
 

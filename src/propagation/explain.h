@@ -10,8 +10,8 @@
 namespace tessera::propagation::engine {
 
 // Explains the values of one result, which must have been recorded (EngineOptions::record). Both
-// arguments must outlive it. It takes one pass over the graph, then time for the paths of the
-// values that are explained.
+// arguments must outlive it. All explanations together take one pass over the graph, plus time for
+// the paths of the values that are explained.
 class Explainer {
  public:
   Explainer(const EngineResult& result, const Naming& names);

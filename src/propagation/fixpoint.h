@@ -21,9 +21,9 @@ class FixPoint {
   // `strategy` is kBasic or kAggressive.
   FixPoint(State& state, Stage strategy) : state_(state), strategy_(strategy) {}
 
-  // Visits all ops, then those that a change affects, until none is left. `rounds` give
-  // the direction in which a factor of an op may carry axes; blocked factors and barriers
-  // are handled here.
+  // Visits all ops, then those that a change affects, until none is left. `rounds` state in
+  // which directions an op may carry axes along a factor. Run itself applies blocked factors
+  // and barriers.
   void Run(absl::Span<const Round> rounds);
 
  private:

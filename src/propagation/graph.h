@@ -96,7 +96,8 @@ struct Op {
   EdgeId edge = EdgeId::kNone;  // of kEdge
   // The region that contains the op. The end and the edges of a region are in it, its op is not.
   RegionId region = RegionId::kOutermost;
-  // Whether it is the function's end: FlatGraph::returns has the shardings of its operands.
+  // Whether the op is the end of the function. FlatGraph::returns has the shardings of
+  // its operands.
   bool is_return = false;
   OpId origin = kNoOp;  // the caller's op that this is or copies; none: an import step made it
 };
@@ -169,8 +170,8 @@ struct Naming {
   std::function<std::string(OpId)> op;        // of the caller's graph: "dot_general"
   std::function<std::string(OpId)> where;     // its line: "model.cc:12"; may be empty
   std::vector<std::string> rounds = {};       // names of op priority rounds; may be fewer
-  // The origin of v's first sharding, if it is no constraint. `maker` is the op that defines v, and
-  // its line; empty for an argument. Null: "the declared sharding of v".
+  // The origin of v's first sharding, if that is not a constraint. `maker` is the op that defines
+  // v, and its line; empty for an argument. Null: "the declared sharding of v".
   std::function<std::string(ValueId v, const std::string& maker)> given = {};
 };
 

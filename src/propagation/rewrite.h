@@ -33,9 +33,9 @@ class Rewrite {
   absl::flat_hash_set<OpId> removed_;
 };
 
-// Orders the uses of edge owners as Shardy does: it adds an op there and moves the value's uses to
-// it from the head of their list, which reverses them. The order in which users are notified
-// decides some conflicts.
+// Orders the uses of edge owners as Shardy does: Shardy adds an op for each edge and moves the uses
+// of the value to that op, starting from the head of their list, so their order is reversed. The
+// order in which users are notified decides some conflicts.
 void OrderUses(FlatGraph& graph);
 // Puts `moved`, reversed in that way, before the uses that `to` has.
 void PrependReversed(std::vector<OperandUse> moved, std::vector<OperandUse>& to);

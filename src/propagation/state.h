@@ -43,8 +43,8 @@ class ListPerId {
   std::vector<size_t> begin_ = {0};
 };
 
-// Ops that are left to visit. The first ones come in program order. One that is added later comes
-// next, unless it waits already. This order is Shardy's, and decides some conflicts.
+// Ops that are left to visit. Initially they are in program order. An op that is added later is
+// visited next, unless it is already waiting. This order is Shardy's, and decides some conflicts.
 class WorkList {
  public:
   void Fill(const std::vector<OpId>& ops, size_t num_ops);

@@ -50,8 +50,7 @@ std::vector<Wish> Wishes(const StepCall& call, const OpState& projection) {
     }
     wishes.push_back(std::move(wish));
   }
-  // The tensors of an elementwise op are equally large: there the factor with more
-  // shards goes first.
+  // The tensors of an elementwise op are equally large, so the factor with more shards goes first.
   auto shards = [&](const Wish& w) { return call.elementwise ? SizeOf(w.axes) : 0; };
   absl::c_stable_sort(wishes, [&](const Wish& a, const Wish& b) {
     if (a.source_size != b.source_size) return a.source_size > b.source_size;

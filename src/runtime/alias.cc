@@ -39,7 +39,7 @@ int64_t RangeBegin(std::vector<plan::Exchange::Piece> pieces, int64_t elements, 
   return begin;
 }
 
-// The begin of an instance that no piece covers: it is all zeros.
+// Stands for the start of an instance that no piece covers, which is all zeros.
 constexpr int64_t kZeros = -1;
 
 bool Injective(std::vector<int64_t> begins, int64_t bytes) {

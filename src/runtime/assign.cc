@@ -146,7 +146,7 @@ class Assigner {
     std::swap(written_[a], written_[b]);
   }
 
-  // Forgets which instance is at which address: instance i is now at another one.
+  // Forgets which instance is at which address, because the instances have been reordered.
   void Reorder(int32_t view) {
     const StorageId storage = executable_.bindings[view].storage;
     touched_[storage].family = written_[storage].family = kNoFamily;

@@ -67,7 +67,8 @@ struct Swap {
   StorageId storages[2];
   std::vector<int32_t> views[2];  // the first one is the view of the storage's root value
 };
-// Gives `view` the buffers of `from` with its instances in another order.
+// At the end of an iteration, `view` gets the buffers of `from`, with the instances in
+// another order.
 struct Order {
   int32_t view = -1, from = -1;
   const std::vector<int32_t>* order = nullptr;  // null: the same order

@@ -31,7 +31,8 @@ struct Life {
   bool output = false;
 };
 
-// The last read of a carried value in its loop. From there on its successor may take its memory.
+// A carried value and its last read in the loop. After that read, its successor may take
+// its memory.
 struct CarryFlow {
   int32_t value, next;
   FlowNodeId read_node;

@@ -6,8 +6,8 @@
 
 namespace tessera::runtime {
 
-// Returns where a run places each value: a slot of the run's block or of a worker's frame, in place
-// of another value, or elsewhere.
+// Returns where a run places each value: at an offset in the run's block or in a worker's frame, in
+// place of another value, or elsewhere.
 std::string MemoryText(const plan::Plan& plan);
 
 }  // namespace tessera::runtime

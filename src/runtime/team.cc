@@ -72,7 +72,7 @@ constexpr bool kSeesOpenMp = false;
 constexpr bool kSeesOpenMp = true;
 #endif
 
-// Set in the child of a fork: there libgomp waits for threads that only the parent has.
+// Set in the child of a fork, where libgomp would wait for threads that exist only in the parent.
 std::atomic<bool> forked{false};
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
 

@@ -112,7 +112,7 @@ class Worker {
 
   int64_t Begin(int64_t work, int worker) const { return work * worker / run_.workers; }
 
-  // ---- loops and branches: each worker follows them by itself, all in the same way ----
+  // ---- loops and branches: each worker follows them independently, all in the same way ----
 
   // Returns the index of the next node.
   size_t Steer(const Control& control, size_t at) {

@@ -54,7 +54,7 @@ struct Side {
 };
 
 // Returns the size of the next factor of the side that has covered fewer elements (`small` <
-// `large`): their quotient, where that brings both sides level.
+// `large`): their quotient, if that brings both sides level.
 int64_t DivergedSize(int64_t left, int64_t common, int64_t small, int64_t large) {
   if (large % small == 0 && left % (large / small) == 0) return large / small;
   return left > common ? left / common : left;

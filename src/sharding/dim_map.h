@@ -59,10 +59,9 @@ struct LinearGroup {
   Kinds kinds = {};
 };
 
-// How the result's dim of a permute factor reads an operand's dim: index o reads index (o *
-// stride + offset)
-// dilation, where that is a whole number inside the operand. Several accesses of one operand read
-// different parts of it. Either `stride` is 1 or -1, or `dilation` is 1.
+// How the result's dim of a permute factor reads an operand's dim: index o reads index
+// (o * stride + offset) / dilation, if that is a whole number inside the operand. Several accesses
+// of one operand read different parts of it. Either `stride` is 1 or -1, or `dilation` is 1.
 struct Access {
   int32_t operand = 0;
   int32_t factor = 0;
@@ -86,8 +85,8 @@ struct DimMap {
   std::vector<Factor> factors;
   std::vector<DimFactors> operands, results;
   std::vector<LinearGroup> linear;
-  // The reads along permute factors, where it is known which elements the op reads. Such a factor
-  // can be sharded: devices exchange the elements that their shards lack.
+  // The reads along permute factors, if it is known which elements the op reads. Such a factor can
+  // be sharded: devices exchange the elements that their shards lack.
   std::vector<Access> accesses;
   Traits traits;
 

@@ -198,7 +198,7 @@ bool KeepPrefix(const DimMap& map, const FactorList& dim, FactorAxes& axes) {
 bool MayShard(const Factor& factor, const FactorUse& use, bool diverges) {
   if (use.exchanged) return use.alone && use.in_results;
   if (factor.kind == FactorKind::kReduce) return true;
-  // A pass factor that only operands have is no dim of the result: it must be unsharded. A pass
+  // A pass factor that only operands have is not a dim of the result: it must be unsharded. A pass
   // factor that only results have may be sharded freely in a broadcast. In a reshape it takes the
   // place of one that only operands have, and must be unsharded too.
   return factor.kind == FactorKind::kPass && use.in_results && (use.in_operands || !diverges);

@@ -165,8 +165,8 @@ class Moves {
     Add(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
   }
 
-  // Slices a dim by the axes that follow its last axis in the target, where that axis is in another
-  // dim: they then move together, and the all_to_all is smaller.
+  // If the last axis of a dim is in another dim of the target, slices the dim by the axes that
+  // follow it there: the axes then move together, and the all_to_all is smaller.
   void AddSlicesAhead(const Placement& s) {
     for (size_t d = 0; d < s.dims.size(); ++d) {
       if (s.dims[d].empty()) continue;
@@ -530,8 +530,9 @@ bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64
   return (permutes && moves > 1) || SumOfBytes(steps) > LocalElements(shape, to) * itemsize;
 }
 
-// The most placements that a search looks at: no limit, or for small pieces, which have many
-// orders, a number that takes milliseconds on meshes of four axes with hundreds of devices each.
+// The number of placements after which a search gives up. The first search has no limit (kAll). The
+// search over small pieces of axes, which have many orders, stops after kMostFiner: some
+// milliseconds on meshes of four axes with hundreds of devices each.
 constexpr int kAll = std::numeric_limits<int>::max(), kMostFiner = 500;
 
 // Returns the steps without the varying axes.

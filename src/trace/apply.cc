@@ -344,7 +344,8 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
   return Recast("full_to_shard", array, std::move(s), loc);
 }
 
-// C27: an array that differs by device cannot be a term of a sum.
+// C27: refuses an array that is unreduced over one of the axes, because it cannot vary along
+// it too.
 void RefuseTerms(const ArrayRef& array, const sharding::AxisList& axes, const char* op, Loc loc) {
   const sharding::AxisList& terms = array->type()->sharding().unreduced;
   if (sharding::Difference(terms, axes) == terms) return;

@@ -70,7 +70,8 @@ ArrayRef ArrayOf(const KeptArray& kept);
 // Returns the outside array that a traced program uses.
 inline ArrayRef CapturedArray(const ir::Capture& capture) { return ArrayOf(capture.array); }
 
-// How often a region runs.
+// How a region runs: whether it repeats, whether it is one of several alternatives, and the axes
+// along which devices may run it differently.
 struct RegionRuns {
   bool repeats = false;  // in a loop
   uint64_t choice = 0;   // of the regions with one number, one runs; 0: not a choice
@@ -82,7 +83,7 @@ struct RegionRuns {
   // which the region's values vary.
   sharding::AxisList enters = {};
 };
-// Returns a number that no other choice has.
+// Returns a new number for a branch instruction (RegionRuns::choice).
 uint64_t NewChoice();
 
 // One run of a user's function under a transform, and the program that it records. It belongs to

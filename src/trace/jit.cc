@@ -29,7 +29,7 @@ namespace {
 
 using detail::FunctionCall;
 
-// Throws ShapeError if jit's .donate names a number that is no argument, or one twice.
+// Throws ShapeError if jit's .donate names an argument that does not exist, or names one twice.
 void CheckDonate(const std::vector<int>& donate, size_t arguments, Loc loc) {
   auto refuse = [loc](std::string reason, std::vector<std::string> notes = {}) {
     base::ThrowShape(

@@ -20,7 +20,7 @@ struct Watch {
 
 // Watches the variables that the function's bytes refer to and that hold a captured
 // array. Nothing is read through the bytes: a variable reports its own assignment.
-// Returns null if there can be none.
+// Returns null if there is nothing to watch.
 std::shared_ptr<Watch> WatchCaptures(const ir::Program& program, detail::FunctionBytes function);
 
 // Forgets the variables of an array that is destroyed.

@@ -275,7 +275,7 @@ class Mapper {
           mapped.outs[r]);
     }
   }
-  // Returns the operands of the regions, with the dim where `ins` is true.
+  // Returns the operands of the regions. Operand k has the batch dim if ins[k] is true.
   std::vector<ValueId> OperandsOf(const ir::Instruction& i, size_t first, const Flags& ins) {
     std::vector<ValueId> operands;
     for (size_t k = 0; k < ins.size(); ++k) {

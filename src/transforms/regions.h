@@ -51,12 +51,13 @@ struct RegionLayout {
 struct RegionFlags {
   std::vector<bool> ins, outs;
 };
-// Returns which outputs of a body have the property where inputs have it. An output that is true in
-// `wanted` has it in any case.
+// Returns which outputs of a body have the property where inputs have it. Outputs that are true in
+// `wanted` always have it.
 using OutputFlags = absl::FunctionRef<std::vector<bool>(
     const ir::Program& body, const std::vector<bool>& ins, const std::vector<bool>& wanted)>;
-// Spreads a property from the inputs `ins` until nothing changes: an output has it if it has it in
-// one body, and a carry has it at the start and at the end of an iteration, or at neither.
+// Spreads a property from the inputs `ins` until nothing changes: an output has the property
+// if it has it in any body; a carry has it both at the start and at the end of an iteration,
+// or at neither.
 RegionFlags SpreadFlags(const ir::Instruction& instruction, std::vector<bool> ins,
                         OutputFlags outputs_of);
 

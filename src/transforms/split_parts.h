@@ -12,7 +12,7 @@
 
 namespace tessera::transforms {
 
-// Which outputs of a region are unknown, by its unknown inputs.
+// Remembers which outputs of a region are unknown, for each set of unknown inputs.
 using UnknownMemo = RegionMemo<std::vector<bool>>;
 using UnknownValues = base::IdVector<ir::ValueId, bool>;
 
@@ -41,7 +41,7 @@ class SplitParts {
   const ir::Program& from() const { return from_; }
   const UnknownValues& is_unknown() const { return is_unknown_; }
 
-  // Sets, and returns, the value that stands for `v` in its own part.
+  // Set records the value that stands for `v` in its own part; Get returns it.
   void Set(ir::ValueId v, ir::ValueId made) { made_[v] = made; }
   ir::ValueId Get(ir::ValueId v) const { return made_[v]; }
   // Returns the value of the second part that stands for `v`.

@@ -1,4 +1,4 @@
-// Keeps lanes that do not take a branch out of its derivatives.
+// Excludes the lanes that do not take a branch from its derivatives.
 #include "transforms/taken.h"
 
 #include <absl/algorithm/container.h>

@@ -39,7 +39,7 @@ using ir::ValueId;
                     .fixes = {}});
 }
 
-// C27: a callback reads a tangent, and reverse mode computes no tangents.
+// C27: refuses a callback that reads a tangent, because reverse mode computes no tangents.
 [[noreturn]] void FailEffect(const ir::Instruction& i) {
   base::ThrowTrace(base::Refusal(
       "debug_callback", 27, base::Where(i.loc),

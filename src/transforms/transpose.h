@@ -6,7 +6,8 @@ namespace tessera::transforms {
 
 // Throws an error for an instruction that depends on linear inputs and is not linear in them.
 using FailNotLinear = void (*)(const ir::Instruction& instruction);
-// Throws C23 of custom_jvp. Derivatives of ops are linear, so the instruction is of a user's rule.
+// Throws custom_jvp.C23. The derivatives of ops are linear, so an instruction that is not linear
+// comes from a user's rule.
 [[noreturn]] void FailRule(const ir::Instruction& instruction);
 
 // Transposes a program that is linear in its inputs after the first `residuals`.

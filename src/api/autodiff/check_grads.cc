@@ -131,8 +131,8 @@ class DerivativeCheck {
   }
 
  private:
-  // Calls f, which takes a derivative forward or in reverse. If the function has none that way,
-  // clears `has`.
+  // Calls f, which computes a derivative in forward or in reverse mode. If the checked function has
+  // none in that mode, sets `has` to false.
   template <class F>
   auto Unless(bool& has, F f) -> decltype(f()) {
     if (!has) return {};
@@ -220,7 +220,7 @@ class DerivativeCheck {
   std::exception_ptr refused_;
 };
 
-// C22: the arguments have a floating array.
+// C22: refuses arguments without a floating array.
 void CheckFloating(const Subject& s, Call call) {
   if (s.at.empty())
     FailDType(call, 22, "the arguments have no floating-point array, so there is nothing to check",

@@ -24,7 +24,7 @@ void AddNames(const ir::Program& program, std::set<std::string>& names) {
     for (const ir::RegionPtr& r : i.regions) AddNames(*r, names);
 }
 
-// C3: every name in the options is the name of a value.
+// C3: refuses a name in the options that no value has.
 void CheckKeptNames(const CheckpointOptions& options, const ir::Program& program, Call call) {
   std::set<std::string> names;
   AddNames(program, names);

@@ -51,7 +51,7 @@ struct Expected {
   const TypeList& types;
 };
 
-// C1: part `part` of the rule's result has the same arrays as `like`.
+// C1: refuses a rule's result whose part `part` does not have the same arrays as `like`.
 void CheckRule(Call call, const FunctionResult& made, const detail::Path& part,
                const Expected& like, const char* name, const char* what) {
   const Leaves came = trace::TakeArrays(made.tree.ref(), name, part);
@@ -72,8 +72,8 @@ constexpr RuleOutput kValueOutput{"value", StrongType, [](const Type*) { return 
     kTangentOutput{"tangent", StrongType, ops::HasTangent},
     kCotangentOutput{"cotangent", ops::CotangentType, ops::HasTangent};
 
-// C2: outputs have the right types. Returns the used ones. `got`: all outputs, those of this kind
-// from `begin` on.
+// C2: refuses outputs of the wrong types. Returns the outputs that are used. `got`: all outputs,
+// those of this kind from `begin` on.
 Arrays CheckedOutputs(const RuleOutput& output, const Arrays& got, size_t begin,
                       const Expected& like, Call call) {
   Arrays out;
@@ -120,8 +120,8 @@ Arrays ApplyRule(const ir::OpDef& op, const CallArguments& arguments,
                       call);
 }
 
-// C4: a result's tangent depends on the given tangents, or is zero. The last `tangents` inputs are
-// the tangents.
+// C4: refuses a tangent of a result that is not zero and does not depend on the given tangents. The
+// last `tangents` inputs are the tangents.
 void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCallee& f, Call call) {
   const ir::Program& p = rule.program;
   base::IdVector<ir::ValueId, bool> seeds(p.values.size());

@@ -197,7 +197,7 @@ trace::Leaves PartOfPair(detail::TreeRef both, size_t part, const char* name) {
   return trace::TakeArrays(both, name, above);
 }
 
-// C24: a tangent or cotangent has the same tree as its value.
+// C24: refuses a tangent or cotangent whose tree is not the tree of its value.
 void CheckTangents(const std::vector<std::string>& wanted, const std::vector<std::string>& came,
                    const char* what, Call call) {
   CheckArrays(call, 24, wanted, came, what,
@@ -257,7 +257,7 @@ std::shared_ptr<const LinearProgram> LinearProgramOf(
   return map;
 }
 
-// C25: the function is linear in its argument.
+// C25: refuses a function that is not linear in its argument.
 void FailFunction(const ir::Instruction& i) {
   FailTrace({"linear_transpose", i.loc}, 25,
             fmt::format("the function is not linear in its argument, because of {}", i.op->name),

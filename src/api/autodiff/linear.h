@@ -28,7 +28,7 @@ TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
                      const std::vector<bool>& chosen, Call call);
 TracedCall TraceAll(const detail::FunctionCall& f, Call call);
 
-// C22: each of `arguments` has an active array.
+// C22: refuses an argument in `arguments` without an active array.
 void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
                     const std::vector<int>& argument_of, Call call);
 // Returns, per output, whether it has a tangent.

@@ -61,7 +61,7 @@ void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList
 
 // Runs all branches on all devices, and selects the results by the index. This is for devices that
 // choose differently although a branch communicates. Only devices that take a branch have
-// derivatives through it: on others its values may be inf or NaN.
+// derivatives through it: on other devices the values of the branch may be inf or NaN.
 Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
                      std::vector<TracedFunction>& branches) {
   Arrays inputs;

@@ -32,7 +32,7 @@ bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays) {
       arrays, [](const trace::ArrayRef& a) { return a->kind() == trace::ArrayImpl::kAbstract; });
 }
 
-// Returns the axes along which one of the values varies.
+// Returns the axes along which at least one of the values varies.
 sharding::AxisList VaryingOfArguments(const ir::HostArguments& arguments) {
   sharding::AxisList axes;
   for (const ir::HostArgument& value : arguments.values)

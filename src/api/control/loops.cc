@@ -170,8 +170,9 @@ TracedFunction TraceRepeated(const TracedLoop& loop, const std::vector<const Typ
                      loop.call, loop.runs);
 }
 
-// Returns a body that checks its carry: a tree like the given one. Of a scan, where `kept` is not
-// null, the carry is the first part of the body's result, and `kept` gets the whole result.
+// Returns a body that checks its carry, which must be a tree like the given one. If `kept` is not
+// null, the loop is a scan: the carry is the first part of its result, and `kept` gets the
+// whole result.
 OnLeaves CheckedBody(const Body& body, const Leaves& carry, Call call,
                      detail::AnyTree* kept = nullptr) {
   return [&body, &carry, call, kept](const Arrays& arrays) {

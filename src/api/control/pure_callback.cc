@@ -64,7 +64,7 @@ class HostComputation final : public ir::HostFunction {
   const Call call_;
 };
 
-// C3: no argument is unreduced.
+// C3: refuses unreduced arguments.
 void CheckReduced(const std::vector<Array>& arrays, Call call) {
   for (const Array& x : arrays) {
     const ir::Type& type = *trace::Use(x, call.name, call.loc)->type();

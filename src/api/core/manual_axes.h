@@ -25,7 +25,7 @@ std::vector<StateOver> StatesOver(const sharding::TensorSharding& sharding,
                                   const sharding::AxisList& axes);
 // Returns the Manual axes along which a value of the type varies.
 inline const sharding::AxisList& VaryingOf(const ir::Type& type) { return type.sharding().varying; }
-// C27: x is not unreduced over the axes.
+// C27: refuses x if it is unreduced over one of the axes.
 void RefuseTerms(const Array& x, const sharding::AxisList& axes, Call call);
 
 // Shape and sharding of a result, to change its states over axes.
@@ -71,11 +71,11 @@ Array AsVarying(const Array& x, const sharding::AxisList& axes, Call call);
 // this communication: loops and branches that use it are run by all devices.
 Array AnyDevice(const Array& predicate, const sharding::AxisList& axes, Call call);
 
-// C38: all devices along the axes reach this point. Throws ShardingError if they may not.
+// C38: throws ShardingError if some devices along the axes may not reach this point.
 void CheckTogether(const sharding::AxisList& axes, Call call);
 
-// C38: traced regions do not communicate over axes along which devices run them differently. A
-// gradient may add such communication.
+// C38: refuses traced regions that communicate over axes along which devices run them differently.
+// A gradient may add such communication.
 void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trace::RegionRuns& runs,
                    Call call);
 

@@ -101,7 +101,7 @@ Array Reshape(const Array& x, const base::Shape& shape, Call call);
 // Returns x broadcast to `shape`. The dims of x are the last ones.
 Array BroadcastTo(const Array& x, const base::Shape& shape, Call call,
                   std::optional<PartitionSpec> out_sharding = {});
-// Returns a scalar broadcast to `shape`, with `out` as the out_sharding if it has a mesh.
+// Returns a scalar broadcast to `shape`. If `out` has a mesh, it is the out_sharding.
 Array Filled(const Array& scalar, const base::Shape& shape, const sharding::TensorSharding& out,
              Call call);
 // Returns an array of this type whose elements all equal `value`.

@@ -67,7 +67,7 @@ void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const P
       {"reshard the argument, or leave .in_shardings out: its type has the layout"});
 }
 
-// C7, C17: a spec divides the dims of an argument or result evenly.
+// C7, C17: refuses a spec that does not divide the dims of an argument or result evenly.
 void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& asked,
                    const base::Shape& shape, const char* option, Call call) {
   using propagation::engine::AtBorder;
@@ -131,7 +131,7 @@ std::vector<Array> LayOut(const Specs& specs, const detail::Outline& tree,
   return out;
 }
 
-// C1: specs name axes of the current mesh.
+// C1: refuses specs that name axes that the current mesh does not have.
 void CheckAxes(const Specs& specs, Loc loc) {
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   if (!mesh) return;

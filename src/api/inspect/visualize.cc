@@ -159,7 +159,7 @@ std::string visualize_sharding(const Array& x, VisualizeOptions options, Loc loc
 std::string visualize_mesh(Mesh mesh, VisualizeOptions options) {
   std::vector<MeshAxis> axes = mesh.axes();
   if (axes.empty()) return "empty mesh\n";
-  // The first axis is vertical, and all others are horizontal.
+  // The first axis runs down, and all other axes run across.
   int64_t rows = axes.size() == 1 ? 1 : axes[0].size, columns = mesh.size() / rows;
   std::vector<int64_t> ids = mesh.device_ids();
   Grid grid;

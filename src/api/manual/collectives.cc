@@ -52,7 +52,7 @@ Variance StateOf(const Array& x, const AxisList& axes, Call call) {
   return states[0].state;
 }
 
-// C27, C28: x is neither unreduced nor reduced over the axes.
+// C27, C28: refuses x if it is unreduced or reduced over one of the axes.
 void RefuseSets(const Array& x, const AxisList& axes, Call call) {
   RefuseTerms(x, axes, call);
   for (const StateOver& over : StatesOver(TypeOf(x)->sharding(), axes)) {
@@ -71,13 +71,13 @@ Array OnManualMesh(const Operand& x, Call call) {
 
 Array AsNumbers(Array x) { return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x; }
 
-// C20: x is not an array of random keys, which cannot be added or compared.
+// C20: refuses an array of random keys, which cannot be added or compared.
 void RefuseKeys(const Array& x, Call call) {
   if (TypeOf(x)->dtype().is_key())
     FailDType(call, 20, "a random key is not a number: it can be moved, but not computed with");
 }
 
-// C29: x is unreduced by the reduction of the collective.
+// C29: refuses x if its terms are to be combined by another reduction than the collective's.
 void CheckReduction(const Array& x, Reduction kind, Call call) {
   const Reduction of = TypeOf(x)->sharding().kind;
   if (of == kind) return;
@@ -132,7 +132,7 @@ Array InParts(const Array& x, int64_t dim, int64_t parts, Call call) {
   return Reshape(x, shape, call);
 }
 
-// C21: the dim divides evenly into one part per device.
+// C21: refuses a dim that does not divide evenly into one part per device.
 void CheckDivides(const Array& x, int64_t dim, int64_t parts, Call call) {
   const int64_t size = base::At(TypeOf(x)->shape(), dim);
   if (size % parts != 0)
@@ -141,7 +141,7 @@ void CheckDivides(const Array& x, int64_t dim, int64_t parts, Call call) {
         fmt::format("dim {} of size {} cannot be divided evenly into {} parts, one per device", dim,
                     size, parts));
 }
-// C30: the dim has one entry per device, as it must without `tiled`.
+// C30: without `tiled`, refuses a dim that does not have exactly one entry per device.
 void CheckEntries(const Array& x, int64_t dim, int64_t parts, Call call) {
   const int64_t size = base::At(TypeOf(x)->shape(), dim);
   if (size != parts)
@@ -152,7 +152,7 @@ void CheckEntries(const Array& x, int64_t dim, int64_t parts, Call call) {
               {"or ask for parts of the dim: {.tiled = true}"});
 }
 
-// C7: Explicit axes of the result's dims divide their sizes.
+// C7: refuses a result with a dim that its Explicit axes do not divide.
 void CheckEven(const ManualResult& made, Call call) {
   const int d = sharding::FirstUnevenDim(made.sharding, made.shape);
   if (d >= 0)
@@ -171,7 +171,7 @@ Array ApplySized(const ir::OpDef& op, const AxisList& axes, std::vector<int64_t>
       ir::Type::Get(std::move(made.shape), TypeOf(x)->dtype(), std::move(made.sharding)), call);
 }
 
-// C31: positions are in range, and none sends or receives twice.
+// C31: refuses positions out of range, and positions that send or receive twice.
 void CheckPairs(const std::vector<std::pair<int, int>>& pairs, int64_t devices, Call call) {
   std::vector<bool> from(base::Size(devices)), to = from;
   for (const auto& [f, t] : pairs) {

@@ -103,7 +103,7 @@ MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arg
   return border;
 }
 
-// C25: a spec names axes that become Manual.
+// C25: refuses a spec that names an axis that does not become Manual.
 void CheckSpecAxes(const PartitionSpec& spec, const MapBorder& b, Said said) {
   const auto check = [&](const AxisRef& ref) {
     const int a = b.outer->Find(ref.name);
@@ -128,7 +128,8 @@ void CheckSpecAxes(const PartitionSpec& spec, const MapBorder& b, Said said) {
   for (const AxisRef& a : spec.replicated_axes()) check(a);
 }
 
-// C34, C16: a spec is unreduced or reduced only if all axes are Explicit outside and Manual inside.
+// C34, C16: refuses an unreduced or reduced spec unless all axes are Explicit outside and
+// Manual inside.
 void CheckSets(const PartitionSpec& spec, const MapBorder& b, Said said) {
   if (spec.unreduced_axes().empty() && spec.reduced_axes().empty()) return;
   if (!b.inner->all_mode(AxisMode::Manual))
@@ -206,7 +207,8 @@ TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
   return s;
 }
 
-// C4: if all axes are Explicit outside and Manual inside, specs match the types: nothing moves.
+// C4: if all axes are Explicit outside and Manual inside, refuses specs that differ from the types,
+// because nothing moves.
 void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const std::string& name,
                   const MapBorder& b) {
   if (!type->mesh() || !b.is_full_explicit()) return;
@@ -222,7 +224,7 @@ void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const std::
                 "or leave .in_specs out: each device then gets its shard of the argument"});
 }
 
-// C36: an argument stays unreduced and reduced over the same axes.
+// C36: refuses a spec that changes the axes over which an argument is unreduced or reduced.
 void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std::string& name,
                    const MapBorder& b) {
   if (!type->mesh()) return;
@@ -236,7 +238,7 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std:
                   sharding::ToSpec(given).text(), name, type->text()));
 }
 
-// C7: offers the spec with the axes that divide the dim.
+// Throws C7, and offers the spec with the axes that divide the dim.
 [[noreturn]] void FailUnevenParts(const ir::Type* type, const TensorSharding& cut, size_t d,
                                   const std::string& name, Call call) {
   TensorSharding even = cut;
@@ -277,8 +279,8 @@ Array Entering(const Array& x, const TensorSharding& cut, const std::string& nam
 
 // ---- outward ----
 
-// C24: a result is joined along the axes over which it varies. C36: it stays unreduced and reduced
-// over the same axes.
+// C24: refuses a result that varies over axes along which it is not joined. C36: refuses a spec
+// that changes the axes over which it is unreduced or reduced.
 void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& b) {
   const TensorSharding& own = TypeOf(x)->sharding();
   const std::string spec = sharding::ToSpec(joined).text();

@@ -25,7 +25,8 @@ auto ReadAt(const std::string& where, const Read& read) {
   } catch (const RuntimeError& e) {
     ErrorDetail detail = e.detail();
     detail.where = fmt::format("{}: {}", where, detail.where);
-    // Drops the note with the line of the C++ code, because `where` is more precise.
+    // Removes the note that names the line of the caller's C++ code, because `where` is
+    // more precise.
     detail.notes.pop_back();
     base::ThrowRuntime(std::move(detail));
   }

@@ -31,7 +31,7 @@ Array Drawn(std::vector<Operand> operands, std::string statics, Call call, F dra
       std::move(operands), std::move(statics), call,
       [&](const std::vector<Operand>& all) { return std::vector<Array>{draw(all)}; })[0];
 }
-// Returns a text that identifies the type of a sample.
+// Returns a string that identifies the type of a sample.
 std::string TextOf(const DrawnAs& as);
 
 // Returns the operand, which must be one key, or an array of keys if `any` is true. C14, C15:

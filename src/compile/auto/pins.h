@@ -9,7 +9,7 @@ namespace tessera::compile {
 
 // Separates a value from its sharding.
 inline constexpr std::string_view kDumpSeparator = " : ";
-// Whether a text could be a dump.
+// Whether the text could be a dump.
 bool IsDump(std::string_view text);
 
 // Returns the dump of the PinShardings scope, empty outside of all.

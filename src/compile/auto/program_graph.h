@@ -31,7 +31,8 @@ struct ProgramGraph {
     std::vector<propagation::RegionId> inner = {};
   };
   base::IdVector<propagation::RegionId, RegionInfo> regions;
-  // The owner of the edge of a value that enters or leaves a region.
+  // A value that enters or leaves a region: the use that passes it, and the owner of its
+  // data-flow edge.
   struct RegionBorder {
     propagation::engine::OperandUse use;
     propagation::ValueId owner = propagation::engine::kNoValue;

@@ -117,8 +117,8 @@ class Placer {
     return moved;
   }
 
-  // Returns the value of the program for a value of the graph. Values that the graph added get new
-  // ones.
+  // Returns the value of the program that stands for a value of the graph. A value that propagation
+  // added to the graph gets a new one.
   ir::ValueId Define(RegionId region, GraphValue v, const ir::Type* type, Loc loc) {
     ir::Program& out = programs_[region];
     Home& home = now_[v];
@@ -128,7 +128,8 @@ class Placer {
     return home.value;
   }
 
-  // Returns a region's number of a value. A value from outside enters each branch on its way in.
+  // Returns the id that a value has inside a region. A value from outside becomes an input of the
+  // region, and of every region between it and the definition.
   ir::ValueId Local(RegionId region, GraphValue v) {
     const Home& home = now_[v];
     if (home.region == region) return home.value;
@@ -283,7 +284,8 @@ class Placer {
   const ProgramGraph& built_;
   const propagation::engine::EngineResult& result_;
   base::IdVector<RegionId, ir::Program> programs_;
-  // By graph value: the region that defines it, or that it enters first, and its number there.
+  // For each value of the graph: the region that defines it or that it enters first, and its
+  // id there.
   struct Home {
     RegionId region = kNoRegion;
     ir::ValueId value = -1;

@@ -101,8 +101,8 @@ Predicates CountedLanes::Chosen(const Instruction& i) const {
   return both;
 }
 
-// Adds the predicate that is repeated, and those that it is the conjunction of: an inner branch is
-// taken only where the outer one is.
+// Adds the predicate, seen through broadcasts, and, if it is an `and`, its operands: an inner
+// branch is taken only if the outer one is.
 void CountedLanes::AddParts(ValueId predicate, Predicates& to) const {
   const Instruction* maker = base::At(maker_, predicate);
   while (maker && std::holds_alternative<ir::AsBroadcast>(*maker->op->lowering)) {

@@ -1,5 +1,5 @@
 // Which batch elements (lanes) of the values of a mapped program count: a NaN in a branch that a
-// lane does not take is no error.
+// lane does not take is not an error.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace tessera::compile {
 
-// Bools over the leading dims, per lane or one for all. A lane counts where all are true.
+// Bools over the leading dims, per lane or one for all. A lane counts if all are true.
 using Predicates = std::vector<ir::ValueId>;
 
 class CountedLanes {
@@ -15,7 +15,8 @@ class CountedLanes {
   // `inputs`: the predicates of the program's inputs.
   CountedLanes(const ir::Program& program, const std::vector<Predicates>& inputs);
   const Predicates& Of(ir::ValueId v) const;
-  // Returns the instruction with the predicates of its operands among those that its regions get.
+  // Returns the instruction with the predicates of its operands added to the operands of
+  // its regions.
   ir::Instruction WithPredicates(const ir::Instruction& i) const;
   // Returns the predicates of the inputs of a region of the instruction, as values of the region.
   std::vector<Predicates> InputsOf(const ir::Instruction& i, const ir::Program& region) const;

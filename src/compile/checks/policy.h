@@ -13,7 +13,7 @@ void PopPolicy();
 // Throws, or warns, if the report of the program breaks a policy in scope. Throws if a policy names
 // axes that the program's mesh does not have.
 void CheckPolicies(const CommReport& report, const ir::Program& program);
-// Returns a text that tells the policies in scope apart; empty without policies.
+// Returns a string that identifies the policies in scope; empty if there are none.
 const std::string& PolicyKey();
 
 }  // namespace tessera::compile

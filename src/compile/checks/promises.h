@@ -6,9 +6,9 @@
 
 namespace tessera::compile {
 
-// Returns the program with a check after every assume_invariant: devices that are said to have one
-// array have the same bits. Returns the program itself where devices share buffers, except in
-// checked builds. Regions that devices run by themselves are not checked.
+// Returns the program with a check after every assume_invariant: devices to which the op promises
+// one array must have equal bits. If devices share buffers, returns the program itself, except in
+// checked builds. Regions that devices run independently are not checked.
 std::shared_ptr<const ir::Program> WithPromiseChecks(
     const std::shared_ptr<const ir::Program>& program);
 

@@ -35,7 +35,7 @@ std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array);
 // Returns a new array with one uninitialised instance: `type` is unsharded.
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc);
 
-// Calls f. The runtime knows no lines: its errors get the caller's.
+// Calls f. Errors of the runtime name no source line, so `loc` is added to them.
 template <class F>
 auto AtLine(Loc loc, F f) {
   try {

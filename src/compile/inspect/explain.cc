@@ -53,7 +53,8 @@ ProgramExplainer::ProgramExplainer(const ir::Program& program, propagation::Stag
 
 namespace {
 
-// Returns a line if the final place differs from the place by propagation.
+// Returns a line that states the final place, if it differs from the place that propagation chose;
+// else "".
 std::string LineOfPlace(const Propagated& propagated, const ValueNames::Entry& e) {
   const sharding::TensorSharding* s = propagated.result.sharding(e.id);
   if (!s) return "";

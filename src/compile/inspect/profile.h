@@ -18,7 +18,7 @@ struct Profile::Impl {
 
 namespace compile {
 
-// Adds up the events of runs. Not for several threads at once: recorders are called by one.
+// Adds up the events of runs. Not thread-safe: recorders are called one at a time.
 class Collector {
  public:
   Collector();
@@ -35,8 +35,8 @@ class Collector {
 // Returns the lines of a trace's events; times are since `origin`.
 std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin);
 
-// Begins to write every run to the file that TESSERA_TRACE names, if it does, once. Throws
-// RuntimeError if it cannot be written.
+// If TESSERA_TRACE names a file, starts to write every run to it. Later calls do nothing. Throws
+// RuntimeError if the file cannot be written.
 void StartTrace();
 
 }  // namespace compile

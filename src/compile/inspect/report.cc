@@ -45,8 +45,8 @@ CommKind CommKindOf(sharding::StepKind kind) {
   base::ThrowInternal(std::move(detail));
 }
 
-// Adds the texts of axes and of parts of axes. Parts of one axis that follow each other are one
-// part where they can be.
+// Adds the texts of axes and of parts of axes. Adjacent parts of one axis are written as one part
+// if possible.
 void AddAxes(const sharding::MeshDef& mesh, const sharding::AxisList& axes,
              std::vector<std::string>& texts) {
   for (size_t begin = 0, end = 0; begin < axes.size(); begin = end) {

@@ -1,4 +1,4 @@
-// Runs a plan as a kernel, for regions that each device runs by itself.
+// Runs a plan as a kernel, for regions that each device runs independently.
 #include "compile/run/nested.h"
 
 #include <algorithm>

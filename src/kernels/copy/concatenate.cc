@@ -41,7 +41,7 @@ void RunSmallJoin(const plan::KernelArgs& call) {
   for (const SmallPart& part : *static_cast<const std::vector<SmallPart>*>(call.config)) {
     std::byte* to = call.out[0] + part.to;
     const std::byte* from = call.in[part.operand] + part.from;
-    // For so few bytes a call of memcpy takes longer than the copy.
+    // For so few bytes, calling memcpy takes longer than copying.
     if (part.bytes == 4)
       std::memcpy(to, from, 4);
     else if (part.bytes == 8)

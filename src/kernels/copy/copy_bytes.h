@@ -9,7 +9,8 @@
 
 namespace tessera::kernels {
 
-// Like memcpy, for runs that are mostly short: there a call of memcpy takes longer than the copy.
+// Like memcpy, for runs that are mostly so short that calling memcpy would take longer
+// than copying.
 inline void CopyBytes(std::byte* out, const std::byte* in, int64_t n) {
   if (n > 64) {
     std::memcpy(out, in, n);

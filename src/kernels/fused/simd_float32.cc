@@ -12,7 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 
 // SLEEF's header declares only the functions of the build's baseline, so we declare the others.
-// They are accurate to 1 ulp, and as libm for all special and large arguments.
+// SLEEF's functions are accurate to 1 ulp, and agree with libm for all special and large arguments.
 #if HWY_TARGET == HWY_AVX3
 #define TESSERA_SLEEF(name) Sleef_##name##f16_u10avx512f
 #define TESSERA_SLEEF_VECTOR __m512

@@ -1,4 +1,5 @@
-// Loads and stores of dtypes of less than 32 bits in narrow programs.
+// Loads, widens, narrows and stores elements of fewer than 32 bits (f16, bf16, small integers,
+// bool) in narrow programs.
 #include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_stored.cc"

@@ -102,8 +102,9 @@ struct Threads<std::index_sequence<K...>> {
     const auto number = Number<T>(*c, pc->a);
     return Next::Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), number))...);
   }
-  // Combines with the product of a stream and a number. The product is rounded by itself, so files
-  // that use this are compiled without contraction of floating-point expressions.
+  // Combines with the product of a stream and a number. The product is rounded before it
+  // is combined, so files that use this are compiled without contraction of
+  // floating-point expressions.
   template <class T, class F, bool kReverse, class Next = Threads>
   static void WithScaled(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const std::byte* p = EffectiveAddress(*c, pc->a, i);

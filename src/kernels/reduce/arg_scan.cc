@@ -1,4 +1,4 @@
-// The search in columns, compiled once per instruction set.
+// Searches for the largest or smallest element of each column. Compiled once per instruction set.
 #include "kernels/reduce/arg_scan.h"
 
 #include <algorithm>

@@ -30,7 +30,7 @@ struct DimMembers {
 
   const ir::Program& program() const { return facts.program(); }
   bool IsMember(InstructionId i) const { return i != kNoInstruction && members.is_member[i]; }
-  // Literals and iotas that are no members are whole in every block.
+  // Literals and iotas that are not members are whole in every block.
   DimOfCall CallOf(InstructionId i) const {
     const auto call = members.calls.find(i);
     return call == members.calls.end() ? DimOfCall{} : call->second;
@@ -98,8 +98,8 @@ bool ComparesRepeated(const DimMembers& m, const GroupInstructions& group, int32
   return false;
 }
 
-// Sets DimOfCall::returns of the members. Returns false if a value that leaves a loop is wide, or
-// is the same in all blocks.
+// Sets DimOfCall::returns of the members. Returns false if a loop would have to return a wide
+// value, or a value that has neither the dim nor a sum over it.
 bool SetReturns(DimMembers& m, const std::vector<GroupInstructions>& groups) {
   absl::flat_hash_map<InstructionId, uint8_t> groups_of;  // a bit for each group
   for (size_t g = 0; g < groups.size(); ++g)

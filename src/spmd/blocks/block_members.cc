@@ -18,7 +18,7 @@ using sharding::DimFactors;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-// Whether an iota counts along dim d and along another dim: its blocks are then no iotas.
+// Whether an iota counts along dim d and along another dim: its blocks are then not iotas.
 bool CountsAlongSeveral(const ir::Program& p, const Instruction& instruction, int d) {
   if (!std::holds_alternative<ir::AsIota>(*instruction.op->lowering)) return false;
   const std::vector<int64_t> steps = IotaSteps(p, instruction);

@@ -1,4 +1,5 @@
-// Follows the columns through the factors of the body's instructions until no value gets them.
+// Follows the columns through the factors of the body's instructions until no further value is
+// found to have them.
 #include "spmd/blocks/loop_columns.h"
 
 #include "plan/fused.h"

@@ -23,7 +23,7 @@ ir::AsRegions::Kind RegionKindOf(const Instruction& i) {
   return std::get<ir::AsRegions>(*i.op->lowering).kind;
 }
 
-// ---- regions that each device runs by itself ----
+// ---- regions that each device runs independently ----
 
 // Returns the axes along which devices run the instruction on different data.
 LayoutKey VaryingAxesOf(const ir::Program& program, const Instruction& instruction) {
@@ -80,7 +80,7 @@ size_t CarriesOf(const Instruction& instruction) {
   }
 }
 
-// Returns the values that a step or an exchange of the program may store wherever it is told. They
+// Returns the values whose step or exchange can write to any buffer that the caller chooses. They
 // exclude the program's inputs, carries of loops inside, and constants that are data.
 base::IdVector<ValueId, bool> PlaceableValues(const ir::Program& program,
                                               const Schedule& schedule) {
@@ -97,7 +97,7 @@ base::IdVector<ValueId, bool> PlaceableValues(const ir::Program& program,
   return placeable;
 }
 
-// Emits a region into `nodes`. Stores output k as the plan's value `targets[k]`; where that is -1,
+// Emits a region into `nodes`. Stores output k as the plan's value `targets[k]`; if that is -1,
 // sets it to the value that stores the output.
 void EmitRegion(ProgramEmitter& outer, const ir::Program& region, const Schedule& schedule,
                 const std::vector<int32_t>& inputs, std::vector<int32_t>& targets,
@@ -128,7 +128,7 @@ void EmitRegion(ProgramEmitter& outer, const ir::Program& region, const Schedule
   inner.EndSegment();
 }
 
-// Where every device has its own copy of the predicate or index by which all of them choose, adds a
+// If every device has its own copy of the predicate or index by which all devices choose, adds a
 // host call that compares the copies.
 void AddComparison(ProgramEmitter& emitter, int32_t value, const Instruction& chooser,
                    const ir::Program& made_in, ValueId predicate, std::vector<plan::Node>& nodes) {

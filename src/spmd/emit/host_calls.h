@@ -15,8 +15,8 @@ struct HostOperand {
   const plan::Layout* layout;
 };
 
-// Returns the call. The function sees shards by position in the mesh; the plan has them by
-// instance. `device`: the one that calls by itself, or -1.
+// Returns the call. The plan stores shards by instance, but the function gets them by position in
+// the mesh. `device`: the device that makes the call alone, or -1 if the call is for all devices.
 plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
                             const std::vector<HostOperand>& operands, int32_t device, int32_t note);
 

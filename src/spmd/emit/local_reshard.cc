@@ -14,8 +14,8 @@ namespace {
 using sharding::AxisList;
 using sharding::TensorSharding;
 
-// Returns axes that become unreduced and sharded no dim before: one device along them keeps the
-// value, the others have zeros.
+// Returns the axes that become unreduced and did not shard a dim before. Along them one device
+// keeps the value, and the others get zeros.
 AxisList Fresh(const TensorSharding& from, const TensorSharding& to) {
   AxisList fresh = sharding::Difference(to.unreduced, from.unreduced);
   for (const sharding::DimAxes& d : from.dims) fresh = sharding::Difference(fresh, d.axes);

@@ -8,10 +8,11 @@
 
 namespace tessera::spmd {
 
-// Who runs a plan: all devices, or one of them that runs a region by itself.
+// Who runs a plan: all devices, or one of them that runs a region independently.
 struct PlanRunner {
   int32_t device = -1;  // -1: all devices
-  // Of devices that run a region on equal data, one makes its host calls.
+  // Whether this device makes the host calls of the region. Of several devices with equal data,
+  // only one does.
   bool calls_host = true;
   bool is_one_device() const { return device >= 0; }
 };

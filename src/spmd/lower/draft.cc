@@ -54,7 +54,7 @@ bool Draft::IsLight(const ir::Instruction& instruction) const {
       Place(instruction.operands[0])->elements() < elements)
     return true;
   const bool repeats = std::holds_alternative<ir::AsElementwise>(*op.lowering);
-  // Heavier work is not done twice.
+  // An op with more work than this is not computed a second time.
   const bool cheap = repeats || op.flops_per_point == 0;
   if (!cheap || op.opaque || std::holds_alternative<ir::AsRegions>(*op.lowering) ||
       std::holds_alternative<ir::AsMove>(*op.lowering) ||

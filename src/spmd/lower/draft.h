@@ -12,9 +12,9 @@ struct Draft {
   // How a value is made.
   struct Origin {
     int32_t instruction = -1;
-    // The value is made of less data than it has, so a part of it is better rematerialised than cut
-    // out: broadcasts, elementwise ops whose operands are all repeated, and values that elementwise
-    // ops and ops that move elements make of such values and numbers alone.
+    // The value is computed from less data than it holds, so it is cheaper to rematerialise a part
+    // of it than to slice it: broadcasts, elementwise ops whose operands are all repeated, and
+    // values that elementwise ops and ops that move elements make of such values and numbers alone.
     bool is_light = false;
   };
   std::vector<Origin> origins;  // by value; inputs have none

@@ -1,5 +1,5 @@
-// Splits the result of a halo exchange in edges, which cross devices, and the elements that each
-// device has itself. Elementwise readers then read both where they are.
+// Splits the result of a halo exchange into the edges, which cross devices, and the elements that
+// each device already has. Elementwise readers then read both where they are.
 #pragma once
 #include <optional>
 #include <vector>

@@ -31,7 +31,8 @@ bool IsSharded(const HaloParams& halo, size_t dim) {
          !halo.from[0]->sharding().dims[dim].axes.empty();
 }
 
-// Whether it reads one operand, next to a fill, and each dim of it once.
+// Whether the exchange reads one operand, apart from a fill, and reads along each dim of it at
+// most once.
 bool IsSimple(const HaloParams& halo) {
   if (halo.from.size() != (halo.fill < 0 ? 1 : 2) || halo.fill == 0) return false;
   if (!halo.from[0]->sharding().unreduced.empty()) return false;

@@ -14,15 +14,17 @@ namespace tessera::spmd {
 // Returns the part of a halo exchange along its first sharded dim. Nothing if it reads along no
 // other dim, or if a read along an unsharded dim is neither a slice nor a pad.
 std::optional<ir::HaloParams> FirstStageOf(const ir::HaloParams& halo);
-// Returns the exchange that makes the final result of the first stage's.
+// Returns the exchange that turns the result of the first stage into the final result.
 ir::HaloParams RestOf(const ir::HaloParams& halo, const ir::HaloParams& first);
-// Returns the bytes that the device which gets most gets from others.
+// Returns the most bytes that any device receives from other devices.
 int64_t BytesOf(const ir::HaloParams& halo);
-// Whether it reads along sharded dims. Else each device has all elements that it reads.
+// Whether the exchange reads along a sharded dim. If not, each device already has all elements that
+// it reads.
 bool Exchanges(const ir::HaloParams& halo);
 
-// Returns the results of instructions that send fewer bytes dim by dim, as several share a first
-// stage, and of instructions that are such a first stage. `place` returns a value's place.
+// Returns the results of halo exchanges that send fewer bytes if they run dim by dim, because
+// several of them share the first stage; and the results of instructions that already are such a
+// stage. `place` returns a value's place.
 absl::flat_hash_set<ir::ValueId> InStages(const ir::Program& program,
                                           absl::FunctionRef<const ir::Type*(ir::ValueId)> place);
 

@@ -40,7 +40,7 @@ base::IdVector<ir::ValueId, ir::ValueId> EmitBefore(const ir::Instruction& instr
   return outside;
 }
 
-// Hoists from one region. Returns how many constants are added, after those that are there.
+// Hoists from one region. Adds constants after the existing ones, and returns how many.
 size_t HoistFrom(const ir::Instruction& instruction, std::vector<ir::Program>& regions, size_t r,
                  const Constants& constants, std::vector<ir::ValueId>& operands, Draft& draft,
                  OpEmitter& emitter) {

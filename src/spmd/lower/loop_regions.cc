@@ -1,4 +1,5 @@
-// Finds invariants, and adds and drops constants.
+// Finds the loop-invariant instructions of regions, and adds and removes constants of loops
+// and branches.
 #include "spmd/lower/loop_regions.h"
 
 #include <absl/algorithm/container.h>

@@ -20,15 +20,15 @@ struct Invariants {
 
 // Whether the instruction is an all_slice, which sends nothing.
 bool IsSlice(const ir::Instruction& instruction);
-// Whether it pads a dim so that an all_slice divides it.
+// Whether the instruction pads a dim to a size that an all_slice divides.
 bool IsPadding(const ir::Instruction& instruction);
 
 // Returns the slices of constants and, where the body repeats, collectives and work that depend on
 // constants alone. Work is hoisted only if its results need no more memory than its operands.
 Invariants FindInvariants(const ir::Program& body, const Constants& constants);
 
-// Makes `values` inputs of the region, from input `at` on, and removes the instructions that made
-// them. A value of -1 becomes a new input, in the place of the same number.
+// Makes `values` inputs of the region, from input `at` on, and removes the instructions that define
+// them. If values[k] is none, adds a new value of place places[k].
 void MakeInputs(ir::Program& region, const std::vector<ir::ValueId>& values, size_t at,
                 const std::vector<const ir::Type*>& places);
 
@@ -39,8 +39,8 @@ size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& c
 // Returns the parameters of a loop or branch with `more` constants.
 ir::ParamsPtr WithConstants(const ir::Instruction& instruction, int64_t more);
 
-// Whether devices that run the program without each other compute different values from equal
-// inputs: it asks for the position of the device.
+// Whether devices that run the program independently compute different values from equal inputs,
+// because the program reads the position of the device.
 bool DependsOnDevice(const ir::Program& program);
 
 }  // namespace tessera::spmd

@@ -166,13 +166,14 @@ class ProgramLowering {
     return emitter_.Reshard(v, result, MoveCause::kImplied, loc);
   }
 
-  // Returns v as devices' shards of another place. Where devices share an array, each is now said
-  // to have its own. The arrays stay the same, until they must differ (see CopiedToEach).
+  // Returns v with another place that has the same shards. Where devices share one array, the
+  // new place may give each device its own; the array is not copied until the arrays must differ
+  // (see CopiedToEach).
   ir::ValueId SeenAs(ir::ValueId v, const ir::Type* place, Loc loc) {
     return emitter_.reshards().EmitStep(ops::kSeenAs, v, place->WithWeak(false), {}, loc);
   }
 
-  // Returns v with an array for each device that is said to have one.
+  // Returns v with a real copy for each device that, by the place of v, has its own array.
   ir::ValueId CopiedToEach(ir::ValueId v, Loc loc) {
     const ir::Type *place = draft_.Place(v), *root = draft_.Place(draft_.RootOf(v));
     if (sharding::VaryingAxes(root->sharding()) == sharding::VaryingAxes(place->sharding()))

@@ -25,7 +25,8 @@ bool IsPlain(const ir::Type* place) {
   return place->sharding().unreduced.empty() && place->sharding().varying.empty();
 }
 
-// Whether every device has all operands of a value: it can make any part, and the whole.
+// Whether every device has all operands from which v is computed, and so can compute any part
+// of it.
 bool IsMadeAnywhere(const Draft& draft, ir::ValueId v, int depth = 0) {
   constexpr int kShallow = 4;
   const ir::Type* place = draft.Place(v);

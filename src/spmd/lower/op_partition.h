@@ -14,7 +14,7 @@ struct Decision {
   absl::InlinedVector<ir::ParamsPtr, 3> masks;
   ir::CostPtr cost;
   bool expands = false;  // to AsKernel::sharded
-  // HaloParams where the op becomes a halo exchange. Null: devices run its kernel.
+  // HaloParams if the op becomes a halo exchange; null if devices run the kernel of the op.
   ir::ParamsPtr halo;
 };
 

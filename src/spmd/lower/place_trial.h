@@ -17,7 +17,8 @@ namespace tessera::spmd {
 
 bool IsReshard(const ir::Instruction& i);
 bool IsElementwise(const ir::Instruction& i);
-// Whether the instruction has a Decision, which says where its operands and results are.
+// Whether an instruction has a Decision: the places in which the op reads its operands and leaves
+// its results.
 bool IsPartitioned(const ir::Instruction& i);
 // Whether a place has no partial sums and no Manual axes.
 bool IsPlainSharding(const sharding::TensorSharding& s);
@@ -38,7 +39,7 @@ class ValueUses {
  private:
   base::IdVector<ir::ValueId, int32_t> maker_;
   base::IdVector<ir::ValueId, bool> steady_;
-  // All users, value by value; the first of each value.
+  // The users of all values, value by value, and the position of the first user of each value.
   std::vector<int32_t> users_;
   base::IdVector<ir::ValueId, int32_t> first_user_;
   const bool any_steady_;
@@ -71,10 +72,11 @@ class PlaceTrial {
   const ir::Type* place(ir::ValueId v) const { return places_[v]; }
   const sharding::TensorSharding& sharding(ir::ValueId v) const { return places_[v]->sharding(); }
   void SetPlace(ir::ValueId v, const ir::Type* place) { places_[v] = place; }
-  // Returns the place before the trial. A value on no mesh is whole on the program's.
+  // Returns the place before the trial. A value without a mesh is replicated on the program's mesh.
   const ir::Type* TypedPlace(ir::ValueId v) const;
 
-  // Ops that stay split as these decisions say. A place that splits one in another way has no cost.
+  // Fixes how these ops are split. CostOf returns nothing for places that would split one of them
+  // in another way.
   void KeepSplits(OpDecisions splits) { splits_ = std::move(splits); }
 
   std::shared_ptr<const Decision> DecisionOf(const ir::Instruction& i);
@@ -84,7 +86,7 @@ class PlaceTrial {
   std::vector<int32_t> Around(const std::vector<ir::ValueId>& values);
   // Returns nothing if the places split an op that must stay split as it is.
   std::optional<PlaceCost> CostOf(const std::vector<int32_t>& instructions);
-  // Returns the move of each operand and then of each result. Nothing where none can be told.
+  // Returns the move of each operand, then of each result. Empty if the moves are not known.
   std::vector<TriedMove> MovesAt(const ir::Instruction& i);
   // Returns the moves in the places before the trial.
   std::vector<TriedMove> TypedMovesAt(const ir::Instruction& i);
@@ -109,7 +111,7 @@ class PlaceTrial {
   base::IdVector<ir::ValueId, const ir::Type*> places_;
   OpDecisions splits_;
   absl::InlinedVector<const ir::Type*, 4> operands_, results_;  // of the last DecisionOf
-  // Moves that count already, in one CostOf.
+  // Moves whose cost the current call of CostOf has already added.
   absl::flat_hash_set<std::pair<ir::ValueId, const ir::Type*>> moved_;
   absl::flat_hash_map<std::pair<const ir::Type*, const ir::Type*>, Sent> steps_;
   // By which call of Around an instruction or value was visited last.

@@ -24,7 +24,8 @@ using Group = std::vector<ValueId>;
 constexpr int kMostRounds = 3;
 constexpr size_t kMostCandidates = 8;
 
-// Who asks for the moves around a value.
+// Who asked for the moves around a value: a line of the user, nobody (they are implied), or both
+// for different moves.
 struct Wish {
   std::optional<Loc> asked = {};  // the first line of the user that asks for some of them
   bool implied = false;           // nobody asks for some of them
@@ -46,8 +47,8 @@ class Wishes {
     for (ValueId v : group) wishes_[v].Add(wish);
   }
 
-  // Returns the lines that ask for the moves at an instruction. None if all of its moves are
-  // implied, or are those that its types make.
+  // Returns the user's lines that ask for the moves at an instruction. Empty if all of its moves
+  // are implied, or follow from its types.
   AskedMoves::mapped_type LinesOf(const Instruction& i) {
     const auto is_asked = [&](ValueId v) { return wishes_[v].asked.has_value(); };
     if (absl::c_none_of(i.operands, is_asked) && absl::c_none_of(i.results, is_asked)) return {};
@@ -57,8 +58,9 @@ class Wishes {
   }
 
  private:
-  // Returns the wish for each move at an instruction. A move that types make as well has the wish
-  // that it had; another one has the wishes around its value, or else around the instruction.
+  // Returns the wish for each move at an instruction. A move that the types require too keeps
+  // its own wish. Any other move gets the wishes around its value, or, without any, those around
+  // the instruction.
   std::vector<Wish> At(const Instruction& i) {
     const auto* move = std::get_if<ir::AsMove>(&*i.op->lowering);
     if (move && !move->implied) return {{.asked = i.loc}};

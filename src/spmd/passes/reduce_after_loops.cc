@@ -113,8 +113,9 @@ class Carried {
     return false;
   }
 
-  // Returns the instruction that makes a partial value of the carried one, where `v` is a sum of it
-  // and of other partial values, or where a loop inside carries such a sum. Else kNoMaker.
+  // Returns the instruction that makes a partial value of the carried one, if `v` is a sum
+  // of it and of other partial values, or if an inner loop carries such a sum. Otherwise
+  // returns kNoMaker.
   int32_t StartOf(ValueId v) {
     const int32_t at = made_by_[v];
     if (at == kNoMaker || uses_[v] != 1 || depth_ == kDeepest) return kNoMaker;

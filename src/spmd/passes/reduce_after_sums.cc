@@ -26,7 +26,8 @@ bool Reduces(const Instruction& i) {
   return IsStep(i, StepKind::kAllReduce) || IsStep(i, StepKind::kReduceScatter);
 }
 
-// The one reduction that makes a value, or could make it. The value is read once.
+// The one reduction that defines a value, or that could replace the reductions of its terms. One
+// instruction reads the value.
 struct FinalReduction {
   StepKind kind;
   ir::MoveParams move;

@@ -112,7 +112,7 @@ class LiveValueFinder {
     return !in_memory_[result] && (IsRematerialised(result) || reads_.Of(result));
   }
 
-  // A move that does another item's work has that item's result already.
+  // A move that does the work of another item already lists that item's result in out().
   void SetLiveOuts(Item& item) {
     if (!item.out().empty()) return;
     const bool fused = std::holds_alternative<FusedItem>(item);

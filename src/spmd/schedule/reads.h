@@ -38,8 +38,8 @@ class Reads {
   // Returns the parts of v if a fused group over `space` can read them; else null. Reductions in
   // the group run over its last `reduced` dims.
   const ReadParts* For(ir::ValueId v, const base::Shape& space, int32_t reduced);
-  // Returns the parts of v if a copy of them pays: it skips values between v and their sources.
-  // Else null.
+  // Returns the parts of v if copying them pays, because the copy skips values between v and their
+  // sources; else null.
   const ReadParts* ForCopy(ir::ValueId v);
   // Returns the part of v if v is one element of another value; else null.
   const ReadParts* Element(ir::ValueId v);

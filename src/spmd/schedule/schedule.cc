@@ -133,7 +133,7 @@ struct ItemMaker {
     const InstructionId first = group.instructions[0];
     const bool elementwise =
         std::holds_alternative<ir::AsElementwise>(*InstructionAt(device, first).op->lowering);
-    // A reduction by itself has a kernel of its own.
+    // A reduction that no other op joins has a kernel of its own.
     if (group.instructions.size() == 1 && !elementwise) return KernelItem{.instruction = first};
     return FusedItem{.instructions = std::move(group.instructions),
                      .space = std::move(group.space),

@@ -74,7 +74,8 @@ struct RegionItem {
   InstructionId instruction;
   std::vector<ir::ValueId> in = {}, out = {};
   std::vector<std::shared_ptr<const Schedule>> schedules;  // one per region
-  // Set: each device chooses with data of its own, so each runs the instruction by itself.
+  // Not null if the predicate or index varies over devices. Each device then runs the
+  // instruction independently.
   std::shared_ptr<const DeviceRun> per_device = {};
 };
 
@@ -105,7 +106,7 @@ struct Schedule {
   ScheduledValues values;
 };
 
-// Who runs a program: all devices together, or each one by itself.
+// Who runs a program: all devices together, or each device independently.
 enum class RunBy : uint8_t { kAllDevices, kOneDevice };
 
 // Returns the schedule of a region's program. `shares`: as for Fuse.
@@ -113,8 +114,8 @@ using RegionScheduling =
     absl::FunctionRef<Schedule(const ir::Program& region, std::vector<bool> shares, RunBy)>;
 
 // Gives every value a layout, and puts instructions that one kernel can run into fused groups. The
-// items have no live values yet. Where `shares[v]` is false, every device has a buffer of its own
-// for v; where it is true, and where `shares` is empty, devices with equal data share one.
+// items have no live values yet. If `shares[v]` is false, every device has its own buffer for v; if
+// it is true, or `shares` is empty, devices with equal data share one.
 Schedule Fuse(const ir::Program& device, const std::vector<bool>& shares,
               RegionScheduling schedule_region, RunBy run_by = RunBy::kAllDevices);
 
