@@ -154,7 +154,8 @@ constexpr LoweringPass kPasses[] = {
      "spmd/emit/plan_builder.cc", "the final schedule",
      "the plan: kernels, exchanges, loops, switches, host calls"},
     {"prepare", kPlan, [](PassState& s) { s.outer->prepare(std::move(s.plan)); },  //
-     "runtime/prepare.cc", "the plan", "memory for every value, and the nodes that a run executes"},
+     "runtime/prepare.cc", "the plan",
+     "memory for every value (`runtime/memory_plan.cc`), and the nodes that a run executes"},
 };
 
 std::string_view TitleOf(PassStage stage) {
