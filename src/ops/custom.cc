@@ -112,7 +112,8 @@ std::vector<ir::ValueId> CustomBatch(const ir::BatchCall& c) {
     if (!takes_more[k] && c.mapped[k])
       base::ThrowTrace(base::Refusal(
           d.name, 26, base::Where(c.builder.loc()),
-          fmt::format("inside vmap operand {} gets a leading dim, which its rule does not take: {}",
+          fmt::format("inside vmap, operand {} gets a leading batch dim, but the op's rule has no "
+                      "`...` for it: {}",
                       k, d.rule),
           {"begin the operand and the results with `...` in the rule, if the kernel takes any "
            "number of leading dims"}));

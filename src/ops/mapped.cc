@@ -43,8 +43,9 @@ void RefuseBatchAxes(const sharding::TensorSharding& s, const std::string& value
       if (sharding::CollidesWithAny(axes, axis))
         base::ThrowSharding(base::Refusal(
             std::string(op.name), 25, base::Where(loc),
-            fmt::format("inside vmap a value is {}, but the mapped dim is sharded over {} too",
-                        value, sharding::AxisText(*s.mesh, axis)),
+            fmt::format(
+                "inside vmap, a value is laid out as {}, but the mapped dim is sharded over {} too",
+                value, sharding::AxisText(*s.mesh, axis)),
             {"map over a dim that is sharded over other axes, or reshard the value"}));
 }
 void RefuseBatchAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {

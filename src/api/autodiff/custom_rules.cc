@@ -86,8 +86,9 @@ Arrays CheckedOutputs(const RuleOutput& output, const Arrays& got, size_t begin,
     // No reshard gives a cotangent its type if that differs from the type of the value.
     const bool dual = must != like.types[i]->WithWeak(false);
     std::vector<std::string> notes;
-    if (dual || type->shape() != must->shape()) notes.push_back("it must be " + must->text());
-    if (std::string edit = Edit(*type, *must, "it"); !edit.empty() && !dual)
+    if (dual || type->shape() != must->shape())
+      notes.push_back(fmt::format("the {} must be {}", output.name, must->text()));
+    if (std::string edit = Edit(*type, *must, output.name); !edit.empty() && !dual)
       notes.push_back("let the rule return " + edit);
     const std::string& name = like.leaves.names[i];
     FailTrace(call, 2,

@@ -216,7 +216,8 @@ void AddTangents(const GivenTangents& given, const std::vector<const ir::Type*>&
           {type->shape() != wanted[i]->shape()
                ? "a tangent or cotangent must have the same shape as its value"
            : type->sharding().varying != wanted[i]->sharding().varying
-               ? "it must vary over the same Manual axes as its value: apply psum or pcast"
+               ? "a tangent or cotangent must vary over the same Manual axes as its value: apply "
+                 "psum or pcast"
                : "reshard or convert it"});
     if (is_input[i]) inputs.push_back(given.arrays[i]);
   }

@@ -65,18 +65,18 @@ sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
           call, 1,
           mesh ? fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), ref.name)
                : fmt::format("axis \"{}\" is not known here: no mesh is in scope", ref.name),
-          {"collectives are for functions under shard_map"});
+          {"call collectives only inside a shard_map"});
     const MeshAxis& of = base::At(mesh->axes(), axis);
     if (of.mode != AxisMode::Manual)
-      FailSharding(call, 25,
-                   fmt::format("axis \"{}\" is {} here, not Manual", ref.name,
-                               of.mode == AxisMode::Auto ? "Auto" : "Explicit"),
-                   {ir::IsMappedAxis(ref.name)
-                        ? fmt::format("a vmap around this maps over \"{}\", so only one batch "
-                                      "element is visible here",
-                                      ref.name)
-                        : fmt::format("collectives are for functions under shard_map over \"{}\"",
-                                      ref.name)});
+      FailSharding(
+          call, 25,
+          fmt::format("axis \"{}\" is {} here, not Manual", ref.name,
+                      of.mode == AxisMode::Auto ? "Auto" : "Explicit"),
+          {ir::IsMappedAxis(ref.name)
+               ? fmt::format("a vmap around this maps over \"{}\", so only one batch "
+                             "element is visible here",
+                             ref.name)
+               : fmt::format("call this collective inside a shard_map over \"{}\"", ref.name)});
     const sharding::AxisPart a{axis, ref.pre, ref.size ? ref.size : of.size};
     if (of.size == 1) continue;
     if (sharding::OverlapsAny(axes, a))

@@ -17,7 +17,8 @@ void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came
   const std::string difference = trace::DifferenceOf(wanted, came);
   if (!difference.empty())
     FailTrace(call, kTree, fmt::format("{} a different tree: {}", what, difference),
-              {"return a tree of the same sizes, names, keys and numbers"});
+              {"return a tree with the same structure: equal sizes, field names, keys and plain "
+               "numbers"});
 }
 
 void CheckArrays(Call call, int check, const std::vector<std::string>& wanted,

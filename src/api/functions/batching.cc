@@ -129,11 +129,11 @@ void CheckUnmapped(const ir::Type* type, const ir::MappedDim& dim, const std::st
   for (const sharding::DimAxes& d : s.dims)
     for (const sharding::AxisPart& a : d.axes)
       if (sharding::CollidesWithAny(dim.axes, a))
-        FailSharding(
-            call, 15,
-            fmt::format("{} is not mapped, but {} is sharded over {}, as the mapped dim is", name,
-                        type->text(), sharding::AxisText(*type->mesh(), a)),
-            notes);
+        FailSharding(call, 15,
+                     fmt::format("{} is not mapped, but its type {} is sharded over {}, which also "
+                                 "shards the mapped dim",
+                                 name, type->text(), sharding::AxisText(*type->mesh(), a)),
+                     notes);
 }
 
 Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,

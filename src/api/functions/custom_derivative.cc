@@ -45,7 +45,7 @@ std::vector<Array> CheckedCotangents(const OpDefinition& d, std::vector<Array> m
     if (!ir::SameType(array->type(), must))
       FailTrace(CallOf(d, loc), 22,
                 fmt::format("its vjp returns the wrong type for the cotangent of operand {}", k),
-                {"it must be " + must->text()},
+                {"the cotangent must be " + must->text()},
                 {{fmt::format("operand {}", k), operands[k]->text(), ""},
                  {"cotangent", array->type()->text(), base::Where(array->loc())}});
     out.push_back(made[k]);

@@ -62,9 +62,10 @@ void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const P
     return;
   FailSharding(
       call, 14,
-      fmt::format("an argument has type {}, whose sharding is not the one of .in_shardings: {}",
-                  type->text(), spec.text()),
-      {"reshard the argument, or leave .in_shardings out: its type has the layout"});
+      fmt::format("an argument has type {}, but .in_shardings asks for {}", type->text(),
+                  spec.text()),
+      {"reshard the argument, or leave .in_shardings out: the argument keeps the sharding of "
+       "its type"});
 }
 
 // C7, C17: refuses a spec that does not divide the dims of an argument or result evenly.

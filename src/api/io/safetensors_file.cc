@@ -66,7 +66,8 @@ std::vector<int64_t> Sizes(const Json& list, const char* what) {
   if (!list.is_array()) throw BadHeader{fmt::format("its {} is not a list", what)};
   for (const Json& size : list) {
     if (!size.is_number_unsigned() || size.get<uint64_t>() > uint64_t{INT64_MAX})
-      throw BadHeader{fmt::format("its {} has an element that is not a size", what)};
+      throw BadHeader{
+          fmt::format("its {} has an element that is not an integer from 0 to 2^63 - 1", what)};
     sizes.push_back(size.get<int64_t>());
   }
   return sizes;
@@ -76,7 +77,7 @@ StoredTensor ParseTensor(const Json& entry) {
   for (const char* key : {"dtype", "shape", "data_offsets"})
     if (!entry.is_object() || !entry.contains(key))
       throw BadHeader{fmt::format("it has no {}", key)};
-  if (entry.size() != 3) throw BadHeader{"it has more than dtype, shape and data_offsets"};
+  if (entry.size() != 3) throw BadHeader{"it has keys other than dtype, shape and data_offsets"};
   const Json& dtype = entry["dtype"];
   const auto* row = std::find_if(std::begin(kDTypes), std::end(kDTypes),
                                  [&](const auto& r) { return dtype == r.name; });

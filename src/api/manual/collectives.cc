@@ -85,9 +85,9 @@ void CheckReduction(const Array& x, Reduction kind, Call call) {
       call, 29,
       fmt::format("each device holds a partial {1} of {0}, not a partial {2}", TypeOf(x)->text(),
                   sharding::ReductionName(of), sharding::ReductionName(kind)),
-      {fmt::format("reduce it by {} first", of == Reduction::kSum   ? "psum"
-                                            : of == Reduction::kMax ? "pmax"
-                                                                    : "pmin")});
+      {fmt::format("reduce it with {} first", of == Reduction::kSum   ? "psum"
+                                              : of == Reduction::kMax ? "pmax"
+                                                                      : "pmin")});
 }
 
 Array ReduceOverDevices(const ir::OpDef& op, Reduction kind, const Operand& operand,

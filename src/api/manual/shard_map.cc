@@ -234,7 +234,7 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std:
     return;
   FailSharding(
       b.call, 36,
-      fmt::format("in_specs {} is unreduced or reduced over axes other than those of {}, {}",
+      fmt::format("the unreduced or reduced axes of in_specs {} differ from those of {}, {}",
                   sharding::ToSpec(given).text(), name, type->text()));
 }
 
@@ -287,8 +287,8 @@ void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& 
   if (b.Only(own.unreduced) != joined.unreduced || b.Only(own.reduced) != joined.reduced ||
       (!joined.unreduced.empty() && own.kind != joined.kind))
     FailSharding(b.call, 36,
-                 fmt::format("out_specs {} is unreduced or reduced over axes other than the "
-                             "result's, {}",
+                 fmt::format("the unreduced or reduced axes of out_specs {} differ from those of "
+                             "the result, {}",
                              spec, TypeOf(x)->text()),
                  {"sum the result with psum, or add .unreduced or .reduced to the spec"});
   const AxisList left = sharding::Difference(b.Only(own.varying), CutAxes(joined));

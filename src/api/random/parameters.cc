@@ -70,14 +70,16 @@ std::vector<Operand> WithKey(const Operand& key, const std::vector<Operand>& xs,
 
 DrawnAs FloatsOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call) {
   if (t.is_default()) t = base::DefaultFloat();
-  if (!t.is_floating()) FailDType(call, 16, fmt::format("it samples floats, not {}", t.name()));
+  if (!t.is_floating())
+    FailDType(call, 16, fmt::format("its samples must have a floating dtype, not {}", t.name()));
   CheckShape(shape, call);
   return {std::move(shape), t, out};
 }
 
 DrawnAs IntegersOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call) {
   if (t.is_default()) t = base::DefaultInt();
-  if (!t.is_integer()) FailDType(call, 16, fmt::format("it samples integers, not {}", t.name()));
+  if (!t.is_integer())
+    FailDType(call, 16, fmt::format("its samples must have an integer dtype, not {}", t.name()));
   CheckShape(shape, call);
   return {std::move(shape), t, out};
 }

@@ -62,7 +62,7 @@ std::string LineOfPlace(const Propagated& propagated, const ValueNames::Entry& e
                                  place = PlaceOf(propagated, e);
   if (place.dims == closed.dims) return "";
   const bool enters = place.dims != OverParts(closed, e.type->shape(), propagated.over_parts).dims;
-  return fmt::format("  it is {}, {}\n", Text(place),
+  return fmt::format("  its final sharding is {}, {}\n", Text(place),
                      enters
                          ? "as an argument: it is laid out further inside"
                          : "over the part of its axes that divides, which costs less than padding");

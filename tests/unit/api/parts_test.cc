@@ -146,7 +146,8 @@ TEST_F(Parts, AutoSendsNothingToCutAWeightIntoHeads) {
   // An argument enters whole, and is cut inside.
   EXPECT_THAT(dump_shardings(f, std::tuple(w)),
               HasSubstr("argument f32[384,384] : <@mesh, [{}, {}]>"));
-  EXPECT_THAT(explain(f, w, "%0"), HasSubstr("it is <@mesh, [{}, {}]>, as an argument"));
+  EXPECT_THAT(explain(f, w, "%0"),
+              HasSubstr("its final sharding is <@mesh, [{}, {}]>, as an argument"));
 }
 
 // Twelve heads over eight devices are eight shards of two, or four of three: the second is more
