@@ -216,7 +216,7 @@ bool Rewrite(Program& program, const Scope& scope) {
       same_region = KeepNeeded(*flow, FlowEnd::kRegionInput, r, region.inputs) && same_region;
       same_region = KeepNeeded(*flow, FlowEnd::kRegionOutput, r, region.outputs) && same_region;
       if (same_region) continue;
-      RemoveInstructions(region);
+      RemoveDeadOutsideRegions(region);
       made.regions[r] = Shared(std::move(region));
       same = false;
     }

@@ -112,9 +112,11 @@ void RemoveEffects(Program& program) {
 
 void RemoveDead(Program& program) {
   PruneRegions(program);
-  RemoveInstructions(program);
+  RemoveDeadOutsideRegions(program);
 }
 
-void RemoveInstructions(Program& program) { KeepInstructions(program, LiveInstructions(program)); }
+void RemoveDeadOutsideRegions(Program& program) {
+  KeepInstructions(program, LiveInstructions(program));
+}
 
 }  // namespace tessera::ir

@@ -23,7 +23,7 @@ bool HasEffects(const Program& program);
 // outputs that become unneeded; and the names of removed values. Values keep their ids.
 void RemoveDead(Program& program);
 // Removes such instructions of the program itself, and leaves regions alone.
-void RemoveInstructions(Program& program);
+void RemoveDeadOutsideRegions(Program& program);
 
 // Removes the instructions that are false in `kept`, and the names of their results.
 void KeepInstructions(Program& program, const std::vector<bool>& kept);

@@ -54,7 +54,7 @@ constexpr OpDef kMaskPadding{
     .type = ir::TypeFn{MaskType},
     .dims = ir::NoRule{"only lowering creates it, for values that have a layout"},
     .lowering = ir::AsExpansion{ExpandMask},
-    .reference = ir::ReferenceFn{reference::SameElements},
+    .reference = ir::ReferenceFn{reference::CopyElements},
     .diff = kOnDevicesOnly,
     .params = ir::KindOf<ir::MaskParams>()};
 

@@ -24,7 +24,7 @@ constexpr OpDef Mover(const MoverFields& f) {
           .type = ir::TypeFn{TypeOfOperand},
           .dims = ir::NoRule{"it changes the sharding, which its result type states"},
           .lowering = f.move,
-          .reference = ir::ReferenceFn{reference::SameElements},
+          .reference = ir::ReferenceFn{reference::CopyElements},
           .diff = f.diff,
           .params = f.params,
           .keys = true};
@@ -88,7 +88,7 @@ constexpr OpDef kSeenAs{.name = "seen_as",
                         .type = ir::TypeFn{TypeOfOperand},
                         .dims = ir::NoRule{"it reinterprets the shards as shards of another array"},
                         .lowering = ir::AsView{},
-                        .reference = ir::ReferenceFn{reference::SameElements},
+                        .reference = ir::ReferenceFn{reference::CopyElements},
                         .diff = kOnDevicesOnly,
                         .params = ir::KindOf<ir::MoveParams>(),
                         .keys = true};

@@ -76,7 +76,7 @@ std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64
   return lanes;
 }
 
-void SameElements(const ir::ReferenceCall& call) {
+void CopyElements(const ir::ReferenceCall& call) {
   for (size_t k = 0; k < call.results.size(); ++k) call.results[k]->data = call.operands[k]->data;
 }
 

@@ -20,7 +20,7 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // The reference of ops whose results have the bytes of their operands.
-void SameElements(const ir::ReferenceCall& call);
+void CopyElements(const ir::ReferenceCall& call);
 
 // Returns the entries of `from` at `dims`.
 Coords Pick(const Coords& from, const Coords& dims);

@@ -97,7 +97,7 @@ class ConstantSplitter {
       }
       op.results[0] = made;
       op.region = graph_.ops[place].region;
-      rewrite_.Before(place, std::move(op));
+      rewrite_.InsertBefore(place, std::move(op));
     }
     return copy_of[v];
   }

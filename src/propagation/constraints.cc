@@ -139,10 +139,10 @@ class ConstraintPass {
     OpId edge = target_of_[input];
     if (op(edge).results[0] == input) {
       added.region = op(edge).region;
-      rewrite_.After(edge, std::move(added));
+      rewrite_.InsertAfter(edge, std::move(added));
       return;
     }
-    rewrite_.AtStart(graph_.values[input].region, std::move(added));
+    rewrite_.InsertAtStart(graph_.values[input].region, std::move(added));
   }
 
   template <class Which>

@@ -54,7 +54,8 @@ FixPoint::Ids FixPoint::Step(const Key& key, absl::Span<const Direction> directi
   OpState projection = Project(rule.map, before);
   const OpState old = projection;
   StepCall call{rule, key.elementwise, directions};
-  strategy_ == Stage::kBasic ? BasicStep(call, projection) : AggressiveStep(call, projection);
+  strategy_ == Stage::kBasic ? TakeBasicStep(call, projection)
+                             : TakeAggressiveStep(call, projection);
   Ids after = ids;
   for (size_t t = 0; t < ids.size(); ++t) {
     bool changed = false;

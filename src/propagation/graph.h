@@ -90,7 +90,8 @@ struct Op {
   bool foldable = false;
   // Repeats its operand along new dims; a repeated scalar is copied for each user.
   bool expands = false;
-  // The direction in which the first rounds visit the op, before all other ops (see OpPriorities).
+  // The direction in which the first rounds visit the op, before all other ops. See
+  // RunOpPriorities in priorities.h.
   Direction first = Direction::kNone;
   Direction barrier = Direction::kBoth;
   EdgeId edge = EdgeId::kNone;  // of kEdge

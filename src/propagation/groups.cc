@@ -70,10 +70,10 @@ class Separator {
       PrependReversed(TakeUses(member, result), graph_.use_order[result]);
       const OpId maker = defining_op_[member];
       if (maker == kNoOp) {
-        rewrite_.AtStart(graph_.values[member].region, std::move(added));
+        rewrite_.InsertAtStart(graph_.values[member].region, std::move(added));
       } else {
         added.region = graph_.ops[maker].region;
-        rewrite_.After(maker, std::move(added));
+        rewrite_.InsertAfter(maker, std::move(added));
       }
       member = result;
     }

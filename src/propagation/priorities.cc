@@ -32,7 +32,7 @@ std::vector<std::string> DefaultRoundNames() {
           "all dims, broadcasts forward too"};
 }
 
-void OpPriorities(State& state, absl::Span<const Round> rounds) {
+void RunOpPriorities(State& state, absl::Span<const Round> rounds) {
   FixPoint fix_point(state, Stage::kAggressive);
   for (size_t k = 1; k <= rounds.size(); ++k) {
     state.round = static_cast<int8_t>(k - 1);
@@ -121,14 +121,14 @@ class PriorityLayers {
 
 }  // namespace
 
-void UserPriorities(State& state, absl::Span<const Round> rounds) {
+void RunUserPriorities(State& state, absl::Span<const Round> rounds) {
   PriorityLayers layers(state);
   state.priority = 0;
-  OpPriorities(state, rounds);
+  RunOpPriorities(state, rounds);
   for (const auto& [p, holder] : layers.later()) {
     state.priority = p;
     layers.Restore(p);
-    OpPriorities(state, rounds);
+    RunOpPriorities(state, rounds);
   }
 }
 

@@ -17,10 +17,10 @@ std::vector<Round> DefaultRounds();
 std::vector<std::string> DefaultRoundNames();
 
 // Runs a fix-point for the first round, then for the first two, and so on.
-void OpPriorities(State& state, absl::Span<const Round> rounds);
+void RunOpPriorities(State& state, absl::Span<const Round> rounds);
 
 // Runs the op priorities once for each user priority, most urgent first. Until its turn a dim is
 // closed and empty, and the tensor may not use its axes.
-void UserPriorities(State& state, absl::Span<const Round> rounds);
+void RunUserPriorities(State& state, absl::Span<const Round> rounds);
 
 }  // namespace tessera::propagation::engine

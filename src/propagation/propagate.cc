@@ -38,9 +38,9 @@ void Run(State& state, const EngineOptions& options, absl::Span<const Round> rou
     case Stage::kAggressive:
       return FixPoint(state, Stage::kAggressive).Run({&both, 1});
     case Stage::kOpPriority:
-      return OpPriorities(state, rounds);
+      return RunOpPriorities(state, rounds);
     case Stage::kUserPriority:
-      return UserPriorities(state, rounds);
+      return RunUserPriorities(state, rounds);
   }
 }
 

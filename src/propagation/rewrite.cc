@@ -6,9 +6,9 @@
 
 namespace tessera::propagation::engine {
 
-void Rewrite::After(OpId op, Op added) { after_[op].push_back(std::move(added)); }
+void Rewrite::InsertAfter(OpId op, Op added) { after_[op].push_back(std::move(added)); }
 
-void Rewrite::AtStart(RegionId region, Op added) {
+void Rewrite::InsertAtStart(RegionId region, Op added) {
   added.region = region;
   if (first_.empty())
     for (OpId id : graph_.ops.ids()) first_.try_emplace(graph_.ops[id].region, id);

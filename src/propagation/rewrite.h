@@ -15,11 +15,11 @@ class Rewrite {
   FlatGraph& graph() { return graph_; }
   void Remove(OpId op) { removed_.insert(op); }
   // Inserts before an op, or at the end: `op` may be one past the last.
-  void Before(OpId op, Op added) { before_[op].push_back(std::move(added)); }
+  void InsertBefore(OpId op, Op added) { before_[op].push_back(std::move(added)); }
   // Insert right after an op, or at the start of a region. The last op inserted at a
   // place comes first.
-  void After(OpId op, Op added);
-  void AtStart(RegionId region, Op added);
+  void InsertAfter(OpId op, Op added);
+  void InsertAtStart(RegionId region, Op added);
   // Makes the edits, and renumbers ops in edges and regions.
   void Apply();
 

@@ -5,7 +5,7 @@
 
 namespace tessera::propagation::engine {
 
-void BasicStep(const StepCall& call, OpState& projection) {
+void TakeBasicStep(const StepCall& call, OpState& projection) {
   const DimMap& map = call.rule.map;
   for (int32_t f = 0; f < static_cast<int32_t>(map.factors.size()); ++f) {
     AxisList axes = CompatibleAxes(projection, f, call.directions[f]);
@@ -62,7 +62,7 @@ std::vector<Wish> Wishes(const StepCall& call, const OpState& projection) {
 
 }  // namespace
 
-void AggressiveStep(const StepCall& call, OpState& projection) {
+void TakeAggressiveStep(const StepCall& call, OpState& projection) {
   std::vector<Wish> wishes = Wishes(call, projection);
   if (wishes.empty()) return;
   auto serve = [&](size_t t) {

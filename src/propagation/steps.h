@@ -11,10 +11,10 @@ struct StepCall {
 };
 
 // Moves a factor's axes to all of its tensors, as far as every one of them can take them.
-void BasicStep(const StepCall& call, OpState& projection);
+void TakeBasicStep(const StepCall& call, OpState& projection);
 
 // Resolves conflicts tensor by tensor and factor by factor: if two factors want one axis in a
 // tensor, the factor with the larger source tensor gets it.
-void AggressiveStep(const StepCall& call, OpState& projection);
+void TakeAggressiveStep(const StepCall& call, OpState& projection);
 
 }  // namespace tessera::propagation::engine

@@ -134,7 +134,7 @@ class Assigner {
   // Records the end of an iteration.
   void EndIteration(const ReadyLoop& loop) {
     for (const Swap& swap : loop.swaps) SwapStorages(swap);
-    for (const Order& order : loop.orders) Reorder(order.view);
+    for (const ReorderedView& order : loop.orders) Reorder(order.view);
     for (int32_t view : loop.resets) Reorder(view);
   }
 

@@ -69,7 +69,7 @@ struct Swap {
 };
 // At the end of an iteration, `view` gets the buffers of `from`, with the instances in
 // another order.
-struct Order {
+struct ReorderedView {
   int32_t view = -1, from = -1;
   const std::vector<int32_t>* order = nullptr;  // null: the same order
 };
@@ -82,7 +82,7 @@ struct ReadyLoop {
   bool reverse = false;
   std::vector<Window> windows;
   std::vector<Swap> swaps;
-  std::vector<Order> orders;  // carried values, and all views that derive from them
+  std::vector<ReorderedView> orders;  // carried values, and all views that derive from them
   // views that inner loops reorder: they start again with their bound order
   std::vector<int32_t> resets;
 };

@@ -285,17 +285,17 @@ class MemoryPlanner {
   void FindSwaps() {
     for (size_t l = 0; l < flow_.loops.size(); ++l) {
       for (const CarryFlow& carry : flow_.loops[l].carries) {
-        const SwapPlan swap{static_cast<int32_t>(l), carry.value, carry.next};
-        const bool turns = absl::c_linear_search(reordered_, carry.next);
-        if (turns) result_.turns.push_back(swap);
+        const CarryUpdate update{static_cast<int32_t>(l), carry.value, carry.next};
+        const bool reorders = absl::c_linear_search(reordered_, carry.next);
+        if (reorders) result_.reorders.push_back(update);
         if (result_.places[carry.value].storage == result_.places[carry.next].storage) continue;
-        result_.swaps.push_back(swap);
-        if (!turns) result_.places[carry.next].family = result_.places[carry.value].family;
+        result_.swaps.push_back(update);
+        if (!reorders) result_.places[carry.next].family = result_.places[carry.value].family;
       }
     }
     for (bool changed = true; changed;) {
       changed = false;
-      for (const SwapPlan& swap : result_.swaps) {
+      for (const CarryUpdate& swap : result_.swaps) {
         changed |= LiveTogether(StorageOf(swap.value), StorageOf(swap.next));
       }
     }

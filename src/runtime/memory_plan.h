@@ -25,15 +25,17 @@ struct Allocation {
   std::optional<Alias> alias;
 };
 
-// A carried value and its successor whose storages change places, or whose instances are reordered.
-struct SwapPlan {
+// A carried value that takes the value of its successor after each iteration.
+struct CarryUpdate {
   int32_t loop;  // index into Flow::loops
   int32_t value, next;
 };
 
 struct MemoryPlan {
   base::IdVector<int32_t, Allocation> places;  // by value
-  std::vector<SwapPlan> swaps, turns;
+  // Updates in which two storages change places, or the carried value gets another order of
+  // instances. An update may do both.
+  std::vector<CarryUpdate> swaps, reorders;
   int64_t block_bytes = 0, frame_bytes = 0, peak_bytes = 0;
   int64_t zero_bytes = 0;  // of the largest value with instances that have no storage
 };

@@ -40,10 +40,11 @@ std::string MemoryText(const plan::Plan& plan) {
   for (int32_t v : memory.places.ids())
     if (memory.places[v].storage != kNoStorage)
       out += fmt::format("v{}: {}\n", v, PlaceText(memory.places[v]));
-  for (const SwapPlan& swap : memory.swaps)
+  for (const CarryUpdate& swap : memory.swaps)
     out += fmt::format("v{} and v{} change places after each iteration\n", swap.value, swap.next);
-  for (const SwapPlan& turn : memory.turns)
-    out += fmt::format("v{} is in the order of v{} after each iteration\n", turn.value, turn.next);
+  for (const CarryUpdate& update : memory.reorders)
+    out +=
+        fmt::format("v{} is in the order of v{} after each iteration\n", update.value, update.next);
   return out + fmt::format("block {} B, frame of each worker {} B, at most {} B of a device\n",
                            memory.block_bytes, memory.frame_bytes, memory.peak_bytes);
 }

@@ -300,7 +300,7 @@ class Preparer {
   }
 
   void AddSwaps() {
-    for (const SwapPlan& plan : memory_.swaps) {
+    for (const CarryUpdate& plan : memory_.swaps) {
       Swap swap;
       const int32_t values[] = {plan.value, plan.next};
       for (int k = 0; k < 2; ++k) {
@@ -320,12 +320,12 @@ class Preparer {
   // views that are in place of it or aliases of it, wherever they are read. Loops around it start
   // each iteration with the orders that were bound.
   void AddOrders(const Flow& flow) {
-    for (const SwapPlan& turn : memory_.turns) {
-      std::vector<Order>& orders = executable_->loops[turn.loop].orders;
+    for (const CarryUpdate& update : memory_.reorders) {
+      std::vector<ReorderedView>& orders = executable_->loops[update.loop].orders;
       std::vector<bool> follows(executable_->bindings.size());
       const size_t first = orders.size();
-      orders.push_back({views_[turn.value], views_[turn.next]});
-      follows[views_[turn.value]] = true;
+      orders.push_back({views_[update.value], views_[update.next]});
+      follows[views_[update.value]] = true;
       for (size_t v = 0; v < executable_->bindings.size(); ++v) {
         const Binding& b = executable_->bindings[v];
         const bool alias = b.how == Binding::kAlias;
@@ -334,7 +334,7 @@ class Preparer {
         orders.push_back({static_cast<int32_t>(v), b.from, alias ? b.alias->slots.get() : nullptr});
       }
       for (size_t l = 0; l < flow.loops.size(); ++l) {
-        const LoopFlow &outer = flow.loops[l], &inner = flow.loops[turn.loop];
+        const LoopFlow &outer = flow.loops[l], &inner = flow.loops[update.loop];
         if (outer.first >= inner.first || outer.last <= inner.last) continue;
         for (size_t k = first; k < orders.size(); ++k)
           executable_->loops[l].resets.push_back(orders[k].view);

@@ -125,7 +125,7 @@ class Worker {
       case Control::kRepeat: {
         const ReadyLoop& loop = executable_.loops[control.loop];
         for (const Swap& swap : loop.swaps) Exchange(swap);
-        for (const Order& order : loop.orders) Reorder(order);
+        for (const ReorderedView& order : loop.orders) Reorder(order);
         for (int32_t v : loop.resets) views_[v].slots = run_.views[v].slots;
         const int64_t next = run_.iterations[id_][control.loop] + 1;
         if (next == loop.trips) return at + 1;
@@ -156,7 +156,7 @@ class Worker {
     for (int32_t v : swap.views[1]) views_[v].base -= distance;
   }
 
-  void Reorder(const Order& order) {
+  void Reorder(const ReorderedView& order) {
     std::vector<int32_t>& slots = run_.slots[id_][order.view];
     const int32_t* from = views_[order.from].slots;
     const auto instances = base::Size(executable_.bindings[order.view].instances);

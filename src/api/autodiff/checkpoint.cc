@@ -50,7 +50,7 @@ FunctionResult Checkpoint::Call(const FunctionCall& f) const {
   std::vector<trace::TracedFunction> regions;
   regions.push_back(TraceRegion(arguments.types, f.body, call));
   FunctionResult result{{}, regions[0].tree};
-  if (DoNothing(regions)) return result;
+  if (HasNoResultOrEffect(regions)) return result;
   const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
   CheckKeptNames(options_, regions[0].program, call);
   ops::CheckpointParams params{options_.save, options_.names};

@@ -114,7 +114,7 @@ struct TracedCallee {
 // Emits a call whose regions are the function and its rules.
 Arrays ApplyRule(const ir::OpDef& op, const CallArguments& arguments,
                  std::vector<TracedFunction> regions, Call call) {
-  if (DoNothing(regions)) return {};
+  if (HasNoResultOrEffect(regions)) return {};
   const std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   const ops::CallParams params{static_cast<int64_t>(constants.size())};
   return ApplyRegions(op, ir::MakeParams(params), constants, arguments.leaves.arrays, regions,

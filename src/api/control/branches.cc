@@ -132,7 +132,7 @@ FunctionResult Branch(const ir::OpDef& op, Call call, const Array& index, detail
     result.arrays = OfAllBranches(call, index, arguments, regions);
     return result;
   }
-  if (DoNothing(regions)) return result;
+  if (HasNoResultOrEffect(regions)) return result;
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   constants.insert(constants.begin(), trace::Use(index, call.name, call.loc));
   result.arrays = ApplyRegions(op, nullptr, constants, arguments, regions, call);

@@ -301,7 +301,7 @@ Arrays RunScan(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body,
   TraceLoop(loop, body);
   std::vector<TracedFunction> regions;
   regions.push_back(std::move(loop.body));
-  if (DoNothing(regions)) return {};
+  if (HasNoResultOrEffect(regions)) return {};
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   ir::ScanParams params{static_cast<int64_t>(constants.size()),
                         static_cast<int64_t>(loop.carry.arrays.size()), steps.length,

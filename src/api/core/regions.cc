@@ -64,7 +64,7 @@ std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::ve
   return trace::CallProgram(ir::Shared(region.program), RefsOf(arrays, call), call.name, call.loc);
 }
 
-bool DoNothing(const std::vector<trace::TracedFunction>& regions) {
+bool HasNoResultOrEffect(const std::vector<trace::TracedFunction>& regions) {
   return absl::c_all_of(regions, [](const trace::TracedFunction& r) {
     return r.program.outputs.empty() && !ir::HasEffects(r.program);
   });

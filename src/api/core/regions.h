@@ -36,7 +36,7 @@ std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::ve
                               Call call);
 
 // Whether no region has a result or an effect.
-bool DoNothing(const std::vector<trace::TracedFunction>& regions);
+bool HasNoResultOrEffect(const std::vector<trace::TracedFunction>& regions);
 
 // Applies an op to these constants, arguments and regions, and returns its results.
 std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,

@@ -61,7 +61,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
   const int64_t elements = base::Elements(local), bytes = elements * type->dtype().size();
   auto array = std::make_shared<Concrete>(
       type, placed, call.loc,
-      compile::AtLine(
+      compile::CallAtLine(
           call.loc,
           [&] { return runtime::Allocate(bytes, static_cast<int32_t>(device_of.size())); }),
       shares);

@@ -56,25 +56,27 @@ class KeptByName {
   size_t number_ = 0;
 };
 
-// Whether the value at one end of a data-flow edge is kept; marks it where `keep`.
-bool IsKept(const ir::Instruction& i, const ir::FlowEnd& end, bool keep, KeptValues& outside,
-            KeptValues* regions) {
+// A value, and the flags of the program that it is in.
+struct KeptValue {
+  KeptValues& program;
+  ir::ValueId value;
+};
+
+// Returns the value at one end of a data-flow edge.
+KeptValue ValueAt(const ir::Instruction& i, const ir::FlowEnd& end, KeptValues& outside,
+                  KeptValues* regions) {
   const auto at = static_cast<size_t>(end.index), r = static_cast<size_t>(end.region);
-  const auto in = [&](KeptValues& kept, ir::ValueId v) {
-    if (keep) kept.here[v] = true;
-    return bool{kept.here[v]};
-  };
   switch (end.kind) {
     case ir::FlowEnd::kOperand:
-      return in(outside, i.operands[at]);
+      break;
     case ir::FlowEnd::kResult:
-      return in(outside, i.results[at]);
+      return {outside, i.results[at]};
     case ir::FlowEnd::kRegionInput:
-      return in(regions[r], i.regions[r]->inputs[at]);
+      return {regions[r], i.regions[r]->inputs[at]};
     case ir::FlowEnd::kRegionOutput:
-      return in(regions[r], i.regions[r]->outputs[at]);
+      return {regions[r], i.regions[r]->outputs[at]};
   }
-  return false;
+  return {outside, i.operands[at]};
 }
 
 // Keeps all ends of an edge if one is kept. Returns whether more values are kept now.
@@ -89,10 +91,14 @@ bool KeepAlongEdges(const ir::Program& program, KeptValues& kept) {
       ends.push_back(edge.owner);
       ends.insert(ends.end(), edge.targets.begin(), edge.targets.end());
       const auto is_kept = [&](const ir::FlowEnd& end) {
-        return IsKept(i, end, /*keep=*/false, kept, regions);
+        const KeptValue v = ValueAt(i, end, kept, regions);
+        return bool{v.program.here[v.value]};
       };
       if (absl::c_none_of(ends, is_kept) || absl::c_all_of(ends, is_kept)) continue;
-      for (const ir::FlowEnd& end : ends) IsKept(i, end, /*keep=*/true, kept, regions);
+      for (const ir::FlowEnd& end : ends) {
+        const KeptValue v = ValueAt(i, end, kept, regions);
+        v.program.here[v.value] = true;
+      }
       more = true;
     }
     for (const ir::RegionPtr& region : i.regions) more |= KeepAlongEdges(*region, *regions++);

@@ -29,7 +29,8 @@ int32_t InstanceAt(const Concrete& array, int64_t position) {
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
   int64_t bytes = type->elements() * type->dtype().size();
   return std::make_shared<Concrete>(type, WithoutModes(type), loc,
-                                    AtLine(loc, [&] { return runtime::Allocate(bytes, 1); }), true);
+                                    CallAtLine(loc, [&] { return runtime::Allocate(bytes, 1); }),
+                                    true);
 }
 
 const ir::Type* WithoutModes(const ir::Type* type) {

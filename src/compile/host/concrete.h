@@ -37,7 +37,7 @@ std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc);
 
 // Calls f. Errors of the runtime name no source line, so `loc` is added to them.
 template <class F>
-auto AtLine(Loc loc, F f) {
+auto CallAtLine(Loc loc, F f) {
   try {
     return f();
   } catch (const RuntimeError& e) {

@@ -74,7 +74,7 @@ class RuntimeExecutor final : public trace::Executor {
     inputs.clear();
     std::vector<trace::ArrayRef> results;
     std::vector<runtime::Buffers> made =
-        AtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
+        CallAtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i) {
       const auto& [type, place, shares] = executable->outputs[i];

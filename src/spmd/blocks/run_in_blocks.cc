@@ -64,7 +64,7 @@ class LoopBuilder {
       body_.inputs.insert(body_.inputs.end(), more->inputs.begin(), more->inputs.end());
     for (const Sum& sum : sums_) body_.outputs.push_back(sum.inside);
     for (const Stack& stack : stacks_) body_.outputs.push_back(stack.inside);
-    ir::RemoveInstructions(body_);
+    ir::RemoveDeadOutsideRegions(body_);
     BlockLimits inner = limits_;
     inner.least = limits_.block + 1;
     ReplaceProducts(body_, inner);

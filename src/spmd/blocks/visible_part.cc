@@ -268,7 +268,7 @@ class PartBuilder {
   std::vector<ValueId> AddLoop() {
     const auto constants = static_cast<int64_t>(body_.inputs.size());
     body_.inputs.insert(body_.inputs.end(), varying_inputs_.begin(), varying_inputs_.end());
-    ir::RemoveInstructions(body_);
+    ir::RemoveDeadOutsideRegions(body_);
     std::vector<ValueId> operands = constants_, results;
     operands.insert(operands.end(), varying_.begin(), varying_.end());
     for (size_t k = 0; k < loop_.results.size(); ++k) {

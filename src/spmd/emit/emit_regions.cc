@@ -135,7 +135,7 @@ void AddComparison(ProgramEmitter& emitter, int32_t value, const Instruction& ch
   PlanParts& plan = emitter.plan();
   const plan::Layout& layout = plan.layout(plan.value(value).layout);
   if (layout.instances > 1)
-    nodes.emplace_back(MakeHostCall(ComparePredicate(chooser, made_in, predicate),
+    nodes.emplace_back(MakeHostCall(MakePredicateComparison(chooser, made_in, predicate),
                                     {{value, made_in.place(predicate), &layout}},
                                     plan.runner().device, emitter.note()));
 }

@@ -86,8 +86,8 @@ plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
   return call;
 }
 
-ir::HostFunctionRef ComparePredicate(const ir::Instruction& chooser, const ir::Program& made_in,
-                                     ir::ValueId predicate) {
+ir::HostFunctionRef MakePredicateComparison(const ir::Instruction& chooser,
+                                            const ir::Program& made_in, ir::ValueId predicate) {
   return {std::make_shared<const SamePredicate>(chooser, made_in, predicate)};
 }
 

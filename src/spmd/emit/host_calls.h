@@ -22,7 +22,7 @@ plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
 
 // Returns the function that throws RuntimeError unless all devices have equal bits of `predicate`,
 // a value of `made_in` by which the loop or branch `chooser` chooses for all of them.
-ir::HostFunctionRef ComparePredicate(const ir::Instruction& chooser, const ir::Program& made_in,
-                                     ir::ValueId predicate);
+ir::HostFunctionRef MakePredicateComparison(const ir::Instruction& chooser,
+                                            const ir::Program& made_in, ir::ValueId predicate);
 
 }  // namespace tessera::spmd

@@ -120,7 +120,8 @@ class Stages {
     Group& group = groups_[KeyOf(i, *first)];
     group.results.push_back(i.results[0]);
     group.at_once += decision->cost->bytes;
-    for (HaloParams rest = RestOf(halo, *first); Exchanges(rest); rest = RestOf(rest, *first)) {
+    for (HaloParams rest = RestOf(halo, *first); ReadsShardedDim(rest);
+         rest = RestOf(rest, *first)) {
       first = FirstStageOf(rest);
       group.dim_by_dim += BytesOf(first ? *first : rest);
       if (!first) break;
@@ -178,14 +179,14 @@ int64_t BytesOf(const HaloParams& halo) {
                              to.shape(), axes);
 }
 
-bool Exchanges(const HaloParams& halo) {
+bool ReadsShardedDim(const HaloParams& halo) {
   return absl::c_any_of(halo.reads, [&](const std::vector<int64_t>& read) {
     return IsSharded(halo, base::Size(read[1]));
   });
 }
 
-absl::flat_hash_set<ValueId> InStages(const ir::Program& program,
-                                      absl::FunctionRef<const ir::Type*(ValueId)> place) {
+absl::flat_hash_set<ValueId> FindStagedExchanges(
+    const ir::Program& program, absl::FunctionRef<const ir::Type*(ValueId)> place) {
   return Stages(program, place).Run();
 }
 

@@ -20,12 +20,12 @@ ir::HaloParams RestOf(const ir::HaloParams& halo, const ir::HaloParams& first);
 int64_t BytesOf(const ir::HaloParams& halo);
 // Whether the exchange reads along a sharded dim. If not, each device already has all elements that
 // it reads.
-bool Exchanges(const ir::HaloParams& halo);
+bool ReadsShardedDim(const ir::HaloParams& halo);
 
 // Returns the results of halo exchanges that send fewer bytes if they run dim by dim, because
 // several of them share the first stage; and the results of instructions that already are such a
 // stage. `place` returns a value's place.
-absl::flat_hash_set<ir::ValueId> InStages(const ir::Program& program,
-                                          absl::FunctionRef<const ir::Type*(ir::ValueId)> place);
+absl::flat_hash_set<ir::ValueId> FindStagedExchanges(
+    const ir::Program& program, absl::FunctionRef<const ir::Type*(ir::ValueId)> place);
 
 }  // namespace tessera::spmd

@@ -63,7 +63,7 @@ void HaloWriter::EmitStages(ir::HaloParams halo, absl::Span<const ir::ValueId> i
     halo = RestOf(halo, *first);
     from[0] = v;
   }
-  if (Exchanges(halo))
+  if (ReadsShardedDim(halo))
     EmitStage(halo, from, out);
   else
     EmitLocal(halo, from, out);

@@ -54,7 +54,7 @@ class ProgramLowering {
         map_(from.values.size(), kNoValue) {}
 
   void LowerProgram() {
-    staged_ = InStages(from_, [this](ir::ValueId v) { return PlaceIn(from_, v); });
+    staged_ = FindStagedExchanges(from_, [this](ir::ValueId v) { return PlaceIn(from_, v); });
     ir::Program& device = draft_.program;
     for (ir::ValueId v : from_.inputs) device.inputs.push_back(AddParameter(v));
     for (const ir::Capture& c : from_.captures)

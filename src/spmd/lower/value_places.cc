@@ -104,11 +104,11 @@ class PlaceSearch {
   PlaceSearch(const ir::Program& program, const ValueUses& uses, PlaceTrial& trial, Wishes& wishes)
       : program_(program), uses_(uses), trial_(trial), wishes_(wishes) {}
 
-  // Whether a group has another place now.
-  bool Improve(const std::vector<Group>& groups) {
-    bool improved = false;
-    for (const Group& group : groups) improved |= Improve(group);
-    return improved;
+  // Moves each group to its best place. Returns whether any group has moved.
+  bool MoveGroups(const std::vector<Group>& groups) {
+    bool moved = false;
+    for (const Group& group : groups) moved |= MoveToBestPlace(group);
+    return moved;
   }
 
   // Puts groups back whose new place saves work only, and has not helped others to send less. The
@@ -118,7 +118,7 @@ class PlaceSearch {
   }
 
  private:
-  bool Improve(const Group& group) {
+  bool MoveToBestPlace(const Group& group) {
     const std::vector<TensorSharding> candidates = CandidatesFor(group);
     if (candidates.empty()) return false;
     const std::vector<int32_t> around = trial_.Around(group);
@@ -216,7 +216,7 @@ ChosenPlaces ChoosePlaces(std::shared_ptr<const ir::Program> program, size_t ste
   Wishes wishes(*program, trial);
   PlaceSearch search(*program, uses, trial, wishes);
   int rounds = 0;
-  while (rounds < kMostRounds && search.Improve(GroupsOf(*program, free, trial))) ++rounds;
+  while (rounds < kMostRounds && search.MoveGroups(GroupsOf(*program, free, trial))) ++rounds;
   if (rounds == 0) return {.program = std::move(program)};
   search.PutBackNeutral();
   ir::Program placed = *program;
