@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "base/shape.h"
+#include "ops/batching.h"
 #include "ops/expression.h"
-#include "ops/mapped.h"
 #include "ops/params.h"
 #include "ops/tangents.h"
 

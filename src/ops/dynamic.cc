@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "kernels/index/dynamic_slice.h"
+#include "ops/batching.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/local.h"
-#include "ops/mapped.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/pieces.h"

@@ -3,8 +3,8 @@
 
 #include "base/shape.h"
 #include "ir/builder.h"
+#include "ops/batching.h"
 #include "ops/check.h"
-#include "ops/mapped.h"
 #include "ops/ops.h"
 #include "ops/rule_builder.h"
 #include "plan/plan.h"

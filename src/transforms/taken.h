@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/builder.h"
-#include "ops/mapped.h"
+#include "ops/batching.h"
 #include "transforms/types.h"
 
 namespace tessera::transforms {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "ops/mapped.h"
+#include "ops/batching.h"
 #include "suite/compare.h"
 #include "suite/lanes.h"
 #include "suite/placements.h"

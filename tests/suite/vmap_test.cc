@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/program_text.h"
-#include "ops/mapped.h"
+#include "ops/batching.h"
 #include "ops/params.h"
 #include "suite/compare.h"
 #include "suite/lanes.h"

@@ -8,7 +8,7 @@
 #include "ir/control_params.h"
 #include "ir/infer.h"
 #include "ir/regions.h"
-#include "ops/mapped.h"
+#include "ops/batching.h"
 #include "plan/scalar_op.h"
 
 namespace tessera::compile {

@@ -2,7 +2,7 @@
 // bool) in narrow programs.
 #include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/fused/simd_stored.cc"
+#define HWY_TARGET_INCLUDE "kernels/fused/simd_load_store.cc"
 #include <hwy/foreach_target.h>
 // Highway requires this order of includes: the targets first.
 #include "kernels/elements/simd_formats.h"

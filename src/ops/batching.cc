@@ -1,5 +1,5 @@
 // Types and values with a batch dim.
-#include "ops/mapped.h"
+#include "ops/batching.h"
 
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
