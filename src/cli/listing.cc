@@ -22,7 +22,7 @@ size_t EndOf(const std::string& text, size_t at) {
   return at;
 }
 
-// Returns the values that a text defines, each written `%3: type`.
+// Returns the values that program text defines, each written `%3: type`.
 std::vector<ListedRow> Defined(const std::string& text) {
   std::vector<ListedRow> rows;
   for (size_t at = text.find('%'); at != std::string::npos; at = text.find('%', at + 1)) {

@@ -10,11 +10,11 @@ namespace tessera::ir {
 std::vector<ValueId> Inline(Builder& builder, const Program& program,
                             absl::Span<const ValueId> given);
 
-// Returns the program as lowering sees it, regions included: the function in the place of each call
-// (AsRegions::kCall), the ops of each expansion, and a value in the place of a select between it
-// and itself. Returns `program` itself if nothing changes.
+// Returns the program as lowering sees it, regions included: calls (AsRegions::kCall) are replaced
+// by their functions, expansions by their ops, and a select between a value and itself by the
+// value. Returns `program` itself if nothing changes.
 std::shared_ptr<const Program> InlineCalls(const std::shared_ptr<const Program>& program);
-// Inlines calls alone. Expansions without regions, and such selects, stay.
+// Inlines only calls. Expansions without regions, and such selects, stay.
 std::shared_ptr<const Program> InlineCallsAlone(const std::shared_ptr<const Program>& program);
 
 }  // namespace tessera::ir

@@ -20,7 +20,7 @@ class MappedAxesScope {
   const size_t old_;
 };
 bool IsMappedAxis(const std::string& name);
-// Returns those of the axes that are in the mesh.
+// Returns the mapped axes that are in the mesh.
 sharding::AxisList MappedAxesOf(const sharding::MeshDef* mesh);
 
 }  // namespace tessera::ir

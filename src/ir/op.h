@@ -321,13 +321,13 @@ struct OpDef {
   double flops_per_point = 0;  // per point of the iteration space
   bool out_sharding = false;   // accepts one
   bool keys = false;           // operands and results may be random keys
-  // Passes neither move nor recompute it: a user's kernel, or a barrier.
+  // Whether passes must neither move nor recompute the op: a user's kernel, or a barrier.
   bool opaque = false;
-  // Of the op itself. EffectOf (ir/uses.h) adds the effects of regions.
+  // The effect of the op itself. EffectOf (ir/uses.h) adds the effects of regions.
   Effect effect = Effect::kNone;
   Travel travel = Travel::kLate;
-  // Applied to constants it makes a constant, which propagation copies for every user. Elementwise
-  // ops and broadcasts always do.
+  // Whether the op, applied to constants, makes a constant, which propagation copies for every
+  // user. Elementwise ops and broadcasts always do.
   bool foldable = false;
   // StableHLO has the last two operands in the opposite order, and their order breaks ties.
   bool swaps_last = false;

@@ -31,8 +31,8 @@ class AxisPaths {
   // Both must outlive this.
   AxisPaths(const History& history, const Naming& names) : history_(history), names_(names) {}
 
-  // Returns how dim d of v got axis a, which it has at the end. Of a long path the steps in the
-  // middle are left out.
+  // Returns how dim d of v got axis a, which it has at the end. The steps in the middle of a long
+  // path are left out.
   AxisPath Find(ValueId v, size_t d, AxisPart a);
   // Returns a path without steps: the origin of axis a, which dim d of v had from the start.
   AxisPath Start(ValueId v, size_t d, AxisPart a) const;

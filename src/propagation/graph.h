@@ -44,8 +44,8 @@ enum class GroupId : int32_t { kNone = -1 };
 
 struct FlatValue {
   Shape shape;
-  // The sharding before propagation; for the result of a constraint, the one that it asks for.
-  // Nothing: every dim is open.
+  // The sharding before propagation. For the result of a constraint, the sharding that the
+  // constraint asks for. Nothing if every dim is open.
   MaybeSharding sharding;
   RegionId region = RegionId::kOutermost;  // that defines it, or whose argument it is
 };

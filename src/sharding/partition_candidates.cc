@@ -12,7 +12,7 @@
 namespace tessera::sharding {
 namespace {
 
-// The axes that one tensor has on factors, and those of its dims that must be unsharded.
+// The axes that one tensor has on factors, and the axes of its dims that must be unsharded.
 struct Wish {
   FactorAxes axes;
   AxisList displaced;

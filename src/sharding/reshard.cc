@@ -361,7 +361,7 @@ TensorSharding ToSharding(const Placement& s, const MeshDef* mesh, Reduction kin
 // they must still arrive.
 class Search {
  public:
-  // Only finds plans that cost less than `limit`.
+  // Searches for plans that cost less than `limit`.
   Search(const Shape& shape, int64_t itemsize, Placement from, Placement to, Reduction kind,
          double limit)
       : target_(std::move(to)), moves_(shape, itemsize, target_, kind), limit_(limit) {

@@ -18,7 +18,7 @@ enum class StepKind : uint8_t {
   // and min; local
   kReplicatedToUnreduced,
   kShardedToUnreduced,  // each device holds zeros around its shard; local; sums only
-  // Not planned here: steps that lowering adds around a dim that does not divide.
+  // Steps that are not planned here. Lowering adds them around a dim that does not divide.
   kPadToShards,  // an unsharded dim grows until it divides; local
   kTrim,         // undoes kPadToShards; local
   // Inside shard_map: equal arrays on all devices become one array of each device; local.

@@ -17,7 +17,7 @@ const char* ReductionName(Reduction reduction);
 std::string Text(const TensorSharding& sharding);
 // Returns the text of one dim: `{"x", ?}p1`.
 std::string DimText(const MeshDef* mesh, const DimAxes& dim);
-// Reads such a text and verifies the sharding. Throws RuntimeError with the column of the mistake.
+// Parses a sharding and verifies it. Throws RuntimeError with the column of the mistake.
 TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc);
 
 // Returns the part of JAX's type text after the dtype: `[8@x,4]{V:z, U:y}`.

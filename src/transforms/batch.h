@@ -10,9 +10,9 @@ struct Batch {
   std::vector<bool> mapped;  // per output: whether it has the dim
 };
 
-// Returns the program with the dim in front of inputs that are true in `inputs`, and of outputs
-// that depend on them or are true in `wanted`. Captures have no such dim. Throws ShardingError if a
-// mapped value is sharded over the axes of the dim already.
+// Returns the program with the batch dim in front of inputs that are true in `inputs`, and of
+// outputs that depend on them or are true in `wanted`. Captures do not get the dim. Throws
+// ShardingError if a mapped value is already sharded over the axes of the dim.
 Batch MakeBatch(const ir::Program& program, const std::vector<bool>& inputs,
                 const std::vector<bool>& wanted, const ir::MappedDim& dim);
 

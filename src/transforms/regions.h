@@ -51,8 +51,8 @@ struct RegionLayout {
 struct RegionFlags {
   std::vector<bool> ins, outs;
 };
-// Returns which outputs of a body have the property where inputs have it. Outputs that are true in
-// `wanted` always have it.
+// Returns which outputs of a body have the property if the inputs in `ins` have it. Outputs that
+// are true in `wanted` always have it.
 using OutputFlags = absl::FunctionRef<std::vector<bool>(
     const ir::Program& body, const std::vector<bool>& ins, const std::vector<bool>& wanted)>;
 // Spreads a property from the inputs `ins` until nothing changes: an output has the property

@@ -156,8 +156,8 @@ class RegionSplitter {
       sources[known.inputs[n]] = {layout_.InputGroup(inputs[n]), InKnown(inputs[n])};
     return sources;
   }
-  // Computes those of the values that only depend on the loop's constants once, before the loop.
-  // Returns the sources with these values as constants.
+  // Computes the values that depend only on the loop's constants once, before the loop. Returns the
+  // sources with these values as constants.
   ValueSources Hoisted(const ir::Program& known, const std::vector<ValueId>& values,
                        ValueSources sources) {
     base::IdVector<ValueId, bool> seeds(known.values.size());

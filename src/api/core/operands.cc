@@ -290,7 +290,7 @@ std::vector<Array> Promote(const std::vector<Operand>& xs, Call call) {
   return PromoteTo(PromotedDType(xs, call), xs, call);
 }
 
-// As in NumPy, f32 is for ints of less than 64 bits, and the default float for ints of 64 bits.
+// As in NumPy, f32 is for ints of fewer than 64 bits, and the default float for ints of 64 bits.
 DType FloatOf(DType t) {
   if (t.is_floating()) return t;
   return t.size() < 8 ? f32 : base::DefaultFloat();

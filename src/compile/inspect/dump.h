@@ -14,7 +14,7 @@ namespace tessera::compile {
 // nothing is written. Throws RuntimeError if a file cannot be written, or if no pass has that name.
 class PassDump {
  public:
-  // Numbers the program, among those of this process.
+  // Gives the program the next number in this process.
   explicit PassDump(const ir::Program& traced);
 
   bool is_on() const { return number_ > 0; }

@@ -45,8 +45,8 @@ void FillShortRows(const CopyPlan::Dim& row, const std::byte* in, std::byte* out
   }
 }
 
-// Fetches the columns of the next block into L2, a few at a time between stores. Only used where
-// the columns are pages apart: elsewhere the hardware prefetches better.
+// Fetches the columns of the next block into L2, a few at a time between stores. Only used if the
+// columns are pages apart: otherwise the hardware prefetches better.
 class Prefetcher {
  public:
   Prefetcher(const std::byte* in, int64_t stride, int64_t cols, int64_t bytes)

@@ -60,7 +60,7 @@ inline T Smaller(T a, T b) {
 }
 
 // Sums and products that wrap. Signed overflow is undefined, so they use unsigned types; types of
-// less than 32 bits are widened first, because they would be promoted to signed int.
+// fewer than 32 bits are widened first, because they would be promoted to signed int.
 template <class T>
 inline T WrapAdd(T a, T b) {
   if constexpr (std::is_integral_v<T>)

@@ -26,7 +26,7 @@ struct KernelTable {
   // Broadcasts and fills store the first element for all elements of a tile, or of a slot.
   KernelPair load, load_half, store, store_half, stream, stop, block;
   KernelPair broadcast4, broadcast8, fill4, fill8;
-  // For narrow programs, by dtype: elements that are stored in less than 32 bits.
+  // For narrow programs, by dtype: elements that are stored in fewer than 32 bits.
   KernelPair load_stored[DType::kF64 + 1], store_stored[DType::kF64 + 1];
   KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)
   KernelPair reversed[kLanes][kCodes];  // acc = op(a, acc)

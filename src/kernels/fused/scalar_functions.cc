@@ -403,7 +403,7 @@ Blocks BlocksOf(ScalarOp op) {
     case kGt:
     case kGe:
       return {};
-    // Not an instruction of its own (fused_graph.cc).
+    // These are not instructions of their own (fused_graph.cc).
     case kRelu:
     case kConvert:
     case kSelect:

@@ -5,7 +5,7 @@
 namespace tessera::spmd {
 
 // Returns the loops that compute everything that needs the wide values, in blocks of dim `dim` of
-// the product. None if that is not possible, or costs more than it saves.
+// the product. Returns none if that is not possible, or costs more than it saves.
 std::vector<BlockGroup> GroupsAlong(ProductFacts& facts, const WideValues& wide, int dim,
                                     const BlockLimits& limits);
 

@@ -16,8 +16,8 @@ struct BlockMembers {
   bool Sums(InstructionId i) const { return calls.at(i).sums; }
 };
 
-// Returns the members for blocks of dim `dim` of the product. None if an instruction that reads a
-// wide value cannot run in blocks of the dim.
+// Returns the members for blocks of dim `dim` of the product. Returns nothing if an instruction
+// that reads a wide value cannot run in blocks of the dim.
 std::optional<BlockMembers> FindMembers(ProductFacts& facts, const WideValues& wide, int dim);
 
 // Whether the instruction defines a wide value that does not depend on a product, such as a mask.

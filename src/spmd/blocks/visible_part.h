@@ -24,7 +24,7 @@ struct LoopPart {
 
 // Adds a loop that runs one part of `loop` to `out`, and returns its results; stacked ones have a
 // slice per iteration of the part. `bounds`: on the values of the body in these iterations.
-// `carries`: the carried values before them. None if hidden columns of a row may differ.
+// `carries`: the carried values before them. Returns nothing if hidden columns of a row may differ.
 std::optional<std::vector<ir::ValueId>> AddPart(Writer& out, const ir::Instruction& loop,
                                                 const LoopColumns& columns, const LoopPart& part,
                                                 const ValueBounds& bounds,

@@ -22,8 +22,8 @@ struct WideValues {
 };
 
 // Returns the wide values that are computed from the product, and those that are computed together
-// with it, such as masks. None if a wide value must be whole: the program returns it, or an
-// instruction that cannot run in blocks reads it.
+// with it, such as masks. Returns nothing if a wide value must be whole: the program returns it, or
+// an instruction that cannot run in blocks reads it.
 std::optional<WideValues> FindWideValues(ProductFacts& facts, InstructionId product);
 
 }  // namespace tessera::spmd

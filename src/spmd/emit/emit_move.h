@@ -4,8 +4,8 @@
 
 namespace tessera::spmd {
 
-// Adds a step for each local move of the item and an exchange for each other one. Exchanges after
-// the first run together with it.
+// Adds a step for each local move of the item, and an exchange for each other move. The exchanges
+// run together with the first of them.
 void EmitMoves(ProgramEmitter& emitter, const MoveItem& item);
 
 }  // namespace tessera::spmd

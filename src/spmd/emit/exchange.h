@@ -21,15 +21,15 @@ struct MoveEnd {
 };
 
 // Returns an exchange whose result is `to`: the operand in another sharding, or, with `halo`, the
-// elements of the operands that it names. The caller sets the values of the plan (in, out).
+// elements of the operands that `halo` names. The caller sets the values of the plan (in, out).
 plan::Exchange MakeExchange(const std::vector<MoveEnd>& from, const MoveEnd& to,
                             const KernelFactories& kernels, const ir::HaloParams* halo = nullptr);
 // Returns an exchange in which each device receives the array of another one, or zeros.
 plan::Exchange MakePermutation(const MoveEnd& from, const MoveEnd& to,
                                const KernelFactories& kernels, const ops::PermuteParams& params);
 
-// Makes an exchange that only copies compute each element of its result with the group `each`,
-// which has one operand and one result. The iteration space of `each` does not matter.
+// Changes an exchange that only copies: it now computes each element of its result with the group
+// `each`, which has one operand and one result. The iteration space of `each` does not matter.
 void ComputeOnTheWay(plan::FusedDesc each, const MoveEnd& to, const KernelFactories& kernels,
                      plan::Exchange& e);
 

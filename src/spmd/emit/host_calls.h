@@ -1,4 +1,4 @@
-// Host calls of a plan, and the one that compares predicates of devices.
+// Host calls of a plan, and the host call that compares the predicates of devices.
 #pragma once
 #include <vector>
 

@@ -1,4 +1,5 @@
-// Kernels that plans need in addition to those of ops. A layer that sees the kernels gives them.
+// Kernels that plans need in addition to the kernels of ops. A layer that sees the kernels
+// supplies them.
 #pragma once
 #include <functional>
 #include <vector>

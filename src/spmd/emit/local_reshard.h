@@ -5,8 +5,8 @@
 
 namespace tessera::spmd {
 
-// Returns how each device makes `out` of `in`: the box that it copies, and its offset in the
-// result. The rest is zero. A value that all devices hold is its own partial maximum.
+// Returns how each device computes `out` from `in`: the box that it copies, and the offset of the
+// box in the result. The rest is zero. A value that all devices hold is its own partial maximum.
 KernelFactories::DeviceCopy LocalMove(const ir::Program& device, ir::ValueId in, ir::ValueId out,
                                       int32_t devices);
 

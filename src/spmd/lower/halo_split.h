@@ -16,12 +16,12 @@ struct OwnRange {
   int64_t edges() const { return begin + size - end; }
 };
 
-// Returns the range of each dim. Nothing if ranges differ between devices, if there are two
+// Returns the range of each dim. Returns nothing if ranges differ between devices, if there are two
 // operands that are not a fill, or if devices have less than half of the elements that they read.
 std::optional<std::vector<OwnRange>> OwnRangesOf(const ir::HaloParams& halo);
 
-// Returns the exchange of dim d's edges alone, one after the other. Along dims before d it covers
-// the devices' own elements. Its place is `to` with these sizes.
+// Returns the exchange of only the edges of dim d, one edge after the other. Along dims before d
+// the exchange covers the devices' own elements. Its place is `to` with these sizes.
 ir::HaloParams EdgesOf(const ir::HaloParams& halo, const std::vector<OwnRange>& own, size_t d);
 
 }  // namespace tessera::spmd

@@ -11,8 +11,8 @@
 
 namespace tessera::spmd {
 
-// Returns the part of a halo exchange along its first sharded dim. Nothing if it reads along no
-// other dim, or if a read along an unsharded dim is neither a slice nor a pad.
+// Returns the part of a halo exchange along its first sharded dim. Returns nothing if the exchange
+// reads along no other dim, or if a read along an unsharded dim is neither a slice nor a pad.
 std::optional<ir::HaloParams> FirstStageOf(const ir::HaloParams& halo);
 // Returns the exchange that turns the result of the first stage into the final result.
 ir::HaloParams RestOf(const ir::HaloParams& halo, const ir::HaloParams& first);

@@ -1,4 +1,4 @@
-// Work of loops and branches that is done before them.
+// Moves work of loops and branches out of them.
 #pragma once
 #include <vector>
 
@@ -7,10 +7,10 @@
 
 namespace tessera::spmd {
 
-// Moves instructions of the regions that depend on operands of the loop or branch alone before it:
+// Moves instructions out of the regions that depend only on operands of the loop or branch:
 // collectives and work that are the same in every iteration, and slices. Their results become
-// operands, and inputs of the regions. Returns the parameters of the loop or branch with as many
-// more constants.
+// operands, and inputs of the regions. Returns the parameters of the loop or branch with these
+// constants added.
 ir::ParamsPtr Hoist(const ir::Instruction& instruction, std::vector<ir::Program>& regions,
                     std::vector<ir::ValueId>& operands, Draft& draft, OpEmitter& emitter);
 

@@ -4,7 +4,8 @@
 
 namespace tessera::spmd {
 
-// Operands first, first + 1, ... that regions read as they are: the first inputs of each region.
+// The operands `first`, `first` + 1, ... that regions read unchanged: the first inputs of
+// each region.
 struct Constants {
   size_t first, count;
   bool of_all_regions;  // slices of them are hoisted from every branch; of a loop, from its body
@@ -23,7 +24,7 @@ bool IsSlice(const ir::Instruction& instruction);
 // Whether the instruction pads a dim to a size that an all_slice divides.
 bool IsPadding(const ir::Instruction& instruction);
 
-// Returns the slices of constants and, where the body repeats, collectives and work that depend on
+// Returns the slices of constants and, if the body repeats, collectives and work that depend on
 // constants alone. Work is hoisted only if its results need no more memory than its operands.
 Invariants FindInvariants(const ir::Program& body, const Constants& constants);
 

@@ -42,7 +42,7 @@ class OpEmitter {
   OpEmitter(Draft& draft, const sharding::MeshDef* mesh, InnerLowering lower_inner)
       : draft_(draft), reshards_(draft), mesh_(mesh), lower_inner_(std::move(lower_inner)) {}
 
-  // Emits the op. Returns its results, in the places in which they are wanted.
+  // Emits the op. Returns its results in the places that the call asks for.
   std::vector<ir::ValueId> Emit(const OpCall& call, Loc loc);
   // Emits the ops that an op expands to.
   std::vector<ir::ValueId> Expand(ir::ExpandFn expand, const ir::Params* params,
@@ -54,7 +54,7 @@ class OpEmitter {
   ReshardEmitter& reshards() { return reshards_; }
 
  private:
-  // Why an op is emitted: it is of the program, or a part of its result is rematerialised.
+  // Why an op is emitted: the program has it, or a part of its result is rematerialised.
   enum class Purpose : uint8_t { kProgram, kPart };
   std::vector<ir::ValueId> Emit(const OpCall& call, Purpose purpose, Loc loc);
   std::vector<ir::ValueId> EmitSharded(const OpCall& call, Loc loc);
@@ -72,7 +72,7 @@ class OpEmitter {
   std::optional<ir::ValueId> Rematerialised(ir::ValueId v, const ir::Type* to);
   ir::ValueId EmitPart(const ir::Instruction& maker, const ir::Type* to);
 
-  // Parts are made of parts. A value deeper than this is resharded.
+  // Parts are computed from parts. A value at a greater depth than this is resharded.
   static constexpr int kDeepest = 200;
 
   Draft& draft_;

@@ -1,4 +1,4 @@
-// The decision how one op is partitioned.
+// Decides how one op is partitioned.
 #pragma once
 #include <memory>
 
@@ -6,7 +6,7 @@
 
 namespace tessera::spmd {
 
-// Depends on op, params and places alone.
+// How an op is partitioned. It depends only on the op, its params and places.
 struct Decision {
   absl::InlinedVector<const ir::Type*, 3> operands;  // places in which the op reads them
   absl::InlinedVector<const ir::Type*, 1> results;   // places in which it then leaves them

@@ -23,7 +23,7 @@ bool IsPartitioned(const ir::Instruction& i);
 // Whether a place has no partial sums and no Manual axes.
 bool IsPlainSharding(const sharding::TensorSharding& s);
 
-// Which instructions make and read the values of a program.
+// Which instructions define and read the values of a program.
 class ValueUses {
  public:
   // `steady`: see ChoosePlaces.
@@ -32,7 +32,7 @@ class ValueUses {
   static constexpr int32_t kNoMaker = -1;
   int32_t maker(ir::ValueId v) const { return maker_[v]; }
   absl::Span<const int32_t> users(ir::ValueId v) const;
-  // Whether v depends on the steady inputs alone: its moves are hoisted, and cost nothing.
+  // Whether v depends only on the steady inputs: its moves are hoisted, and cost nothing.
   bool is_steady(ir::ValueId v) const { return steady_[v]; }
   bool HasSteadyOperands(const ir::Instruction& i) const;
 
@@ -81,7 +81,7 @@ class PlaceTrial {
 
   std::shared_ptr<const Decision> DecisionOf(const ir::Instruction& i);
   // Returns the instructions whose moves depend on the places of the values, and those that share
-  // moves with them. Some of them, if there are more than kMostInstructions.
+  // moves with them. Only some of them if there are more than kMostInstructions.
   static constexpr size_t kMostInstructions = 1000;
   std::vector<int32_t> Around(const std::vector<ir::ValueId>& values);
   // Returns nothing if the places split an op that must stay split as it is.
@@ -114,7 +114,7 @@ class PlaceTrial {
   // Moves whose cost the current call of CostOf has already added.
   absl::flat_hash_set<std::pair<ir::ValueId, const ir::Type*>> moved_;
   absl::flat_hash_map<std::pair<const ir::Type*, const ir::Type*>, Sent> steps_;
-  // By which call of Around an instruction or value was visited last.
+  // The number of the last call of Around that visited an instruction or value.
   std::vector<int32_t> visited_;
   base::IdVector<ir::ValueId, int32_t> visited_values_;
   int32_t visit_ = 0;

@@ -22,14 +22,14 @@ class ReshardEmitter {
   // Emits one move.
   ir::ValueId EmitStep(const ir::OpDef& op, ir::ValueId v, const ir::Type* to, const ir::Cost& cost,
                        Loc loc);
-  // Whether every device has all of its part of `to`: the reshard consists of slices.
+  // Whether the reshard consists of slices, because every device already has its part of `to`.
   bool OnlySlices(const ir::Type* from, const ir::Type* to);
 
  private:
   const std::vector<sharding::ReshardStep>& StepsBetween(const ir::Type* from, const ir::Type* to);
 
   Draft& draft_;
-  // Remembered, as layers of a model move alike.
+  // Plans are remembered, because layers of a model move alike.
   absl::node_hash_map<std::pair<const ir::Type*, const ir::Type*>,
                       std::vector<sharding::ReshardStep>>
       steps_;

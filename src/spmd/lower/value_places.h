@@ -10,8 +10,9 @@
 
 namespace tessera::spmd {
 
-// Lines at which the user asked for a move that no type makes: by the first result of an
-// instruction, for each of its operands and then of its results. Nothing: the move is implied.
+// Lines at which the user asked for a move that no type requires: by the first result of an
+// instruction, one for each of its operands, then one for each of its results. Nothing if the move
+// is implied.
 using AskedMoves = absl::flat_hash_map<ir::ValueId, absl::InlinedVector<std::optional<Loc>, 4>>;
 
 struct ChosenPlaces {
@@ -19,13 +20,13 @@ struct ChosenPlaces {
   AskedMoves asked = {};
 };
 
-// Chooses places for values that elementwise ops and moves connect. They are placed together, where
-// fewer bytes are sent and no device does more work; if as many bytes are sent, where less work is
-// done. A group is tried at up to 8 places, three times at most, and stays if more than 1000
-// instructions are around it. Operands and results of contractions and other heavy ops keep their
-// places: the user says how such an op is split. `steady`: the number of first inputs that are the
-// same each time that the program runs. A move that depends on these alone is hoisted, and costs
-// nothing.
+// Chooses places for values that elementwise ops and moves connect. Such values form a group, which
+// moves to a place if fewer bytes are sent and no device does more work, or if as many bytes are
+// sent and less work is done. A group is tried at up to 8 places, three times at most, and stays if
+// more than 1000 instructions are around it. Operands and results of contractions and other heavy
+// ops keep their places: the user says how such an op is split. `steady`: the number of first
+// inputs that are the same each time that the program runs. A move that depends only on these is
+// hoisted, and costs nothing.
 ChosenPlaces ChoosePlaces(std::shared_ptr<const ir::Program> program, size_t steady);
 
 }  // namespace tessera::spmd

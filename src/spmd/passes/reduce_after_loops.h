@@ -4,7 +4,7 @@
 
 namespace tessera::spmd {
 
-// Where the body of a loop reduces a value only to add it to a carried one, devices carry partial
+// If the body of a loop reduces a value only to add it to a carried value, devices carry partial
 // sums, and one reduction follows the loop:
 //   for: s = s + all_reduce(x)   becomes   for: t = t + x; s = all_reduce(t)
 // The same holds for any op that is linear in the carried and the reduced value. No device needs

@@ -4,11 +4,11 @@
 
 namespace tessera::spmd {
 
-// Reduces after elementwise ops rather than before them, where an op is jointly linear in its
-// operands and alone reads reductions of one kind:
+// Reduces after an elementwise op rather than before it, if the op is jointly linear in its
+// operands and is the only reader of reductions of one kind:
 //   all_reduce(a) + all_reduce(b)  becomes  all_reduce(a + b)
-// Whole terms, and terms that are reduced over fewer axes, count on one device. Dead instructions
-// stay.
+// Terms that are not reduced, or are reduced over fewer axes, count on one device along the other
+// axes. Dead instructions stay.
 void ReduceAfterSums(ir::Program& device);
 
 }  // namespace tessera::spmd

@@ -215,8 +215,8 @@ bool IsReadable(const plan::FusedDesc::Part& part, const base::Shape& space, siz
   return true;
 }
 
-// Returns the parts of an instruction's result, by its dimension map. None if the op computes
-// anything, or chooses elements in a way that the map does not describe.
+// Returns the parts of an instruction's result, by its dimension map. Returns nothing if the op
+// computes anything, or chooses elements in a way that the map does not describe.
 std::optional<ReadParts> PartsOf(const ir::Program& device, const Instruction& instruction) {
   const ir::Lowering& lowering = *instruction.op->lowering;
   if (!std::holds_alternative<ir::AsKernel>(lowering) &&
