@@ -205,7 +205,7 @@ std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
 std::vector<ir::ValueId> Batched(const ir::BatchCall& c) {
   // A result is reduced over axes of the batch dim because an operand that all batch elements share
   // is reduced. Each batch element has its own result, so the result is no longer reduced. Only a
-  // move states that its result is reduced.
+  // move asks for a reduced result.
   const bool asks = std::holds_alternative<ir::AsMove>(*c.op.lowering);
   for (const ir::Type* t : c.result_types)
     RefuseBatchAxes(asks ? t : WithoutReduced(t, c.dim), c.dim, c.op, c.builder.loc());

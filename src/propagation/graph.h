@@ -86,9 +86,10 @@ struct Op {
 
   bool elementwise = false;
   bool constant = false;  // defines a value without operands: every user may have a copy
-  // A constant if all its operands are constants: elementwise, broadcast, reshape, slice.
+  // Whether the op is a constant if all of its operands are: elementwise, broadcast,
+  // reshape, slice.
   bool foldable = false;
-  // Repeats its operand along new dims; a repeated scalar is copied for each user.
+  // Whether the op repeats its operand along new dims. A repeated scalar is copied for each user.
   bool expands = false;
   // The direction in which the first rounds visit the op, before all other ops. See
   // RunOpPriorities in priorities.h.

@@ -37,7 +37,7 @@ class Rewrite {
 // of the value to that op, starting from the head of their list, so their order is reversed. The
 // order in which users are notified decides some conflicts.
 void OrderUses(FlatGraph& graph);
-// Puts `moved`, reversed in that way, before the uses that `to` has.
+// Puts `moved`, in reverse order, before the uses in `to`.
 void PrependReversed(std::vector<OperandUse> moved, std::vector<OperandUse>& to);
 
 }  // namespace tessera::propagation::engine

@@ -47,7 +47,7 @@ Flags FlagsOf(const base::IdVector<ValueId, bool>& flags, absl::Span<const Value
   return of_values;
 }
 
-// ---- rules of the user's: calls whose regions have roles ----
+// ---- rules of the user: calls whose regions have roles ----
 
 // Which operands, results and residuals have the mapped dim.
 struct MappedRoles {
@@ -194,7 +194,7 @@ class Mapper {
   }
 
   // Whether an operand is reduced over the axes of the dim and the results are not. All lanes share
-  // the operand, but each lane needs a result of its own.
+  // the operand, but each lane needs its own result.
   bool MeetsLanes(const ir::Instruction& i, const TypesOf& types) const {
     const auto is_reduced = [&](const ir::Type* type) {
       const sharding::AxisList& reduced = type->sharding().reduced;
@@ -335,7 +335,7 @@ class Mapper {
     const ops::X index(builder_, made_[i.operands[0]]);
     size_t last = 0;
     while (last + 1 < i.regions.size() && !IsMost(index.type()->dtype(), last)) ++last;
-    // A bool takes the first branch where it is true; other indices are clamped.
+    // A bool takes the first branch if it is true; other indices are clamped.
     std::vector<ValueId> chosen = Branch(i, last, last, ins, operands);
     for (size_t k = last; k-- > 0;) {
       const std::vector<ValueId> results = Branch(i, k, last, ins, operands);

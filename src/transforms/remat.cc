@@ -55,8 +55,8 @@ void AddUnread(KeptParts& body, const ir::Type* type, Loc loc) {
   body.kept.resize(body.first.values.size());
 }
 
-// Gives results of the program that are also its inputs a new id: an instruction of several results
-// may still compute one that is given.
+// Gives results of the program that are also its inputs a new id: an instruction with several
+// results may still compute one of these.
 void RenameGiven(ir::Program& program) {
   for (ir::Instruction& i : program.instructions)
     for (ValueId& v : i.results)

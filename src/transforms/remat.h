@@ -5,8 +5,8 @@
 
 namespace tessera::transforms {
 
-// Rewrites the split of a checkpoint's region. `params`: those of the checkpoint. The residuals of
-// the result are known inputs, and values that the checkpoint's policy keeps.
+// Rewrites the split of a checkpoint's region. `params`: the params of the checkpoint. The
+// residuals of the result are known inputs, and values that the checkpoint's policy keeps.
 Split Rematerialized(Split split, const ir::Params* params);
 
 }  // namespace tessera::transforms

@@ -14,9 +14,9 @@ struct Split {
   std::vector<bool> unknown_outputs;  // per output of the program
 };
 
-// Outputs that are true in `wanted` are unknown ones even if they could be known. Loops and
-// branches are split too. Residuals of a scan are stacked, unless every iteration has the same
-// value. A while_loop with unknown carries is in both parts: the second part computes it again.
+// Outputs that are true in `wanted` are unknown even if they could be known. Loops and branches are
+// split too. Residuals of a scan are stacked, unless every iteration has the same value. A
+// while_loop with unknown carries is in both parts: the second part computes it again.
 Split MakeSplit(const ir::Program& program, const std::vector<bool>& unknown_inputs,
                 const std::vector<bool>& wanted);
 

@@ -27,7 +27,8 @@ RegionFlags UnknownIn(const ir::Instruction& instruction, const UnknownValues& i
 Split SplitRegion(const ir::Program& region, const std::vector<bool>& unknown_inputs,
                   const std::vector<bool>& wanted, UnknownMemo& memo);
 
-// Has the inputs and captures from the start. Other values are set in the order of the program.
+// The two parts of a split. Inputs and captures are set from the start, other values in
+// program order.
 class SplitParts {
  public:
   SplitParts(const ir::Program& from, UnknownValues is_unknown);
@@ -60,7 +61,7 @@ class SplitParts {
   Split Finish(const std::vector<bool>& wanted) &&;
 
  private:
-  // The index of the instruction that computes a value, or one of these.
+  // The index of the instruction that computes a value, or one of these constants.
   static constexpr int kStored = -1, kZeros = -2;
 
   ir::ValueId AddInput(ir::ValueId v);

@@ -71,8 +71,8 @@ class RegionSplitter {
       bodies_.push_back(SplitRegion(*i_.regions[b], unknown_.ins, unknown_.outs, memo));
     if (layout_.kind == ir::AsRegions::kScan) return Emit(ScanResiduals());
     if (layout_.kind == ir::AsRegions::kCall) {
-      // A call with a rule is part of another rule here, and linear: its parts take its place. A
-      // checkpoint computes values again that it does not keep.
+      // A call with a rule is linear here, since it is part of another rule: its parts replace it.
+      // A checkpoint rematerialises the values that it does not keep.
       if (!std::holds_alternative<ir::ByRegions>(*i_.op->diff)) return InlineCall(bodies_[0]);
       bodies_[0] = Rematerialized(std::move(bodies_[0]), i_.params.get());
     }
@@ -130,8 +130,8 @@ class RegionSplitter {
 
   // ---- residuals ----
 
-  // Residuals of a scan: one that only depends on the scan's constants is a constant of the second
-  // scan, a slice of xs is a slice again, and all others are stacked.
+  // Returns the residuals of a scan. A residual that depends only on the scan's constants is a
+  // constant of the second scan, a slice of xs is a slice again, and all others are stacked.
   std::vector<RegionResidual> ScanResiduals() {
     const Split& body = bodies_[0];
     const std::vector<ValueId> made(body.known.outputs.end() - static_cast<long>(body.residuals),
@@ -177,9 +177,9 @@ class RegionSplitter {
     return sources;
   }
 
-  // Residuals of branches. An operand is an operand of the second instruction again. A value that a
-  // branch makes is a result of the first one. Only one branch runs, so residuals of one type in
-  // several branches share a result.
+  // Residuals of branches. A residual that is an operand of the first instruction is an operand of
+  // the second one too. A residual that a branch computes is a result of the first instruction.
+  // Only one branch runs, so residuals of one type in several branches share a result.
   std::vector<RegionResidual> BranchResiduals() const {
     std::vector<RegionResidual> made, given;
     std::map<const ir::Type*, std::vector<size_t>> made_of_type;

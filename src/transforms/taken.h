@@ -10,7 +10,7 @@
 namespace tessera::transforms {
 
 // Returns a bool per lane: whether the lane takes branch k by its own index. A bool index takes
-// branch 0 where it is true; other indices are clamped to [0, last].
+// branch 0 if it is true; other indices are clamped to [0, last].
 ir::ValueId LanesOfBranch(ir::Builder& builder, ir::ValueId index, size_t k, size_t last);
 
 // The lanes that take a branch, for derivatives. The cotangent of a value that all lanes share is a

@@ -1,4 +1,4 @@
-// The types of an instruction's operands and results, and values that are not there.
+// The types of an instruction's operands and results, and the id that stands for no value.
 #pragma once
 #include "ir/program.h"
 

@@ -5,8 +5,8 @@
 
 namespace tessera::transforms {
 
-// Returns the values that are zero by the program's text: constants 0, and results of ops that are
-// linear in operands which are zero.
+// Returns the values that are always zero: constants 0, and results of ops that are linear in
+// operands that are zero.
 base::IdVector<ir::ValueId, bool> ZerosOf(const ir::Program& program);
 
 }  // namespace tessera::transforms

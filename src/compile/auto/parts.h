@@ -1,4 +1,4 @@
-// The pass choose_parts: dims that their axes do not divide, over a part of these axes.
+// The pass choose_parts: shards dims that their axes do not divide over a part of these axes.
 #pragma once
 #include <memory>
 #include <vector>

@@ -140,7 +140,7 @@ class GraphBuilder {
     return op;
   }
 
-  // Adds an edge from the operand to the result, as both are one value.
+  // Adds an edge from the operand to the result, because both are one value.
   void AddAsOne(RegionId region, const ir::Instruction& i, Edge edge = {}) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
@@ -182,7 +182,8 @@ class GraphBuilder {
     AddAsOne(region, i, std::move(edge));
   }
 
-  // Adds a collective: dims of an unchanged size are those of the operand.
+  // Adds a collective. A dim that has the same size in the operand and the result has one factor
+  // in both.
   void AddCollective(const ir::Program& program, RegionId region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.constant = false;

@@ -92,8 +92,8 @@ class Placer {
                      open, type->shape(), propagation::engine::SubAxes::kCut, &type->sharding())));
   }
 
-  // An argument keeps its place, which is whole if it is on no mesh. Inside it may be sharded
-  // further.
+  // An argument keeps its place, which is replicated if the argument has no mesh. Inside the
+  // program it may be sharded further.
   void Enter(ir::ValueId v) {
     ir::Program& out = programs_[kProgram];
     const ProgramGraph::RegionInfo& info = built_.regions[kProgram];
@@ -166,7 +166,7 @@ class Placer {
       next.params = made.params;
       next.loc = made.loc;
       ReorderForTies(made, next.operands);
-      // The values of a copy have the types of the original's.
+      // The values of a copied op have the types of the original values.
       const auto home = InfoOf(op).region;
       const ir::Program& from = *built_.regions[home].program;
       for (ir::ValueId v : made.results) types.push_back(from.type(v));
@@ -292,7 +292,7 @@ class Placer {
   };
   base::IdVector<GraphValue, Home> now_;
   base::IdVector<GraphValue, bool> asked_for_;
-  // Per region: the values that it uses from outside, and their numbers inside.
+  // Per region: the values that it uses from outside, and their ids inside.
   base::IdVector<RegionId, std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
   absl::flat_hash_map<OperandUse, const ProgramGraph::RegionBorder*> borders_;
   std::vector<GraphValue> stacked_;                        // values that loops stack

@@ -53,8 +53,8 @@ void AddViolations(const CommLimits& limits, const CommReport& report,
         fmt::format("{} B leave each device, more than the budget of {} B", bytes, limits.bytes));
 }
 
-// A limit on an axis that the mesh does not have would always hold. A program without a mesh may
-// have any limit.
+// Refuses a limit on an axis that the mesh does not have, because it would always hold. A program
+// without a mesh may have any limit.
 void CheckAxes(const CommLimits& limits, const ir::Program& program) {
   std::vector<const sharding::MeshDef*> meshes;
   if (program.mesh) meshes.push_back(program.mesh);

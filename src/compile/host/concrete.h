@@ -29,10 +29,10 @@ void SetSharesReplicas(bool on);
 
 // Returns the type on the mesh without modes.
 const ir::Type* WithoutModes(const ir::Type* type);
-// Returns the array with its complete layout as its type: the same buffers.
+// Returns an array with the same buffers, whose type is the complete place.
 std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array);
 
-// Returns a new array with one uninitialised instance: `type` is unsharded.
+// Returns a new array with one uninitialised instance. `type` must be unsharded.
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc);
 
 // Calls f. Errors of the runtime name no source line, so `loc` is added to them.

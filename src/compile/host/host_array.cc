@@ -14,7 +14,7 @@
 namespace tessera::compile {
 namespace {
 
-// Copies the shard of `to` of the device at mesh position `device` out of the shards of `from`,
+// Copies the shard of `to` on the device at mesh position `device` out of the shards of `from`,
 // which has more sharded dims.
 void Assemble(const ir::HostArgument& from, const ir::Type& to, int64_t device, std::byte* out) {
   const sharding::TensorSharding& s = from.place->sharding();

@@ -1,4 +1,4 @@
-// Values on devices as arrays of callbacks, and back.
+// Converts values on devices to arrays of callbacks, and back.
 #pragma once
 #include <vector>
 

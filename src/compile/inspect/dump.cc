@@ -128,7 +128,7 @@ PassDump::PassDump(const ir::Program& traced) {
 
 void PassDump::AfterPass(const spmd::LoweringPass& pass, const spmd::PassState& state) {
   if (!is_on()) return;
-  // The last pass, prepare, hands the plan on.
+  // The last pass, prepare, passes the plan to the runtime.
   std::string text =
       &pass == &spmd::LoweringPasses().back() ? last_ : TextAfter(pass.stage, state, nested_);
   const bool wanted = only_ ? &pass == only_ : text != last_;

@@ -22,8 +22,8 @@ class PassDump {
   void AfterPass(const spmd::LoweringPass& pass, const spmd::PassState& state);
   // Writes the file of the stage.
   void AfterStage(spmd::PassStage stage, const spmd::PassState& state);
-  // Keeps the text of plans that run inside of the program's plan, for its file. Device 0's stands
-  // for all.
+  // Keeps the text of plans that run inside of the program's plan, for its file. The plan of device
+  // 0 stands for all.
   void AddNested(const std::vector<plan::Plan>& plans);
 
  private:
@@ -33,7 +33,7 @@ class PassDump {
   std::string nested_;
 };
 
-// Returns the text of a program that has run passes of the stage, with `nested` after a plan's.
+// Returns the text of a program after passes of the stage. The text of a plan ends with `nested`.
 std::string TextAfter(spmd::PassStage stage, const spmd::PassState& state,
                       const std::string& nested);
 

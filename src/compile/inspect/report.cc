@@ -1,4 +1,4 @@
-// Lists the collectives of a device program, those in loops and branches with how often they run.
+// Lists the collectives of a device program, and how often those in loops and branches run.
 #include "compile/inspect/report.h"
 
 #include <algorithm>

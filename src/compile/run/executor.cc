@@ -67,7 +67,8 @@ class RuntimeExecutor final : public trace::Executor {
     buffers.reserve(inputs.size());
     for (const trace::ArrayRef& input : inputs)
       buffers.push_back(static_cast<const Concrete&>(*input).buffers);
-    // After all buffers are taken: an array may be given twice, or be captured too.
+    // Donated buffers are given up only here, after all buffers are taken: an array may be given
+    // twice, or be captured too.
     const std::vector<plan::PlanInput>& planned = runtime::PlanOf(*executable->plan).inputs;
     for (size_t i = 0; i < planned.size(); ++i)
       if (planned[i].donated) static_cast<Concrete&>(*inputs[i]).buffers = {};
@@ -119,8 +120,8 @@ class RuntimeExecutor final : public trace::Executor {
     const ir::Type* place = program.place(v);
     return place ? place : program.type(v);
   }
-  // An output that is an input, or a view of one, shares buffers as the input does. A value on no
-  // mesh is one buffer.
+  // An output that is an input, or a view of one, shares buffers as the input does. A value without
+  // a mesh has one buffer.
   static std::vector<bool> OutputShares(const Lowered::Impl& lowered,
                                         const std::vector<bool>& input_shares) {
     const ir::Program& p = lowered.device();

@@ -8,7 +8,8 @@
 
 namespace tessera::compile {
 
-// Which passes run, and on which values: to find the pass or the value that makes a program wrong.
+// Which passes run, and on which values. Users choose them to find the pass or the value that makes
+// a program wrong.
 struct PassChoice {
   const spmd::LoweringPass* stop_after = nullptr;  // the last pass that runs; null: all run
   const spmd::LoweringPass* skip = nullptr;        // a pass that does not run

@@ -1,4 +1,4 @@
-// Plans that run inside of another, on the buffers of one device.
+// Plans that run inside of another plan, on the buffers of one device.
 #pragma once
 #include <vector>
 

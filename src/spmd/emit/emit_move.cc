@@ -15,7 +15,7 @@ using ir::Instruction;
 using ir::ValueId;
 using sharding::StepKind;
 
-// Whether no device needs data of another one.
+// Whether no device needs data of another device.
 bool IsLocal(StepKind kind) {
   return kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced ||
          kind == StepKind::kShardedToUnreduced || kind == StepKind::kPadToShards ||

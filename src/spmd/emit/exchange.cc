@@ -76,7 +76,7 @@ using sharding::ForEachChoice;
 using Runs = sharding::ShardRuns;
 
 // Finds the boxes that one operand contributes to the result. Along a dim with accesses (a halo
-// exchange) they say which elements are read; along other dims index o reads index o.
+// exchange), the accesses say which elements are read. Along other dims index o reads index o.
 class OperandPieces {
  public:
   OperandPieces(int32_t operand, const MoveEnd& from, const MoveEnd& to, const ir::HaloParams* halo,

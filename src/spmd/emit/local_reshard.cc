@@ -27,7 +27,7 @@ AxisList Fresh(const TensorSharding& from, const TensorSharding& to) {
 KernelFactories::DeviceCopy LocalMove(const ir::Program& device, ir::ValueId in, ir::ValueId out,
                                       int32_t devices) {
   const TensorSharding &from = device.place(in)->sharding(), &to = device.place(out)->sharding();
-  // A value from outside of all meshes may be on none.
+  // A value that was made outside of all meshes may have no mesh.
   const sharding::MeshDef& mesh = to.mesh ? *to.mesh : *device.mesh;
   const base::Shape &in_shape = device.type(in)->shape(), &out_shape = device.type(out)->shape();
   KernelFactories::DeviceCopy copy{.itemsize = device.type(in)->dtype().size(),

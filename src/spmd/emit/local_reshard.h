@@ -1,4 +1,4 @@
-// Moves between shardings for which no device needs data of another one.
+// Moves between shardings for which no device needs data of another device.
 #pragma once
 #include "ir/program.h"
 #include "spmd/emit/kernel_factories.h"

@@ -1,4 +1,4 @@
-// Inputs, the items of the program, outputs.
+// Builds a plan: its inputs, the nodes of the program's items, and its outputs.
 #include "spmd/emit/plan_builder.h"
 
 #include "spmd/emit/program_emitter.h"

@@ -1,4 +1,4 @@
-// Kernels, fused groups, constants and host calls; moves and regions have files of their own.
+// Emits kernels, fused groups, constants and host calls. Moves and regions have files of their own.
 #include "spmd/emit/program_emitter.h"
 
 #include <absl/algorithm/container.h>

@@ -1,4 +1,4 @@
-// Finds the elements that all devices have themselves.
+// Finds the elements that all devices already have.
 #include "spmd/lower/halo_split.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 using sharding::ShardRun;
 
-// Returns the longest run of a shard of the result that its own device has, along a dim.
+// Returns the longest run of elements, along a dim of a shard of the result, that the device of the
+// shard already has.
 std::optional<ShardRun> OwnRun(const std::vector<sharding::Access>& accesses,
                                const sharding::AccessDim& dim, int64_t shard) {
   std::optional<ShardRun> own;

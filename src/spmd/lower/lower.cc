@@ -41,7 +41,7 @@ bool IsUneven(const ir::Type* view) {
   return sharding::FirstUnevenDim(view->sharding(), view->shape()) >= 0;
 }
 
-// Lowers one program: the whole one, or that to which an op expands.
+// Lowers one program: the whole program, or the program that an op expands to.
 class ProgramLowering {
  public:
   ProgramLowering(const ir::Program& from, const AskedMoves& asked, RegionLowering lower_region,
@@ -147,7 +147,7 @@ class ProgramLowering {
                               ir::ValueId v, const ir::Type* result, Loc loc) {
     const ir::Type* place = draft_.Place(v);
     const ir::ManualViews views = manual.views(instruction.params.get(), place, result);
-    // A view of shards exists only where the other axes of a dim divide the shard.
+    // A view of shards exists only if the other axes of a dim divide the shard.
     if (IsUneven(views.from) || IsUneven(views.to))
       if (const ir::Type* whole = Whole(place); whole != place) {
         v = emitter_.reshards().Emit(v, whole, MoveCause::kImplied, loc);

@@ -70,7 +70,8 @@ std::vector<ir::ValueId> OpEmitter::Emit(const OpCall& call, Purpose purpose, Lo
     TakeScalars(local.operands);
   std::vector<const ir::Type*> places;
   for (ir::ValueId v : local.operands) places.push_back(draft_.Place(v));
-  // Held here: the ops that are emitted for its operands may make the memo forget it.
+  // This pointer keeps the decision: ops that are emitted for the operands may make the memo
+  // forget it.
   const std::shared_ptr<const Decision> decision =
       DecisionOn(call.instruction, places, call.results);
   if (decision->expands) return EmitSharded(local, loc);
@@ -149,7 +150,7 @@ bool OpEmitter::EmitReduction(const OpCall& call, const Decision& decision,
   return true;
 }
 
-// The k-th of the operands and then the results.
+// Reshards v, the k-th value of the operands followed by the results, as the user asked.
 ir::ValueId OpEmitter::ReshardAsAsked(ir::ValueId v, const ir::Type* to, const OpCall& call,
                                       size_t k, Loc loc) {
   std::optional<Loc> asked;
@@ -195,7 +196,7 @@ ir::ValueId OpEmitter::Reshard(ir::ValueId v, const ir::Type* to, MoveCause caus
   return reshards_.Emit(v, to, cause, loc);
 }
 
-// Returns the part of v, nothing if it must be cut out of v.
+// Returns the part of v, or nothing if the part must be sliced out of v.
 std::optional<ir::ValueId> OpEmitter::Rematerialised(ir::ValueId v, const ir::Type* to) {
   const Draft::Origin* origin = draft_.OriginOf(v);
   if (!origin) return {};

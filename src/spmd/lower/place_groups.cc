@@ -1,4 +1,4 @@
-// ValueMarks values from the moves outwards, and joins them along ops that keep shapes.
+// Marks values from the moves outwards, and joins them along ops that keep shapes.
 #include "spmd/lower/place_groups.h"
 
 #include <absl/algorithm/container.h>
@@ -17,7 +17,7 @@ using ir::Type;
 using ir::ValueId;
 using ValueMarks = base::IdVector<ValueId, bool>;
 
-// Whether the op does little work next to moving its operands.
+// Whether the op does little work compared with moving its operands.
 bool IsLightOp(const Instruction& i) {
   return IsReshard(i) || IsElementwise(i) ||
          std::holds_alternative<ir::AsReduction>(*i.op->lowering) ||
@@ -34,7 +34,7 @@ bool Moves(const ir::Program& program, const Instruction& i) {
   });
 }
 
-// Returns the values around moves: light ops hand the mark on, in both directions.
+// Returns the values around moves. Light ops pass the mark on in both directions.
 ValueMarks NearMoves(const ir::Program& program) {
   ValueMarks near(program.values.size());
   const auto mark = [&](const Instruction& i, const auto& from, const auto& to) {

@@ -101,7 +101,7 @@ std::vector<int32_t> PlaceTrial::Around(const std::vector<ValueId>& values) {
   const auto add_with_sharers = [&](int32_t i) {
     add(i);
     for (ValueId v : At(i).operands) {
-      // A value that every device has is moved for nothing.
+      // Moving a value that every device has costs nothing.
       if (sharding::VaryingAxes(sharding(v)).empty() ||
           std::exchange(visited_values_[v], visit_) == visit_)
         continue;
@@ -149,7 +149,8 @@ std::optional<PlaceCost> PlaceTrial::CostOf(const std::vector<int32_t>& instruct
   return cost;
 }
 
-// Whether the instruction stays split as it must.
+// Adds the cost of an instruction. Returns false if the places split it in another way than they
+// must, or if its cost is unknown.
 bool PlaceTrial::AddCostOf(const Instruction& i, PlaceCost& cost) {
   if (IsReshard(i)) {
     AddMove(i.operands[0], place(i.operands[0]), place(i.results[0]), cost);

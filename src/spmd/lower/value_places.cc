@@ -35,7 +35,7 @@ struct Wish {
   }
 };
 
-// The wishes that values take along as they get other places.
+// The wishes of values, which values keep when they get other places.
 class Wishes {
  public:
   Wishes(const ir::Program& program, PlaceTrial& trial)
@@ -111,8 +111,8 @@ class PlaceSearch {
     return moved;
   }
 
-  // Puts groups back whose new place saves work only, and has not helped others to send less. The
-  // last comes first.
+  // Puts back the groups whose new place only saves work, unless other groups send less because of
+  // it. The last group that moved comes first.
   void PutBackNeutral() {
     for (; !neutral_.empty(); neutral_.pop_back()) PutBack(neutral_.back());
   }
@@ -163,7 +163,8 @@ class PlaceSearch {
     }
   }
 
-  // Returns places that neighbours of the group have or want, in which devices have no more of it.
+  // Returns the places that neighbours of the group have or want, and in which no device holds more
+  // of the group than now.
   std::vector<TensorSharding> CandidatesFor(const Group& group) {
     std::vector<TensorSharding> candidates;
     const TensorSharding& now = trial_.sharding(group[0]);
