@@ -54,7 +54,7 @@ void RefuseBatchAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef
     if (mesh && mesh->axes()[a.axis].mode == AxisMode::Manual)
       base::ThrowSharding(base::Refusal(
           std::string(op.name), 26, base::Where(loc),
-          fmt::format("inside vmap axis {} becomes Manual, but the mapped dim is sharded over it",
+          fmt::format("inside vmap, axis {} becomes Manual, but the mapped dim is sharded over it",
                       sharding::AxisText(*mesh, a)),
           {"name only the other axes in .axes of shard_map, or map over a dim that is sharded "
            "over other axes"}));
