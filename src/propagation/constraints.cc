@@ -49,7 +49,7 @@ class ConstraintPass {
     auto it = manual_.find(use);
     return it == manual_.end() ? nullptr : it->second;
   }
-  // Returns the initial sharding of v; for a target of an edge, of the edge's owner.
+  // Returns the initial sharding of v, or of the owner of the edge if v is a target of an edge.
   auto& GivenSharding(ValueId v) {
     OpId edge = target_of_[v];
     return graph_.values[edge == kNoOp ? v : op(edge).results[0]].sharding;

@@ -1,5 +1,5 @@
-// Writes explanations: the path of each axis that a value has, and of each axis that it did not get
-// the reason and an edit.
+// Writes explanations: the path of each axis that a value has, and, for each axis that it did not
+// get, the reason and an edit.
 #include "propagation/explain.h"
 
 #include <absl/algorithm/container.h>

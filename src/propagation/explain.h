@@ -17,8 +17,8 @@ class Explainer {
   Explainer(const EngineResult& result, const Naming& names);
   ~Explainer();
   // Returns lines of text: the sharding of v; for each axis of each dim its origin and the ops that
-  // carried it, of a long path the first and last ones; for each axis that a neighbour wanted here,
-  // why it was kept out and which edit would let it in.
+  // carried it (only the first and last ones of a long path); for each axis that a neighbour wanted
+  // here, why it was kept out and which edit would let it in.
   std::string Explain(ValueId v);
 
  private:

@@ -147,7 +147,7 @@ AxisList CompatibleAxes(const OpState& projection, int32_t f, Direction directio
   const size_t operands = projection.operands, all = projection.tensors.size();
   const bool operands_first = direction != Direction::kBackward;
   operands_first ? join(0, operands) : join(operands, all);
-  // One way only: the other tensors may shorten the axes, but add none.
+  // Axes pass in one direction only: the other tensors may shorten the axes, but add none.
   if (direction != Direction::kBoth) can_expand = false;
   operands_first ? join(operands, all) : join(0, operands);
   return axes;

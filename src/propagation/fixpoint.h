@@ -1,15 +1,14 @@
 // The fix-point: visits ops until no sharding changes any more.
 //
-// It ends. Let the shards of a value be the product of the sizes of all axes on its dims. A step
-// only writes a value if the axes of one of its factors became longer (IsStrictPrefix(old, new)),
-// and no factor gives up axes. A full factor takes no more axes, so the axes after it in its dim
-// stay, and the dim's axes grow with the factor's. No axis is on two dims (FitsOthers), so the
+// The visits end. Let the shards of a value be the product of the sizes of all axes on its dims. A
+// step only writes a value if the axes of one of its factors became longer (IsStrictPrefix(old,
+// new)), and no factor gives up axes. A full factor takes no more axes, so the axes after it in its
+// dim stay, and the dim's axes grow with the factor's. No axis is on two dims (FitsOthers), so the
 // shards divide the number of devices. Each write multiplies them by 2 or more: a value is written
 // at most log2(devices) times. Members of a group, and targets of an edge, share one sharding and
 // are written together. An op is queued once at the start, and when one of its values is written: a
 // run visits at most ops + uses * log2(devices) ops. There is one run for each pair of a round and
-// a user priority.
-// tests/unit/propagation/random_test.cc checks this on random graphs.
+// a user priority. tests/unit/propagation/random_test.cc checks this on random graphs.
 #pragma once
 #include "propagation/propagate.h"
 #include "propagation/state.h"

@@ -134,7 +134,7 @@ class MemberFinder {
   std::set<InstructionId> pending_;
 };
 
-// Keeps core members and members whose results others that are kept read; `may_read` says whether a
+// Keeps core members, and members whose results a kept member reads; `may_read` says whether a
 // reader counts.
 void KeepUsed(const ProductFacts& facts, BlockMembers& members,
               absl::FunctionRef<bool(InstructionId reader, InstructionId read)> may_read) {

@@ -24,8 +24,9 @@ std::optional<BlockMembers> FindMembers(ProductFacts& facts, const WideValues& w
 // Every loop that reads the value rematerialises it.
 bool IsLight(const ProductFacts& facts, const WideValues& wide, InstructionId i);
 
-// A loop cannot read a value that is computed from its own results outside of it. Members of level
-// 0 run in the first loop, those that need its results from outside in the loop of level 1, etc.
+// A loop cannot read a value that is computed, outside of the loop, from its own results. Members
+// of level 0 run in the first loop. Members that need the results of level 0 from outside of its
+// loop run in the loop of level 1, etc.
 struct BlockLevels {
   InstructionId first;           // the first member that is not light
   std::vector<int32_t> numbers;  // of all instructions from `first` to the last member

@@ -109,8 +109,8 @@ class PartBuilder {
     (is_constant ? body_.inputs : varying_inputs_).push_back(VisibleOf(v));
   }
 
-  // Slices the visible columns out of an operand of the loop. It has `leading` dims before those of
-  // v, the body's input.
+  // Slices the visible columns out of an operand of the loop. The operand has `leading` dims before
+  // the dims of v, the input of the body.
   ValueId SliceVisible(ValueId operand, ValueId v, int leading) {
     if (!columns_.HasColumns(v)) return operand;
     return out_.Slice(operand, columns_.dim(v) + leading, part_.visible.begin, part_.visible.end,

@@ -35,7 +35,7 @@ std::vector<FlowEdge> EdgesOf(const Instruction& loop) {
   return std::get<ir::DataFlowEdges>(*loop.op->dims)
       .edges({loop.params.get(), loop.operands.size(), loop.regions});
 }
-// Whether the edge is a value that each iteration hands to the next.
+// Whether the edge is a value that each iteration passes to the next.
 bool IsCarried(const FlowEdge& edge) {
   return edge.owner.kind == FlowEnd::kResult && !edge.stacked && edge.sources.size() == 2;
 }
@@ -51,7 +51,8 @@ base::IdVector<ValueId, int> CountUses(const ir::Program& p) {
   return uses;
 }
 
-// How a loop's body makes the next value of a carried one, if its reductions can follow the loop.
+// How the body of a loop computes the next value of a carried value, if its reductions can follow
+// the loop.
 class Carried {
  public:
   Carried(const ir::Program& body, ValueId value, ValueId next)
@@ -70,10 +71,10 @@ class Carried {
     move_ = nullptr;
   }
 
-  // Returns one of the reductions that can follow the loop, null if there is none.
+  // Returns one of the reductions that can follow the loop, or null if there is none.
   const Instruction* move() const { return move_; }
-  // Returns the instructions that go: these reductions, and those that make partial values of the
-  // carried one for loops inside.
+  // Returns the instructions that are removed: these reductions, and the instructions that make
+  // partial values of the carried value for inner loops.
   const std::vector<int32_t>& reductions() const { return reductions_; }
   // Returns the values that become partial.
   const std::vector<ValueId>& linear() const { return linear_; }
@@ -277,7 +278,7 @@ class LoopReducer {
       const Instruction& i = base::At(body.instructions, at);
       operand_of[i.results[0]] = i.operands[0];
     }
-    // The operand may be a reduction that goes as well: the next loop begins with its sum.
+    // The operand may be a reduction that is removed too: the next loop begins with its sum.
     const auto replace = [&](ValueId& v) {
       while (operand_of[v] != kNoValue) v = operand_of[v];
     };

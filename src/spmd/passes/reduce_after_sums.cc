@@ -96,8 +96,8 @@ class SumReducer {
     return FinalReduction{KindOf(*made->op), ir::As<ir::MoveParams>(made->params.get())};
   }
 
-  // Returns the one reduction after a jointly linear op that can replace those of its operands. An
-  // operand that is not reduced must be whole, and counts on one device.
+  // Returns the one reduction after a jointly linear op that can replace the reductions of its
+  // operands. An operand that is not reduced must be whole, and counts on one device.
   std::optional<FinalReduction> ReductionAfter(const Instruction& i) const {
     if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || i.operands.size() < 2)
       return {};

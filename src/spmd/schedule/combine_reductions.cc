@@ -16,8 +16,8 @@ using ir::Instruction;
 using ir::ValueId;
 using sharding::StepKind;
 
-// The bytes of a shard from which on a value is large. Sending it takes longer than making all
-// devices meet, and delaying it would keep its memory.
+// A value is large if its shard has at least this many bytes. Sending it takes longer than making
+// all devices meet, and delaying it would keep its memory.
 constexpr int64_t kLarge = 64 << 10;
 // The most operand bytes that may wait for a group of reductions.
 constexpr int64_t kMostWaiting = 4 << 20;

@@ -1,4 +1,4 @@
-// Gives each instruction of the group a node, and each operand one where it is first read.
+// Gives each instruction of the group a node, and each operand a node before its first reader.
 #include "spmd/schedule/fused_desc.h"
 
 #include <absl/algorithm/container.h>

@@ -19,7 +19,7 @@ using sharding::DimMap;
 using sharding::ShardRun;
 using sharding::ShardRuns;
 
-// With more parts than that, finding the part of an element takes too long.
+// With more parts than this, finding the part of an element takes too long.
 constexpr size_t kMostParts = 32;
 // The longest chain of instructions that is followed; the value at its end is computed.
 constexpr int kDeepest = 64;

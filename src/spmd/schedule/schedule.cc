@@ -39,7 +39,8 @@ LayoutId LayoutIdOf(LayoutKey key, base::IdVector<LayoutId, LayoutKey>& layouts)
   return layouts.Add(std::move(key));
 }
 
-// Sets the layout of every value. A value on no mesh has one buffer, whatever its program's mesh.
+// Sets the layout of every value. A value without a mesh has one buffer, whatever mesh its
+// program has.
 void AssignLayouts(const ir::Program& device, const std::vector<bool>& shares, Schedule& schedule) {
   absl::flat_hash_map<std::pair<const ir::Type*, BufferSharing>, LayoutId> known;
   schedule.values = ScheduledValues(device.values.size());

@@ -31,7 +31,7 @@ struct Schedule;
 struct KernelItem {
   InstructionId instruction;
   std::vector<ir::ValueId> in = {}, out = {};
-  // Not empty: the result is copied out of values in `in`, in these parts. The instruction's own
+  // If not empty, the result is copied out of values in `in`, in these parts. The instruction's own
   // operands need not be in memory.
   ReadParts copied = {};
 };
@@ -55,11 +55,11 @@ struct MoveItem {
   std::vector<ir::ValueId> in = {}, out = {};
   // As in FusedItem; one part each.
   std::map<ir::ValueId, ReadParts> reads = {};
-  // Set: the move writes its result in another order. `out` is this part of the result, and holds
-  // each of its elements once.
+  // If set, the move writes its result in another order. `out` is this part of the result, and
+  // holds each of its elements once.
   std::optional<ReadPart> stored = {};
-  // Set: an elementwise group of one operand and one result that the move computes on the way. The
-  // operand is the move's result, or the result is the move's operand.
+  // If not null, an elementwise group of one operand and one result that the move computes on the
+  // way. The operand is the move's result, or the result is the move's operand.
   std::shared_ptr<const FusedItem> computes = {};
 };
 
