@@ -37,6 +37,40 @@ void Write(std::ostream& out, const std::string& name, F print) {
   throw std::runtime_error("tessera: cannot write " + name + ": " + why);
 }
 
+// The command line is not understood: the message.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Returns "tessera check FILE", with the options of the sub-command.
+std::string UsageOf(const CLI::App& command) {
+  std::string line = "tessera " + command.get_name();
+  for (const CLI::Option* o : command.get_options()) {
+    if (o == command.get_help_ptr()) continue;
+    const std::string text =
+        o->get_positional() ? o->get_name() : o->get_name() + " " + o->get_type_name();
+    line += o->get_required() ? " " + text : " [" + text + "]";
+  }
+  return line;
+}
+
+// CLI11 takes the next argument as the value, even if it is an option.
+CLI::Validator IsNoOption() {
+  return {[](const std::string& value) {
+            return value.starts_with("--") ? "a value must come before '" + value + "'"
+                                           : std::string();
+          },
+          ""};
+}
+
+// Returns "a", "a and b", "a, b and c".
+std::string ListOf(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
+  return text;
+}
+
 // The sub-commands with their arguments.
 class Command {
  public:
@@ -53,6 +87,7 @@ class Command {
     AddFile(propagate);
     AddStopAfter(propagate);
     propagate->add_option("--html", html_, "Also write one self-contained HTML page")
+        ->check(IsNoOption())
         ->type_name("OUT");
     CLI::App* explain = Add("explain", "Print why a value is sharded as it is",
                             [this](std::ostream& out) { Explain(out); });
@@ -67,9 +102,11 @@ class Command {
     AddFile(partition);
     partition
         ->add_option("--stop-after", partition_.stop_after, "Print the program after this pass")
+        ->check(IsNoOption())
         ->type_name("PASS");
     partition
         ->add_option("--only", partition_.only, "Shard these values (%7,%9), replicate the others")
+        ->check(IsNoOption())
         ->type_name("VALUES");
     Add("ops", "Print the reference of every op, or of one",
         [this](std::ostream& out) { out << (op_.empty() ? OpsText() : OpText(op_)); })
@@ -88,6 +125,10 @@ class Command {
     } catch (const CLI::CallForVersion& version) {
       out << version.what() << "\n";
       return;
+    } catch (const CLI::ArgumentMismatch& e) {
+      Refuse(WithoutValue(e));
+    } catch (const CLI::ParseError& e) {
+      Refuse(e.what());
     }
     run_(out);
   }
@@ -96,6 +137,7 @@ class Command {
   CLI::App* Add(const std::string& name, const std::string& description,
                 std::function<void(std::ostream&)> run) {
     CLI::App* command = app_.add_subcommand(name, description);
+    command->allow_extras();
     command->callback([this, run = std::move(run)] { run_ = run; });
     return command;
   }
@@ -116,11 +158,40 @@ class Command {
 
   void Parse(int argc, char** argv) {
     app_.parse(argc, argv);
-    const std::vector<std::string> extras = app_.remaining();
-    if (run_ && extras.empty()) return;
-    if (extras.empty()) throw CLI::RequiredError("a command");
-    throw CLI::ValidationError((run_ ? "unexpected argument '" : "there is no command '") +
-                               extras.front() + "'");
+    const std::vector<std::string> extras = app_.remaining(/*recurse=*/true);
+    if (!extras.empty()) Refuse(ReasonAgainst(extras.front()));
+    if (!run_) Refuse("a command is required");
+  }
+
+  // Returns the sub-command of the command line; null if it names none.
+  const CLI::App* chosen() const {
+    const std::vector<CLI::App*> parsed = app_.get_subcommands();
+    return parsed.empty() ? nullptr : parsed.front();
+  }
+  [[noreturn]] void Refuse(const std::string& reason) const {
+    throw UsageError("tessera: " + reason +
+                     (chosen() ? "\nusage: " + UsageOf(*chosen()) : "; see tessera --help"));
+  }
+  // Returns why the command line cannot have the argument.
+  std::string ReasonAgainst(const std::string& argument) const {
+    if (argument.size() < 2 || argument[0] != '-')
+      return (chosen() ? "unexpected argument '" : "there is no command '") + argument + "'";
+    const std::string option = argument.substr(0, argument.find('='));
+    std::vector<std::string> takers;
+    for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; }))
+      if (command->get_option_no_throw(option)) takers.push_back(command->get_name());
+    if (takers.empty()) return "there is no option '" + option + "'";
+    if (!chosen() || chosen()->get_option_no_throw(option))
+      return option + " comes after the command: " + ListOf(takers) +
+             (takers.size() == 1 ? " takes it" : " take it");
+    return chosen()->get_name() + " does not take " + option + ": " + ListOf(takers) +
+           (takers.size() == 1 ? " does" : " do");
+  }
+  // CLI11's text begins with the option: "--html: 1 required OUT missing".
+  std::string WithoutValue(const CLI::ArgumentMismatch& e) const {
+    const std::string text = e.what(), option = text.substr(0, text.find(':'));
+    const CLI::Option* known = chosen() ? chosen()->get_option_no_throw(option) : nullptr;
+    return known ? option + " needs a value: " + known->get_type_name() : text;
   }
 
   propagation::Stage stop_after() const {
@@ -153,8 +224,8 @@ int Main(int argc, char** argv) {
   try {
     Write(std::cout, "the output", [&](std::ostream& out) { Command().Run(argc, argv, out); });
     return 0;
-  } catch (const CLI::ParseError& e) {
-    std::cerr << "tessera: " << e.what() << "; see tessera --help\n";
+  } catch (const UsageError& e) {
+    std::cerr << e.what() << "\n";
     return 2;
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
