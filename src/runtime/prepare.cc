@@ -31,79 +31,71 @@ double Seconds(double bytes, double flops, int64_t calls) {
   return bytes / (cached ? kCachedBytesPerSecond : kBytesPerSecond) + flops / kFlopsPerSecond;
 }
 
-class Preparer {
+// Frees the pieces of exchanges. They are prepared by now, and their size is quadratic in
+// the devices.
+void DropPieces(std::vector<plan::Node>& nodes) {
+  for (plan::Node& node : nodes) {
+    if (auto* exchange = std::get_if<plan::Exchange>(&node)) exchange->pieces = {};
+    if (auto* loop = std::get_if<plan::Loop>(&node)) {
+      DropPieces(loop->condition);
+      DropPieces(loop->body);
+    }
+    if (auto* branches = std::get_if<plan::Switch>(&node)) {
+      for (std::vector<plan::Node>& branch : branches->branches) DropPieces(branch);
+    }
+  }
+}
+
+// ---- bindings -----------------------------------------------------------------------------------
+
+// Returns the plan's own memory of a constant if its alignment and spacing fit, else a copy.
+Buffers BuffersOf(const plan::PlanValue& value, int32_t instances) {
+  const bool aligned = reinterpret_cast<uintptr_t>(value.data.get()) % kLine == 0;
+  if (value.data && aligned && (instances == 1 || value.bytes % kLine == 0)) {
+    Buffers buffers;
+    buffers.storage = std::make_shared<Storage>(value.data);
+    buffers.base = const_cast<std::byte*>(value.data.get());
+    buffers.bytes = value.bytes;
+    buffers.stride = RoundUp(value.bytes, kLine);
+    return buffers;
+  }
+  Buffers buffers = Allocate(value.bytes, instances);
+  for (int32_t i = 0; i < instances && value.bytes > 0; ++i) {
+    std::memcpy(buffers.at(i), value.data.get() + i * value.bytes, value.bytes);
+  }
+  return buffers;
+}
+
+// The bindings of an executable, which are made in the order in which its nodes need them.
+class Binder {
  public:
-  explicit Preparer(plan::Plan plan) : executable_(std::make_shared<Executable>()) {
-    executable_->plan = std::move(plan);
+  Binder(const MemoryPlan& memory, Executable& executable)
+      : memory_(memory), executable_(executable) {
+    views_.assign(plan().values.size(), -1);
+    for (const plan::PlanInput& input : plan().inputs) Bind(input.value);
+    for (size_t v = 0; v < plan().values.size(); ++v) {
+      const plan::PlanValue& value = plan().values[v];
+      if (value.kind != plan::ValueKind::kConstant) continue;
+      Bind(static_cast<int32_t>(v)).from = static_cast<int32_t>(executable_.constants.size());
+      executable_.constants.push_back(BuffersOf(value, Instances(static_cast<int32_t>(v))));
+    }
   }
 
-  std::shared_ptr<const Executable> Run() {
-    const Flow flow = Analyse(plan());
-    memory_ = PlanMemory(plan(), flow);
-    executable_->block_bytes = memory_.block_bytes;
-    executable_->frame_bytes = memory_.frame_bytes;
-    executable_->peak_bytes = memory_.peak_bytes;
-    if (memory_.zero_bytes > 0) ReserveZeros(memory_.zero_bytes);
-    views_.assign(plan().values.size(), -1);
-    BindOutside();
-    executable_->loops.resize(flow.loops.size());
-    // The first ready node at or after each node of the flow, and the end.
-    base::IdVector<FlowNodeId, int32_t> ready_of;
-    for (FlowNodeId n : flow.nodes.ids()) {
-      ready_of.Add(static_cast<int32_t>(executable_->nodes.size()));
-      if (flow.nodes[n].control)
-        AddControl(flow, flow.nodes[n]);
-      else if (!flow.nodes[n].exchanges.empty())
-        AddExchanges(flow.nodes[n], n);
-      else if (flow.nodes[n].host)
-        AddHostCall(flow.nodes[n]);
-      else
-        AddSteps(flow.nodes[n]);
-    }
-    ready_of.Add(static_cast<int32_t>(executable_->nodes.size()));
-    for (Control* control : controls_) {
-      for (int32_t& target : control->targets) target = ready_of[FlowNodeId{target}];
-    }
-    AddSwaps();
-    AddOrders(flow);
-    AddOutputs();
-    DropPieces(executable_->plan.nodes);
-    return std::move(executable_);
+  const Allocation& PlaceOf(int32_t v) const { return memory_.places[v]; }
+  int32_t Instances(int32_t v) const { return plan().layouts[plan().values[v].layout].instances; }
+  // Returns the view of a value; -1: it is not bound, or in a frame.
+  int32_t ViewOf(int32_t v) const { return views_[v]; }
+  // Returns the value's binding; makes it on the first call.
+  Binding& Bound(int32_t v) {
+    return views_[v] < 0 ? Bind(v) : base::At(executable_.bindings, views_[v]);
   }
 
  private:
-  const plan::Plan& plan() const { return executable_->plan; }
-  int32_t Instances(int32_t v) const { return plan().layouts[plan().values[v].layout].instances; }
-
-  // Frees the pieces of exchanges. They are prepared by now, and their size is quadratic in
-  // the devices.
-  static void DropPieces(std::vector<plan::Node>& nodes) {
-    for (plan::Node& node : nodes) {
-      if (auto* exchange = std::get_if<plan::Exchange>(&node)) exchange->pieces = {};
-      if (auto* loop = std::get_if<plan::Loop>(&node)) {
-        DropPieces(loop->condition);
-        DropPieces(loop->body);
-      }
-      if (auto* branches = std::get_if<plan::Switch>(&node)) {
-        for (std::vector<plan::Node>& branch : branches->branches) DropPieces(branch);
-      }
-    }
-  }
-
-  // ---- bindings -----------------------------------------------------------------------------
-
-  void BindOutside() {
-    for (const plan::PlanInput& input : plan().inputs) Bind(input.value);
-    for (size_t v = 0; v < plan().values.size(); ++v) {
-      if (plan().values[v].kind != plan::ValueKind::kConstant) continue;
-      Bind(static_cast<int32_t>(v)).from = static_cast<int32_t>(executable_->constants.size());
-      executable_->constants.push_back(Constant(static_cast<int32_t>(v)));
-    }
-  }
+  const plan::Plan& plan() const { return executable_.plan; }
 
   Binding& Bind(int32_t v) {
     const Allocation& place = memory_.places[v];
-    views_[v] = static_cast<int32_t>(executable_->bindings.size());
+    views_[v] = static_cast<int32_t>(executable_.bindings.size());
     Binding b;
     b.how = place.how;
     b.from = place.from >= 0 ? views_[place.from] : -1;
@@ -113,31 +105,46 @@ class Preparer {
     b.bytes = plan().values[v].bytes;
     b.offset = place.offset;
     b.alias = place.alias;
-    executable_->bindings.push_back(std::move(b));
-    return executable_->bindings.back();
+    executable_.bindings.push_back(std::move(b));
+    return executable_.bindings.back();
   }
 
-  // Returns the plan's own memory if its alignment and spacing fit, else a copy.
-  Buffers Constant(int32_t v) const {
-    const plan::PlanValue& value = plan().values[v];
-    const int32_t instances = Instances(v);
-    const bool aligned = reinterpret_cast<uintptr_t>(value.data.get()) % kLine == 0;
-    if (value.data && aligned && (instances == 1 || value.bytes % kLine == 0)) {
-      Buffers buffers;
-      buffers.storage = std::make_shared<Storage>(value.data);
-      buffers.base = const_cast<std::byte*>(value.data.get());
-      buffers.bytes = value.bytes;
-      buffers.stride = RoundUp(value.bytes, kLine);
-      return buffers;
+  const MemoryPlan& memory_;
+  Executable& executable_;
+  base::IdVector<int32_t, int32_t> views_;  // by value
+};
+
+// ---- nodes --------------------------------------------------------------------------------------
+
+// Writes the nodes of a flow.
+class NodeWriter {
+ public:
+  NodeWriter(const Flow& flow, Binder& binder, Executable& executable)
+      : flow_(flow), binder_(binder), executable_(executable) {}
+
+  void Run() {
+    executable_.loops.resize(flow_.loops.size());
+    // The first ready node at or after each node of the flow, and the end.
+    base::IdVector<FlowNodeId, int32_t> ready_of;
+    for (FlowNodeId n : flow_.nodes.ids()) {
+      ready_of.Add(static_cast<int32_t>(executable_.nodes.size()));
+      if (flow_.nodes[n].control)
+        AddControl(flow_.nodes[n]);
+      else if (!flow_.nodes[n].exchanges.empty())
+        AddExchanges(flow_.nodes[n], n);
+      else if (flow_.nodes[n].host)
+        AddHostCall(flow_.nodes[n]);
+      else
+        AddSteps(flow_.nodes[n]);
     }
-    Buffers buffers = Allocate(value.bytes, instances);
-    for (int32_t i = 0; i < instances && value.bytes > 0; ++i) {
-      std::memcpy(buffers.at(i), value.data.get() + i * value.bytes, value.bytes);
-    }
-    return buffers;
+    ready_of.Add(static_cast<int32_t>(executable_.nodes.size()));
+    for (Control* control : controls_)
+      for (int32_t& target : control->targets) target = ready_of[FlowNodeId{target}];
   }
 
-  // ---- nodes --------------------------------------------------------------------------------
+ private:
+  const plan::Plan& plan() const { return executable_.plan; }
+  int32_t Instances(int32_t v) const { return binder_.Instances(v); }
 
   void AddSteps(const FlowNode& flow) {
     const plan::Layout& layout = plan().layouts[flow.layout];
@@ -155,8 +162,8 @@ class Preparer {
   }
 
   void Push(ReadyNode node) {
-    executable_->seconds += node.seconds * node.times;
-    executable_->nodes.push_back(std::move(node));
+    executable_.seconds += node.seconds * node.times;
+    executable_.nodes.push_back(std::move(node));
   }
 
   void AddStep(const plan::Step& step, ReadyNode& node) {
@@ -175,24 +182,24 @@ class Preparer {
     node.seconds += ready.seconds * node.instances;
     for (int32_t v : step.in) AddOperand(v, step.layout, false, node);
     for (int32_t v : step.out) {
-      if (!memory_.places[v].frame) Bound(v);
+      if (!binder_.PlaceOf(v).frame) binder_.Bound(v);
       AddOperand(v, step.layout, true, node);
     }
-    executable_->scratch_bytes = std::max(executable_->scratch_bytes, kernel.scratch_bytes);
-    executable_->max_operands = std::max(executable_->max_operands, ready.ins + ready.outs);
+    executable_.scratch_bytes = std::max(executable_.scratch_bytes, kernel.scratch_bytes);
+    executable_.max_operands = std::max(executable_.max_operands, ready.ins + ready.outs);
     node.steps.push_back(ready);
   }
 
   void AddOperand(int32_t v, int32_t layout, bool writes, ReadyNode& node) {
-    const Allocation& place = memory_.places[v];
+    const Allocation& place = binder_.PlaceOf(v);
     if (place.frame) {
       node.operands.push_back({.view = -1, .offset = place.offset, .index = nullptr});
       return;
     }
     const int32_t* index = IndexOf(layout, plan().values[v].layout);
-    node.operands.push_back({views_[v], 0, index});
+    node.operands.push_back({binder_.ViewOf(v), 0, index});
     const bool identity = !index && Instances(v) == node.instances;
-    node.uses.push_back({views_[v], writes, identity});
+    node.uses.push_back({binder_.ViewOf(v), writes, identity});
   }
 
   // Returns for each instance of layout `from` the instance of layout `to` that holds its
@@ -211,7 +218,7 @@ class Preparer {
     if (identity) return nullptr;
     auto kept = std::make_unique<const std::vector<int32_t>>(std::move(index));
     found->second = kept->data();
-    executable_->indices.push_back(std::move(kept));
+    executable_.indices.push_back(std::move(kept));
     return found->second;
   }
 
@@ -221,11 +228,11 @@ class Preparer {
     node.note = flow.exchanges[0]->note;
     auto ready = std::make_unique<ReadyExchanges>();
     for (const plan::Exchange* exchange : flow.exchanges) {
-      Binding& binding = Bound(exchange->out);
+      Binding& binding = binder_.Bound(exchange->out);
       const bool alias = binding.how == Binding::kAlias;
       // the alias never needs a copy
-      if (alias && memory_.places[exchange->out].node != flow_node) return;
-      if (alias) binding.node = static_cast<int32_t>(executable_->nodes.size());
+      if (alias && binder_.PlaceOf(exchange->out).node != flow_node) return;
+      if (alias) binding.node = static_cast<int32_t>(executable_.nodes.size());
       node.instances = Instances(exchange->out);
       AddExchange(*exchange, *ready, node.uses);
     }
@@ -238,13 +245,13 @@ class Preparer {
   void AddExchange(const plan::Exchange& exchange, ReadyExchanges& ready,
                    std::vector<ViewUse>& uses) const {
     for (const plan::Box& box : exchange.boxes)
-      executable_->scratch_bytes = std::max(executable_->scratch_bytes, box.copy.scratch_bytes);
+      executable_.scratch_bytes = std::max(executable_.scratch_bytes, box.copy.scratch_bytes);
     std::vector<int32_t> in;
     for (int32_t v : exchange.in) {
-      in.push_back(views_[v]);
-      uses.push_back({views_[v], false, false});
+      in.push_back(binder_.ViewOf(v));
+      uses.push_back({binder_.ViewOf(v), false, false});
     }
-    const int32_t out = views_[exchange.out];
+    const int32_t out = binder_.ViewOf(exchange.out);
     uses.push_back({out, true, false});
     ready.Add({exchange, plan().values[exchange.out]}, std::move(in), out);
   }
@@ -256,30 +263,25 @@ class Preparer {
     node.loops = loops_;
     node.instances = 1;
     for (int32_t v : flow.host->in) {
-      node.in.push_back(views_[v]);
-      node.uses.push_back({views_[v], false, false});
+      node.in.push_back(binder_.ViewOf(v));
+      node.uses.push_back({binder_.ViewOf(v), false, false});
     }
     Push(std::move(node));
   }
 
-  // Returns the value's binding; makes it on the first call.
-  Binding& Bound(int32_t v) {
-    return views_[v] < 0 ? Bind(v) : base::At(executable_->bindings, views_[v]);
-  }
-
-  void AddControl(const Flow& flow, const FlowNode& from) {
+  void AddControl(const FlowNode& from) {
     auto control = std::make_unique<Control>(*from.control);
     ReadyNode node;
     for (int32_t v : from.makes) {
-      if (memory_.places[v].how != Binding::kWindow) Bound(v);
+      if (binder_.PlaceOf(v).how != Binding::kWindow) binder_.Bound(v);
     }
     if (control->kind == Control::kEnter && control->loop >= 0) {
-      AddLoop(*flow.loops[control->loop].loop, executable_->loops[control->loop]);
+      AddLoop(*flow_.loops[control->loop].loop, executable_.loops[control->loop]);
       loops_.push_back(control->loop);
     }
     if (control->kind == Control::kRepeat) loops_.pop_back();
     if (control->view >= 0) {
-      control->view = views_[control->view];
+      control->view = binder_.ViewOf(control->view);
       node.uses = {{control->view, false, false}};
     }
     controls_.push_back(control.get());
@@ -292,78 +294,96 @@ class Preparer {
     ready.reverse = loop.reverse;
     for (const auto* slices : {&loop.reads, &loop.writes}) {
       for (const plan::LoopSlice& slice : *slices) {
-        Bound(slice.slice);
-        ready.windows.push_back(
-            {views_[slice.whole], views_[slice.slice], plan().values[slice.slice].bytes});
+        binder_.Bound(slice.slice);
+        ready.windows.push_back({binder_.ViewOf(slice.whole), binder_.ViewOf(slice.slice),
+                                 plan().values[slice.slice].bytes});
       }
     }
   }
 
-  void AddSwaps() {
-    for (const CarryUpdate& plan : memory_.swaps) {
-      Swap swap;
-      const int32_t values[] = {plan.value, plan.next};
-      for (int k = 0; k < 2; ++k) {
-        swap.storages[k] = memory_.places[values[k]].storage;
-        for (size_t v = 0; v < executable_->bindings.size(); ++v) {
-          const Binding& b = executable_->bindings[v];
-          if (b.storage == swap.storages[k] && b.how != Binding::kWindow) {
-            swap.views[k].push_back(static_cast<int32_t>(v));
-          }
-        }
-      }
-      executable_->loops[plan.loop].swaps.push_back(std::move(swap));
-    }
-  }
-
-  // Adds the reorderings of carried values. A loop that reorders a carried value also reorders all
-  // views that are in place of it or aliases of it, wherever they are read. Loops around it start
-  // each iteration with the orders that were bound.
-  void AddOrders(const Flow& flow) {
-    for (const CarryUpdate& update : memory_.reorders) {
-      std::vector<ReorderedView>& orders = executable_->loops[update.loop].orders;
-      std::vector<bool> follows(executable_->bindings.size());
-      const size_t first = orders.size();
-      orders.push_back({views_[update.value], views_[update.next]});
-      follows[views_[update.value]] = true;
-      for (size_t v = 0; v < executable_->bindings.size(); ++v) {
-        const Binding& b = executable_->bindings[v];
-        const bool alias = b.how == Binding::kAlias;
-        if (!(alias || b.how == Binding::kSame) || !follows[b.from]) continue;
-        follows[v] = true;
-        orders.push_back({static_cast<int32_t>(v), b.from, alias ? b.alias->slots.get() : nullptr});
-      }
-      for (size_t l = 0; l < flow.loops.size(); ++l) {
-        const LoopFlow &outer = flow.loops[l], &inner = flow.loops[update.loop];
-        if (outer.first >= inner.first || outer.last <= inner.last) continue;
-        for (size_t k = first; k < orders.size(); ++k)
-          executable_->loops[l].resets.push_back(orders[k].view);
-      }
-    }
-  }
-
-  void AddOutputs() {
-    std::vector<bool> seen(executable_->bindings.size());
-    for (size_t k = plan().outputs.size(); k-- > 0;) {
-      const int32_t view = views_[plan().outputs[k]];
-      executable_->outputs.push_back({view, !seen[view]});
-      seen[view] = true;
-    }
-    absl::c_reverse(executable_->outputs);
-  }
-
-  std::shared_ptr<Executable> executable_;
-  MemoryPlan memory_;
-  base::IdVector<int32_t, int32_t> views_;  // by value; -1: not bound, or in a frame
+  const Flow& flow_;
+  Binder& binder_;
+  Executable& executable_;
   std::vector<int32_t> loops_;      // the loops around the node being added, outermost first
   std::vector<Control*> controls_;  // their targets are still nodes of the flow
   std::map<std::pair<int32_t, int32_t>, const int32_t*> indices_;
 };
 
+// ---- loops and outputs --------------------------------------------------------------------------
+
+void AddSwaps(const MemoryPlan& memory, Executable& executable) {
+  for (const CarryUpdate& plan : memory.swaps) {
+    Swap swap;
+    const int32_t values[] = {plan.value, plan.next};
+    for (int k = 0; k < 2; ++k) {
+      swap.storages[k] = memory.places[values[k]].storage;
+      for (size_t v = 0; v < executable.bindings.size(); ++v) {
+        const Binding& b = executable.bindings[v];
+        if (b.storage == swap.storages[k] && b.how != Binding::kWindow) {
+          swap.views[k].push_back(static_cast<int32_t>(v));
+        }
+      }
+    }
+    executable.loops[plan.loop].swaps.push_back(std::move(swap));
+  }
+}
+
+// Adds the reorderings of carried values. A loop that reorders a carried value also reorders all
+// views that are in place of it or aliases of it, wherever they are read. Loops around it start
+// each iteration with the orders that were bound.
+void AddOrders(const MemoryPlan& memory, const Flow& flow, const Binder& binder,
+               Executable& executable) {
+  for (const CarryUpdate& update : memory.reorders) {
+    std::vector<ReorderedView>& orders = executable.loops[update.loop].orders;
+    std::vector<bool> follows(executable.bindings.size());
+    const size_t first = orders.size();
+    orders.push_back({binder.ViewOf(update.value), binder.ViewOf(update.next)});
+    follows[binder.ViewOf(update.value)] = true;
+    for (size_t v = 0; v < executable.bindings.size(); ++v) {
+      const Binding& b = executable.bindings[v];
+      const bool alias = b.how == Binding::kAlias;
+      if (!(alias || b.how == Binding::kSame) || !follows[b.from]) continue;
+      follows[v] = true;
+      orders.push_back({static_cast<int32_t>(v), b.from, alias ? b.alias->slots.get() : nullptr});
+    }
+    for (size_t l = 0; l < flow.loops.size(); ++l) {
+      const LoopFlow &outer = flow.loops[l], &inner = flow.loops[update.loop];
+      if (outer.first >= inner.first || outer.last <= inner.last) continue;
+      for (size_t k = first; k < orders.size(); ++k)
+        executable.loops[l].resets.push_back(orders[k].view);
+    }
+  }
+}
+
+void AddOutputs(const Binder& binder, Executable& executable) {
+  const std::vector<int32_t>& outputs = executable.plan.outputs;
+  std::vector<bool> seen(executable.bindings.size());
+  for (size_t k = outputs.size(); k-- > 0;) {
+    const int32_t view = binder.ViewOf(outputs[k]);
+    executable.outputs.push_back({view, !seen[view]});
+    seen[view] = true;
+  }
+  absl::c_reverse(executable.outputs);
+}
+
 }  // namespace
 
 std::shared_ptr<const Executable> Prepare(plan::Plan plan) {
-  return Preparer(std::move(plan)).Run();
+  auto executable = std::make_shared<Executable>();
+  executable->plan = std::move(plan);
+  const Flow flow = Analyse(executable->plan);
+  const MemoryPlan memory = PlanMemory(executable->plan, flow);
+  executable->block_bytes = memory.block_bytes;
+  executable->frame_bytes = memory.frame_bytes;
+  executable->peak_bytes = memory.peak_bytes;
+  if (memory.zero_bytes > 0) ReserveZeros(memory.zero_bytes);
+  Binder binder(memory, *executable);
+  NodeWriter(flow, binder, *executable).Run();
+  AddSwaps(memory, *executable);
+  AddOrders(memory, flow, binder, *executable);
+  AddOutputs(binder, *executable);
+  DropPieces(executable->plan.nodes);
+  return executable;
 }
 
 const plan::Plan& PlanOf(const Executable& executable) { return executable.plan; }

@@ -99,8 +99,6 @@ TEST(Classes, AreMeasured) {
 // At most five, each with the reason.
 const std::map<std::string, std::string>& Exceptions() {
   static const std::map<std::string, std::string> reasons = {
-      {"MemoryPlanner", "the lifetimes that it finds are read and narrowed by each of its rules"},
-      {"Preparer", "one walk over the plan, with a method for each kind of node"},
       {"ReadyExchange", "the fields of one exchange, which workers read without a further step"},
   };
   return reasons;
