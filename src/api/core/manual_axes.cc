@@ -112,13 +112,21 @@ void CheckTogether(const AxisList& axes, Call call) {
 
 namespace {
 
-// Returns the axes along which the instruction communicates. pmax does not count: AnyDevice uses it
-// in loops and branches that all devices run after all.
+// Whether a gradient may have added the instruction: gradients are linear. Others were checked when
+// they were called. AnyDevice is not linear; all devices run the loops and branches that use it.
+bool MayBeOfGradient(const ir::Instruction& i) {
+  const auto* derivative = std::get_if<ir::Derivative>(&*i.op->diff);
+  return derivative && derivative->transpose;
+}
+
+// Returns the axes along which an instruction of a gradient communicates.
 ops::NameList TogetherOver(const ir::Instruction& i) {
+  if (!MayBeOfGradient(i)) return {};
   if (std::holds_alternative<ir::AsPermute>(*i.op->lowering))
     return ir::As<ops::PermuteParams>(i.params.get()).axes;
-  if (!std::holds_alternative<ir::AsManualMove>(*i.op->lowering) || i.op == &ops::kPmax) return {};
-  return ir::As<ops::ManualParams>(i.params.get()).axes;
+  if (std::holds_alternative<ir::AsManualMove>(*i.op->lowering))
+    return ir::As<ops::ManualParams>(i.params.get()).axes;
+  return {};
 }
 
 const ir::Instruction* FirstTogether(const ir::Program& program, const AxisList& axes) {
@@ -161,14 +169,20 @@ void CastOutput(trace::TracedFunction& region, size_t i, const AxisList& axes) {
 
 namespace {
 
+// Whether devices exchange elements for the instruction, or may do so after propagation.
+bool Moves(const ir::Program& program, const ir::Instruction& i) {
+  const ir::Lowering& lowering = *i.op->lowering;
+  if (const auto* manual = std::get_if<ir::AsManualMove>(&lowering))
+    return !manual->is_local(i.params.get(), program.type(i.operands[0]),
+                             program.type(i.results[0]));
+  return std::holds_alternative<ir::AsPermute>(lowering) ||
+         std::holds_alternative<ir::AsMove>(lowering);
+}
+
 bool NeedsOthers(const ir::Program& program) {
   if (program.mesh && !program.mesh->all_mode(AxisMode::Manual)) return true;
   for (const ir::Instruction& i : program.instructions) {
-    const bool casts = i.op == &ops::kPcast || i.op == &ops::kAssumeInvariant;
-    if (!casts && (std::holds_alternative<ir::AsManualMove>(*i.op->lowering) ||
-                   std::holds_alternative<ir::AsPermute>(*i.op->lowering) ||
-                   std::holds_alternative<ir::AsMove>(*i.op->lowering)))
-      return true;
+    if (Moves(program, i)) return true;
     for (const ir::RegionPtr& region : i.regions)
       if (NeedsOthers(*region)) return true;
   }
