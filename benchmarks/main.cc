@@ -1,13 +1,15 @@
-// tessera_bench [--quick] [--only W1,spots,...] [--peers FILE]...
+// tessera_bench [--quick] [--only W1,spots:erf,...] [--peers FILE]...
 //
 // Runs the workloads. Prints one JSON line per figure to stdout, and the ratios and floors
 // to stderr.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,7 +30,7 @@ struct Options {
 constexpr char kUsage[] =
     "tessera_bench [--quick] [--only W1,...,W14,spots] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
-    "  --only LIST   only these workloads\n"
+    "  --only LIST   only these workloads; spots:NAME: the rows with NAME in their name\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
 
 // Returns null if the arguments are invalid.
@@ -54,6 +56,14 @@ std::optional<Options> Parse(int argc, char** argv) {
 bool Wanted(const Options& options, const std::string& workload) {
   return options.only.empty() ||
          ("," + options.only + ",").find("," + workload + ",") != std::string::npos;
+}
+
+// Runs the rows of spots that the options name.
+void RunSpots(Recorder& recorder, const Options& options) {
+  if (Wanted(options, "spots")) return SlowSpots(recorder, "");
+  std::istringstream items(options.only);
+  for (std::string item; std::getline(items, item, ',');)
+    if (item.starts_with("spots:")) SlowSpots(recorder, item.substr(std::strlen("spots:")));
 }
 
 // Reads the peers' files before the workloads run, so that a wrong name fails at once.
@@ -100,7 +110,7 @@ void Run(const Options& options) {
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);
   if (Wanted(options, "W11")) RandomNumbers(recorder);
-  if (Wanted(options, "spots")) SlowSpots(recorder);
+  RunSpots(recorder, options);
   PrintTables(recorder.figures(), options.quick);
 }
 

@@ -17,17 +17,20 @@ namespace {
 
 class Spots {
  public:
-  explicit Spots(Recorder& recorder) : recorder_(recorder) {}
+  // Measures only the rows whose name contains `part`.
+  Spots(Recorder& recorder, std::string part) : recorder_(recorder), part_(std::move(part)) {}
 
   // Measures our time for a call of f, then JAX's time for the row of that name. Both are divided
   // by `iterations`.
   template <class F, class... A>
   void BesideJax(const std::string& what, int64_t iterations, const F& f, const A&... arguments) {
+    if (!IsWanted(what)) return;
     Measure(what, iterations, f, arguments...);
     RunJax(what);
   }
   template <class F, class... A>
   void Measure(const std::string& what, int64_t iterations, const F& f, const A&... arguments) {
+    if (!IsWanted(what)) return;
     const auto run = jit([&f](A... a) { return f(a...); });
     Emit(what, Sample(recorder_.quick(), [&] { run(arguments...); }), iterations);
   }
@@ -35,6 +38,7 @@ class Spots {
     for (double& us : samples) us /= static_cast<double>(iterations);
     recorder_.Emit("spots", kOurs, {{"what", what}}, "us", samples);
   }
+  bool IsWanted(const std::string& what) const { return what.find(part_) != std::string::npos; }
   bool quick() const { return recorder_.quick(); }
 
  private:
@@ -54,6 +58,7 @@ class Spots {
   }
 
   Recorder& recorder_;
+  std::string part_;
 };
 
 Array WholeNumbers(std::vector<int64_t> shape) {
@@ -194,6 +199,7 @@ void Loops(Spots& spots) {
 
 void EagerGradients(Spots& spots) {
   const Array scale = Random({16}, 1), x = Random({16}, 2);
+  if (!spots.IsWanted("eager_grad_captures")) return;
   spots.Emit("eager_grad",
              Sample(spots.quick(), [&] { grad([](Array v) { return sum(v * v); })(x); }));
   spots.Emit("eager_grad_captures",
@@ -202,6 +208,7 @@ void EagerGradients(Spots& spots) {
 
 // The time of creating many different abstract meshes, per mesh.
 void Meshes(Spots& spots) {
+  if (!spots.IsWanted("abstract_meshes")) return;
   static int64_t used = 0;
   const auto time_of = [](int64_t count) {
     const double start = Now();
@@ -217,10 +224,10 @@ void Meshes(Spots& spots) {
 
 }  // namespace
 
-void SlowSpots(Recorder& recorder) {
+void SlowSpots(Recorder& recorder, const std::string& part) {
   SetDeviceCount(1);
   const MeshScope scope(make_mesh({{"d", 1}}));
-  Spots spots(recorder);
+  Spots spots(recorder, part);
   ShortRows(spots);
   Bodies(spots);
   Elements(spots);

@@ -53,7 +53,8 @@ void Decoding(Recorder& recorder, int devices);   // W13
 void Attention(Recorder& recorder, int devices);  // W14
 void RingAttention(Recorder& recorder);           // W14
 
-// spots. With TESSERA_JAX_PYTHON, a Python that has JAX, each of our times is followed by JAX's.
-void SlowSpots(Recorder& recorder);
+// spots: the rows whose name contains `part`. With TESSERA_JAX_PYTHON, a Python that has JAX, each
+// of our times is followed by JAX's.
+void SlowSpots(Recorder& recorder, const std::string& part);
 
 }  // namespace tessera::bench
