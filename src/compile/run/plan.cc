@@ -26,6 +26,17 @@ plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
                               .skip = d.skip});
 }
 
+plan::Kernel MakeOnTiles(const spmd::KernelFactories::OnTiles& t) {
+  return kernels::OnTiles({.itemsize = t.itemsize,
+                           .shape = t.shape,
+                           .boxes = t.boxes,
+                           .tile_dims = t.tile_dims,
+                           .of_tile = t.of_tile,
+                           .result_bytes = t.result_bytes,
+                           .sources = t.sources,
+                           .others = t.others});
+}
+
 }  // namespace
 
 int32_t DevicesFor(const ir::Program& program) {
@@ -48,6 +59,7 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
                   .device_copy = MakeDeviceCopy,
                   .copy_whole = kernels::CopyWhole,
                   .copy_boxes = kernels::CopyBoxes,
+                  .on_tiles = MakeOnTiles,
                   .combiner = kernels::Combiner,
                   .nested =
                       [&](std::vector<plan::Plan> plans) {

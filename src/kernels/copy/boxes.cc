@@ -3,9 +3,12 @@
 #include "kernels/copy/boxes.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/container/inlined_vector.h>
+#include <absl/types/span.h>
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,7 +56,20 @@ void CopyRuns(const TileBox& box, size_t depth, const std::byte* in, std::byte* 
       CopyRuns(box, depth + 1, in + i * loop.in, out + i * loop.out, streams);
     return;
   }
-  for (int64_t i = 0; i < loop.n; ++i) CopyBytes(out + i * loop.out, in + i * loop.in, box.run);
+  const auto copy = [&](auto run) {
+    for (int64_t i = 0; i < loop.n; ++i) CopyBytes(out + i * loop.out, in + i * loop.in, run);
+  };
+  // With a known length a copy is a few instructions.
+  switch (box.run) {
+    case 16:
+      return copy(std::integral_constant<int64_t, 16>());
+    case 32:
+      return copy(std::integral_constant<int64_t, 32>());
+    case 64:
+      return copy(std::integral_constant<int64_t, 64>());
+    default:
+      return copy(box.run);
+  }
 }
 void FillRuns(const TileBox& box, size_t depth, const Pattern& pattern, std::byte* out,
               bool streams) {
@@ -63,36 +79,58 @@ void FillRuns(const TileBox& box, size_t depth, const Pattern& pattern, std::byt
     FillRuns(box, depth + 1, pattern, out + i * loop.out, streams);
 }
 
-bool Contains(const TileBox& box, const std::vector<int64_t>& index) {
+bool Contains(const TileBox& box, absl::Span<const int64_t> index) {
   for (size_t d = 0; d < index.size(); ++d)
     if (index[d] < box.begin[d] || index[d] >= box.end[d]) return false;
   return true;
 }
 
+void WriteTile(const BoxesConfig& config, const std::byte* const* in, int64_t tile,
+               std::byte* out) {
+  absl::InlinedVector<int64_t, 6> index(config.outer.size());
+  for (size_t d = index.size(); d-- > 0; tile /= config.outer[d]) index[d] = tile % config.outer[d];
+  for (const TileBox& box : config.boxes) {
+    if (!Contains(box, index)) continue;
+    const std::byte* from = in[box.operand] + box.in;
+    if (box.fill) {
+      FillRuns(box, 0, Pattern(from, config.item), out + box.out, config.streams);
+      continue;
+    }
+    for (size_t d = 0; d < index.size(); ++d) from += index[d] * box.strides[d];
+    CopyRuns(box, 0, from, out + box.out, config.streams);
+  }
+}
+
 void RunBoxes(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const BoxesConfig*>(call.config);
   const Range tiles = Share(config.tiles, 1, call.part, call.parts);
-  std::vector<int64_t> index(config.outer.size());
-  int64_t left = tiles.begin;
-  for (size_t d = index.size(); d-- > 0; left /= config.outer[d]) index[d] = left % config.outer[d];
-  for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    std::byte* out = call.out[0] + tile * config.tile_bytes;
-    for (const TileBox& box : config.boxes) {
-      if (!Contains(box, index)) continue;
-      const std::byte* in = call.in[box.operand] + box.in;
-      if (box.fill) {
-        FillRuns(box, 0, Pattern(in, config.item), out + box.out, config.streams);
-        continue;
-      }
-      for (size_t d = 0; d < index.size(); ++d) in += index[d] * box.strides[d];
-      CopyRuns(box, 0, in, out + box.out, config.streams);
-    }
-    for (size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < config.outer[d]) break;
-      index[d] = 0;
-    }
-  }
+  for (int64_t tile = tiles.begin; tile < tiles.end; ++tile)
+    WriteTile(config, call.in, tile, call.out[0] + tile * config.tile_bytes);
   if (config.streams) StreamFence();
+}
+
+struct OnTilesConfig {
+  BoxesConfig boxes;
+  plan::Kernel of_tile;
+  int64_t result_bytes, sources, others, scratch;  // scratch: where that of the kernel begins
+};
+
+void RunOnTiles(const plan::KernelArgs& call) {
+  const auto& config = *static_cast<const OnTilesConfig*>(call.config);
+  std::vector<const std::byte*> in{call.scratch};
+  in.insert(in.end(), call.in + config.sources, call.in + config.sources + config.others);
+  std::byte* out = nullptr;
+  const plan::KernelArgs of_tile{.config = config.of_tile.config.get(),
+                                 .in = in.data(),
+                                 .out = &out,
+                                 .scratch = call.scratch + config.scratch,
+                                 .device = call.device};
+  const Range tiles = Share(config.boxes.tiles, 1, call.part, call.parts);
+  for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    WriteTile(config.boxes, call.in, tile, call.scratch);
+    out = call.out[0] + tile * config.result_bytes;
+    config.of_tile.fn(of_tile);
+  }
 }
 
 // Returns the box with a loop per dim from `outer` on. Dims that are contiguous in both arrays are
@@ -125,34 +163,62 @@ TileBox MakeBox(const Part& part, const Shape& shape, size_t outer, int32_t item
   return box;
 }
 
+// Returns the boxes in tiles: one for each index of the first `tile_dims` dims.
+BoxesConfig InTiles(int32_t itemsize, const Shape& shape, const std::vector<Part>& boxes,
+                    size_t tile_dims) {
+  BoxesConfig config{
+      .boxes = {}, .outer = {}, .tile_bytes = base::Elements(shape) * itemsize, .item = itemsize};
+  for (size_t d = 0; d < tile_dims; ++d) {
+    config.outer.push_back(shape[d]);
+    config.tiles *= shape[d];
+    config.tile_bytes /= std::max<int64_t>(shape[d], 1);
+  }
+  for (const Part& part : boxes) config.boxes.push_back(MakeBox(part, shape, tile_dims, itemsize));
+  return config;
+}
+
 }  // namespace
 
 plan::Kernel CopyBoxes(int32_t itemsize, const Shape& shape, const std::vector<Part>& boxes) {
   // Half of a first-level cache.
   constexpr int64_t kTileBytes = int64_t{16} << 10;
-  BoxesConfig config{
-      .boxes = {}, .outer = {}, .tile_bytes = base::Elements(shape) * itemsize, .item = itemsize};
-  const double bytes = 2.0 * static_cast<double>(config.tile_bytes);
-  config.streams = config.tile_bytes >= kStreamBytes;
-  while (config.outer.size() + 1 < shape.size() && config.tile_bytes > kTileBytes) {
-    const int64_t n = shape[config.outer.size()];
-    config.outer.push_back(n);
-    config.tiles *= n;
-    config.tile_bytes /= n;
-  }
-  for (const Part& part : boxes)
-    config.boxes.push_back(MakeBox(part, shape, config.outer.size(), itemsize));
+  const int64_t out_bytes = base::Elements(shape) * itemsize;
+  size_t tile_dims = 0;
+  for (int64_t tile = out_bytes; tile_dims + 1 < shape.size() && tile > kTileBytes;)
+    tile /= shape[tile_dims++];
+  BoxesConfig config = InTiles(itemsize, shape, boxes, tile_dims);
   // Streaming stores must write whole cache lines, or a line goes to memory twice.
+  config.streams = out_bytes >= kStreamBytes;
   for (const TileBox& box : config.boxes) {
     const bool lines = box.run % 64 == 0 && box.out % 64 == 0 &&
                        absl::c_all_of(box.loops, [](const TileLoop& l) { return l.out % 64 == 0; });
     config.streams = config.streams && lines && config.tile_bytes % 64 == 0;
   }
+  const double bytes = 2.0 * static_cast<double>(out_bytes);
   const int64_t tiles = config.tiles;
   return {.fn = RunBoxes,
           .config = std::make_shared<const BoxesConfig>(std::move(config)),
           .bytes = bytes,
           .max_parts = MaxParts(bytes, tiles)};
+}
+
+plan::Kernel OnTiles(const OnTilesDesc& desc) {
+  BoxesConfig boxes =
+      InTiles(desc.itemsize, desc.shape, desc.boxes, static_cast<size_t>(desc.tile_dims));
+  const auto tiles = static_cast<double>(boxes.tiles);
+  const int64_t scratch = (boxes.tile_bytes + 63) / 64 * 64;
+  // The work of a tile takes longer than moving its bytes.
+  const double flops = desc.of_tile.flops * tiles, bytes = desc.of_tile.bytes * tiles;
+  const int32_t most = MaxParts(bytes + flops / 4, boxes.tiles);
+  const int64_t scratch_bytes = scratch + desc.of_tile.scratch_bytes;
+  return {
+      .fn = RunOnTiles,
+      .config = std::make_shared<const OnTilesConfig>(OnTilesConfig{
+          std::move(boxes), desc.of_tile, desc.result_bytes, desc.sources, desc.others, scratch}),
+      .flops = flops,
+      .bytes = bytes,
+      .scratch_bytes = scratch_bytes,
+      .max_parts = most};
 }
 
 }  // namespace tessera::kernels

@@ -11,4 +11,18 @@ namespace tessera::kernels {
 plan::Kernel CopyBoxes(int32_t itemsize, const Shape& shape,
                        const std::vector<plan::FusedDesc::Part>& boxes);
 
+// A kernel whose operand 0 is assembled in scratch, tile by tile, so that it stays in the cache.
+struct OnTilesDesc {
+  int32_t itemsize;
+  Shape shape;  // of operand 0
+  std::vector<plan::FusedDesc::Part> boxes;
+  int64_t tile_dims;     // there is one tile for each index of this many leading dims
+  plan::Kernel of_tile;  // computes the results of a tile, which follow those of the tile before
+  int64_t result_bytes;  // of a tile
+  int64_t sources;       // number of the boxes' operands
+  int64_t others;        // number of the kernel's operands apart from operand 0
+};
+// The kernel reads the boxes' operands, then the other operands.
+plan::Kernel OnTiles(const OnTilesDesc& desc);
+
 }  // namespace tessera::kernels

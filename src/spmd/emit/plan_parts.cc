@@ -4,6 +4,7 @@
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -17,7 +18,7 @@ namespace {
 using ir::Instruction;
 using ir::ValueId;
 
-plan::Kernel MakeKernel(const ir::Program& program, const Instruction& instruction) {
+ir::LocalCall CallOf(const ir::Program& program, const Instruction& instruction) {
   ir::LocalCall call{.op = *instruction.op,
                      .params = instruction.params.get(),
                      .operands = {},
@@ -25,6 +26,11 @@ plan::Kernel MakeKernel(const ir::Program& program, const Instruction& instructi
                      .mesh = program.mesh};
   for (ValueId v : instruction.operands) call.operands.push_back(ir::LocalTensorOf(program, v));
   for (ValueId v : instruction.results) call.results.push_back(ir::LocalTensorOf(program, v));
+  return call;
+}
+
+plan::Kernel MakeKernel(const ir::Program& program, const Instruction& instruction) {
+  const ir::LocalCall call = CallOf(program, instruction);
   plan::Kernel kernel;
   const ir::Lowering& lowering = *instruction.op->lowering;
   if (const auto* k = std::get_if<ir::AsKernel>(&lowering))
@@ -99,6 +105,16 @@ const plan::Kernel& PlanParts::KernelFor(const ir::Program& program,
   const auto [it, is_new] = made_.try_emplace(KernelKey{&instruction, &program});
   if (is_new) it->second = MakeKernel(program, instruction);
   return it->second;
+}
+
+plan::Kernel PlanParts::TileKernel(const ir::Program& program, const Instruction& instruction,
+                                   int64_t tile_dims) {
+  ir::LocalCall call = CallOf(program, instruction);
+  for (base::Shape* shape : {&call.operands[0].shape, &call.results[0].shape})
+    std::fill_n(shape->begin(), tile_dims, 1);
+  plan::Kernel kernel;
+  std::get<ir::AsKernel>(*instruction.op->lowering).make(call, &kernel);
+  return kernel;
 }
 
 }  // namespace tessera::spmd

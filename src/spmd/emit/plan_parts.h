@@ -61,6 +61,9 @@ class PlanParts {
 
   // Returns the kernel of an instruction; equal instructions share one.
   const plan::Kernel& KernelFor(const ir::Program& program, const ir::Instruction& instruction);
+  // Makes a kernel for one index of the first `tile_dims` dims of operand 0 and of the result.
+  static plan::Kernel TileKernel(const ir::Program& program, const ir::Instruction& instruction,
+                                 int64_t tile_dims);
 
   plan::Plan& plan() { return plan_; }
 

@@ -50,6 +50,7 @@ void ProgramEmitter::EmitKernel(const KernelItem& item) {
   if (std::holds_alternative<ir::AsIota>(*instruction.op->lowering))
     return EmitComputed(item.instruction);
   if (!item.copied.empty()) return EmitCopy(item, instruction.results[0]);
+  if (!item.assembled.empty()) return EmitOnTiles(item, instruction);
   AddStep(plan_.KernelFor(program_, instruction),
           {instruction.operands.begin(), instruction.operands.end()},
           {instruction.results.begin(), instruction.results.end()});
@@ -69,16 +70,40 @@ void ProgramEmitter::EmitComputed(InstructionId i) {
   AddStep(plan_.kernels().fused(DescribeFused(program_, alone)), {}, {v});
 }
 
+std::vector<plan::FusedDesc::Part> ProgramEmitter::BoxesOf(const ReadParts& parts,
+                                                           const std::vector<ValueId>& in) const {
+  std::vector<plan::FusedDesc::Part> boxes;
+  for (const ReadPart& part : parts) {
+    boxes.push_back(PartDesc(part, program_.type(part.source)->shape()));
+    boxes.back().operand = static_cast<int32_t>(absl::c_find(in, part.source) - in.begin());
+  }
+  return boxes;
+}
+
 // Emits one copy of boxes of several values.
 void ProgramEmitter::EmitCopy(const KernelItem& item, ValueId result) {
-  std::vector<plan::FusedDesc::Part> boxes;
-  for (const ReadPart& part : item.copied) {
-    boxes.push_back(PartDesc(part, program_.type(part.source)->shape()));
-    boxes.back().operand =
-        static_cast<int32_t>(absl::c_find(item.in, part.source) - item.in.begin());
-  }
   const ir::Type& type = *program_.type(result);
-  AddStep(plan_.kernels().copy_boxes(type.dtype().size(), type.shape(), boxes), item.in, {result});
+  AddStep(
+      plan_.kernels().copy_boxes(type.dtype().size(), type.shape(), BoxesOf(item.copied, item.in)),
+      item.in, {result});
+}
+
+void ProgramEmitter::EmitOnTiles(const KernelItem& item, const Instruction& instruction) {
+  const ir::Type& operand = *program_.type(instruction.operands[0]);
+  const ValueId result = instruction.results[0];
+  int64_t tiles = 1;
+  for (int64_t d = 0; d < item.tile_dims; ++d) tiles *= base::At(operand.shape(), d);
+  const int64_t others = std::ssize(instruction.operands) - 1;
+  AddStep(plan_.kernels().on_tiles(
+              {.itemsize = operand.dtype().size(),
+               .shape = operand.shape(),
+               .boxes = BoxesOf(item.assembled, item.in),
+               .tile_dims = item.tile_dims,
+               .of_tile = PlanParts::TileKernel(program_, instruction, item.tile_dims),
+               .result_bytes = ShardBytes(program_, result) / tiles,
+               .sources = std::ssize(item.in) - others,
+               .others = others}),
+          item.in, {result});
 }
 
 void ProgramEmitter::EmitHostCall(const HostCallItem& item) {

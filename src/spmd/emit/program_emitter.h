@@ -51,6 +51,10 @@ class ProgramEmitter {
   void EmitConstant(const ir::Instruction& instruction, InstructionId i);
   void EmitComputed(InstructionId i);
   void EmitCopy(const KernelItem& item, ir::ValueId result);
+  void EmitOnTiles(const KernelItem& item, const ir::Instruction& instruction);
+  // Returns the parts with the positions of their sources in `in`.
+  std::vector<plan::FusedDesc::Part> BoxesOf(const ReadParts& parts,
+                                             const std::vector<ir::ValueId>& in) const;
   void EmitHostCall(const HostCallItem& item);
   void AddStep(plan::Step step);
 

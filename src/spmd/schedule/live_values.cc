@@ -9,6 +9,7 @@
 
 #include "sharding/local.h"
 #include "spmd/moves.h"
+#include "spmd/schedule/tiles.h"
 
 namespace tessera::spmd {
 namespace {
@@ -53,6 +54,21 @@ bool CopiesOnce(const Instruction& move) {
          kind == StepKind::kCollectivePermute;
 }
 
+// Whether a move copies long runs, and not whole shards. A move of whole shards may only rename
+// buffers, and a permutation that sends nothing leaves zeros, with which nothing must compute.
+bool MovesLongRuns(const ir::Program& p, const Instruction& move) {
+  constexpr int64_t kLongRun = 256;  // elements
+  const ir::Type& operand = *p.type(move.operands[0]);
+  const base::Shape &from = operand.shape(), &to = p.type(move.results[0])->shape();
+  if (!CopiesOnce(move)) return false;
+  int64_t run = 1;
+  for (size_t d = from.size(); d-- > 0;) {
+    run *= std::min(from[d], to[d]);
+    if (from[d] != to[d]) break;
+  }
+  return run >= kLongRun && run < operand.elements();
+}
+
 // Whether a group that reads the larger of two items' results may run with the other one. Far away
 // from it, a value that was converted in order to be kept for long should stay converted.
 bool AreNear(ItemId item, ItemId later) {
@@ -85,7 +101,7 @@ class LiveValueFinder {
       if (IsUnread(item)) continue;
       if (TryStoreThroughMove(item)) continue;
       if (TryComputeThroughMove(item, id)) continue;
-      if (!TryCopyParts(item))
+      if (!TryCopyParts(item) && !TryAssembleTiles(item))
         for (InstructionId i : item.instructions())
           for (ValueId v : InstructionAt(program_, i).operands)
             if (item_of_[Storage(v)] != id) AddOperand(item, v);
@@ -131,9 +147,33 @@ class LiveValueFinder {
     const ReadParts* parts = reads_.ForCopy(instruction.results[0]);
     if (!parts) return false;
     kernel->copied = *parts;
-    for (const ReadPart& part : *parts)
-      if (!absl::c_linear_search(kernel->in, part.source)) AddLiveIn(kernel->in, part.source);
+    AddSources(kernel->in, *parts);
     return true;
+  }
+
+  // If the item is a product and the only reader of its first operand, whose elements are only
+  // moved, makes it copy them out of their sources, tile by tile.
+  bool TryAssembleTiles(Item& item) {
+    auto* kernel = std::get_if<KernelItem>(&item);
+    if (!kernel) return false;
+    const Instruction& instruction = InstructionAt(program_, kernel->instruction);
+    if (instruction.operands.empty()) return false;
+    const ValueId v = instruction.operands[0];
+    if (Storage(v) != v || use_count_[v] != 1) return false;
+    const std::optional<int64_t> dims = TileDims(program_, instruction);
+    const ReadParts* parts = dims ? reads_.ForCopy(v) : nullptr;
+    if (!parts) return false;
+    kernel->assembled = *parts;
+    kernel->tile_dims = *dims;
+    AddSources(kernel->in, *parts);
+    for (size_t k = 1; k < instruction.operands.size(); ++k)
+      AddLiveIn(kernel->in, instruction.operands[k]);
+    return true;
+  }
+
+  void AddSources(std::vector<ValueId>& in, const ReadParts& parts) {
+    for (const ReadPart& part : parts)
+      if (!absl::c_linear_search(in, part.source)) AddLiveIn(in, part.source);
   }
 
   // Makes an operand of a member available to the item: in memory, or by another way.
@@ -241,7 +281,7 @@ class LiveValueFinder {
     const auto group = fused ? AsUnary(*fused) : nullptr;
     MoveItem* move = group ? MoveOf(group->in[0]) : nullptr;
     if (!move) return false;
-    if (move->stored || !MovesLongRuns(InstructionAt(program_, move->instructions[0])))
+    if (move->stored || !MovesLongRuns(program_, InstructionAt(program_, move->instructions[0])))
       return false;
     const ValueId v = group->in[0];
     if (use_count_[v] != UsesIn(*fused, v) || layout(v) != layout(group->out[0]) ||
@@ -258,7 +298,7 @@ class LiveValueFinder {
     const Instruction& instruction = InstructionAt(program_, move.instructions[0]);
     const ItemId k = item_of_[v];
     if (move.stored || move.computes || k == kNoItem || use_count_[v] != 1 ||
-        !MovesLongRuns(instruction) ||
+        !MovesLongRuns(program_, instruction) ||
         ElementsOnAllDevices(instruction.results[0]) > ElementsOnAllDevices(v))
       return false;
     const auto* fused = std::get_if<FusedItem>(&base::At(schedule_.items, k));
@@ -316,20 +356,6 @@ class LiveValueFinder {
     return IsRematerialised(v) &&
            std::holds_alternative<ir::AsConstant>(
                *InstructionAt(program_, definitions_[Storage(v)]).op->lowering);
-  }
-
-  // Whether a move copies long runs, and not whole shards. A move of whole shards may only rename
-  // buffers, and a permutation that sends nothing leaves zeros, with which nothing must compute.
-  bool MovesLongRuns(const Instruction& move) const {
-    constexpr int64_t kLongRun = 256;  // elements
-    const base::Shape &from = shape(move.operands[0]), &to = shape(move.results[0]);
-    if (!CopiesOnce(move)) return false;
-    int64_t run = 1;
-    for (size_t d = from.size(); d-- > 0;) {
-      run *= std::min(from[d], to[d]);
-      if (from[d] != to[d]) break;
-    }
-    return run >= kLongRun && run < program_.type(move.operands[0])->elements();
   }
 
   bool IsRematerialised(ValueId v) const {

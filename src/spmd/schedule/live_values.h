@@ -9,6 +9,7 @@ namespace tessera::spmd {
 //  * A fused group reads an operand that only moves elements (a slice, say) out of its source.
 //  * A move does the same, stores its result in another order, or computes an elementwise group of
 //    one operand on the way.
+//  * A product copies an operand that only moves elements out of its sources tile by tile.
 void FindLiveValues(const ir::Program& device, Schedule& schedule);
 
 // Whether fused groups that read v compute it themselves, since it is a literal, an iota or a view

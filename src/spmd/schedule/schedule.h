@@ -34,6 +34,11 @@ struct KernelItem {
   // If not empty, the result is copied out of values in `in`, in these parts. The instruction's own
   // operands need not be in memory.
   ReadParts copied = {};
+  // Not empty: operand 0 is not in memory. The kernel runs on one tile of it after the other, and
+  // first copies the tile out of values in `in`, in these parts. There is a tile for each index of
+  // the first `tile_dims` dims. The other operands are last in `in`.
+  ReadParts assembled = {};
+  int64_t tile_dims = 0;
 };
 
 // Instructions that one fused kernel runs, in program order.

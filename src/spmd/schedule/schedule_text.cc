@@ -89,6 +89,10 @@ class SchedulePrinter {
       out_ +=
           fmt::format("{}  {}\n", indent,
                       Part(scope, InstructionAt(scope.device, item.instruction).results[0], part));
+    for (const ReadPart& part : item.assembled)
+      out_ +=
+          fmt::format("{}  {}\n", indent,
+                      Part(scope, InstructionAt(scope.device, item.instruction).operands[0], part));
   }
   void PrintItem(const Scope& scope, const HostCallItem& item, const std::string& indent) {
     PrintInstruction(scope, "host call", item.instruction, indent);

@@ -135,6 +135,34 @@ TEST(Reads, JoinsOfWindowsAreCopiedFromTheImage) {
   EXPECT_EQ(Values(jit(f)(x)), Values(f(x)));
 }
 
+// A product with the windows copies a few of them at a time; the numbers are whole, so that every
+// order of the sums gives the same bits.
+TEST(Reads, ProductsOfWindowsAssembleThemInTiles) {
+  const auto f = [](Array x, Array w) { return matmul(Windows(x, 3), w); };
+  for (const auto& shape : {Shape({9, 28, 28, 16}), Shape({2, 37, 41, 16}), Shape({3, 50, 22, 13})})
+    for (const int64_t n : {3, 16, 40}) {
+      SetDeviceCount(1);
+      const Array x = round(random::normal(random::key(3), shape) * 4.0);
+      const Array w = round(random::normal(random::key(4), {9 * shape.dims()[3], n}) * 4.0);
+      const std::vector<float> want = Values(f(x, w));
+      EXPECT_EQ(Values(jit(f)(x, w)), want) << shape.dims()[3] << " " << n;
+      const std::string profile = jit(f).lower(x, w).profile(x, w).text();
+      EXPECT_THAT(profile, testing::HasSubstr("dot_general"));
+      EXPECT_THAT(profile, testing::Not(testing::HasSubstr("concatenate")));
+      // The gradient reads the windows too, so they are in memory.
+      const auto g = [&](Array v, Array u) {
+        return grad([&](Array t) { return sum(f(v, t) * 0.5f); })(u);
+      };
+      EXPECT_EQ(Values(jit(g)(x, w)), Values(g(x, w)));
+      SetDeviceCount(4);
+      MeshScope mesh(make_mesh({{"a", 4, Auto}}));
+      const auto laid_out = [&](Array v, Array u) {
+        return f(with_sharding_constraint(v, P(None, "a")), u);
+      };
+      EXPECT_EQ(Values(jit(laid_out)(x, w)), want) << shape.dims()[3] << " " << n;
+    }
+}
+
 // Rows of a dim of 1 are not neighbours where that is one of several in memory.
 TEST(Reads, RowsWithADimOfOneAreReadByItsStride) {
   SetDeviceCount(1);

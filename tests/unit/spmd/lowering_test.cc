@@ -38,11 +38,12 @@ std::string ScheduleOf(const std::string& text) {
 plan::Plan PlanOf(const std::string& text, const std::vector<bool>& donated = {}) {
   ir::Program device = LowerOn2(text);
   auto copy = [](const KernelFactories::DeviceCopy&) { return plan::Kernel{}; };
+  auto on_tiles = [](const KernelFactories::OnTiles&) { return plan::Kernel{}; };
   auto nested = [](std::vector<plan::Plan>) { return plan::Kernel{}; };
-  return BuildPlan(
-      device, MakeSchedule(device, {}),
-      {kernels::Fused, copy, kernels::CopyWhole, kernels::CopyBoxes, kernels::Combiner, nested}, 2,
-      donated);
+  return BuildPlan(device, MakeSchedule(device, {}),
+                   {kernels::Fused, copy, kernels::CopyWhole, kernels::CopyBoxes, on_tiles,
+                    kernels::Combiner, nested},
+                   2, donated);
 }
 
 // The lines of a plan's text from the first node on.
