@@ -295,10 +295,28 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
 namespace {
 
 // Computes the remainder with the sign of the divisor, as in Python.
+// Whether quotients and remainders of x need no comparison: x / y for a positive number y. Of 64
+// bits the shifts are slower.
+bool IsByPositiveNumber(const Array& x, const Operand& y, const OutOptions& options) {
+  const DType t = TypeOf(x)->dtype();
+  return t.is_integer() && !t.is_unsigned() && t.size() <= 4 && !options.out_sharding &&
+         y.scalar() && y.scalar()->as_double() > 0;
+}
+Array SignBits(const Array& x, Call call) {  // the sign bit of x in all bits
+  const DType t = TypeOf(x)->dtype();
+  const Array by = StrongScalar(8 * t.size() - 1, t, call);
+  return Apply(ScalarOp::kShiftRightArithmetic, {x, by}, {}, call);
+}
+
 Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
   Array zero = StrongScalar(0, TypeOf(xs[0])->dtype(), call);
+  if (IsByPositiveNumber(xs[0], b, options)) {
+    Array r = Apply(ScalarOp::kRem, xs, options, call);
+    return Apply(ScalarOp::kAdd, {r, Apply(ScalarOp::kAnd, {SignBits(r, call), xs[1]}, {}, call)},
+                 {}, call);
+  }
   // NumPy's integer remainder by zero is 0, but rem returns the dividend.
   Array divisor = xs[1];
   if (!IsFloat(xs[0]))
@@ -317,13 +335,21 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
   DType t = TypeOf(xs[0])->dtype();
   if (t.is_unsigned()) return Apply(ScalarOp::kDiv, xs, options, call);
   Array zero = StrongScalar(0, t, call), one = StrongScalar(1, t, call);
+  if (IsByPositiveNumber(xs[0], b, options)) {
+    const Array sign = SignBits(xs[0], call);  // if x is negative, the quotient is ~(~x / y)
+    Array q =
+        Apply(ScalarOp::kDiv, {Apply(ScalarOp::kXor, {xs[0], sign}, {}, call), xs[1]}, {}, call);
+    return Apply(ScalarOp::kXor, {q, sign}, {}, call);
+  }
   if (!t.is_floating()) {
+    // Where a remainder is left, x is not 0. The result for y = 0 is that of signs that differ.
     Array q = Apply(ScalarOp::kDiv, xs, options, call);
-    Array differ =
-        ne(Unary(ScalarOp::kSign, xs[0], call), Unary(ScalarOp::kSign, xs[1], call), {}, loc);
-    Array inexact = ne(Apply(ScalarOp::kRem, xs, {}, call), zero, {}, loc);
-    return where(bitwise_and(differ, inexact, {}, loc), Apply(ScalarOp::kSub, {q, one}, {}, call),
-                 q, {}, loc);
+    Array rest =
+        Apply(ScalarOp::kSub, {xs[0], Apply(ScalarOp::kMul, {q, xs[1]}, {}, call)}, {}, call);
+    Array differ = bitwise_or(ne(lt(xs[0], zero, {}, loc), lt(xs[1], zero, {}, loc), {}, loc),
+                              eq(xs[1], zero, {}, loc), {}, loc);
+    differ = bitwise_and(differ, ne(rest, zero, {}, loc), {}, loc);
+    return where(differ, Apply(ScalarOp::kSub, {q, one}, {}, call), q, {}, loc);
   }
   // As in NumPy, divides x - rem(x, y), a multiple of y, and rounds the quotient.
   Array r = Apply(ScalarOp::kRem, xs, options, call);

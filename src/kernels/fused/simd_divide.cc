@@ -57,7 +57,7 @@ HWY_INLINE V HighProduct(D d, V a, V b) {
 template <class T>
 using Double = std::conditional_t<sizeof(T) == 4, uint64_t, unsigned __int128>;
 
-// The constants of division by one number, which must not be 0.
+// The constants of division by the magnitude of one number, which must not be 0.
 template <class T>
 class Inverse {
   using U = std::make_unsigned_t<T>;
@@ -67,32 +67,29 @@ class Inverse {
  public:
   explicit HWY_INLINE Inverse(T number) {
     if constexpr (std::is_signed_v<T>) {
-      sign_ = number < 0 ? T(-1) : T(0);
       const U size = number < 0 ? U{0} - static_cast<U>(number) : static_cast<U>(number);
       const int width = std::max<int>(std::bit_width(U(size - 1)), 1);
-      shift_ = width - 1;
+      magnitude_ = static_cast<T>(size), shift_ = width - 1;
       factor_ = static_cast<T>(static_cast<U>((Wide{1} << (kBits - 1 + width)) / size + 1));
     } else {
       const int width = static_cast<int>(std::bit_width(U(number - 1)));
-      first_ = std::min(width, 1), shift_ = width - first_;
+      magnitude_ = number, first_ = std::min(width, 1), shift_ = width - first_;
       factor_ = static_cast<T>(((((Wide{1} << width) - number) << kBits) / number) + 1);
     }
   }
+  T magnitude() const { return magnitude_; }  // of the lowest number: that number's bits
   template <class D, class V>
   HWY_INLINE V Quotient(D d, V x) const {
     const V high = HighProduct(d, x, hn::Set(d, factor_));
-    if constexpr (std::is_signed_v<T>) {
-      const V sign = hn::Set(d, sign_), below = hn::VecFromMask(d, hn::Lt(x, hn::Zero(d)));
-      const V q = hn::Sub(hn::ShiftRightSame(hn::Add(x, high), shift_), below);
-      return hn::Sub(hn::Xor(q, sign), sign);
-    } else {
+    if constexpr (std::is_signed_v<T>)
+      return hn::Sub(hn::ShiftRightSame(hn::Add(x, high), shift_), hn::BroadcastSignBit(x));
+    else
       return hn::ShiftRightSame(hn::Add(high, hn::ShiftRightSame(hn::Sub(x, high), first_)),
                                 shift_);
-    }
   }
 
  private:
-  T factor_, sign_ = 0;
+  T factor_, magnitude_;
   int first_ = 0, shift_;
 };
 
@@ -113,8 +110,10 @@ struct Divisions<std::index_sequence<K...>> {
     const T number = *reinterpret_cast<const T*>(EffectiveAddress(*c, pc->a, 0));
     if (number == 0) return Code::Go(pc + 1, c, i, ByZero<T, kRemainder>(v)...);
     const Inverse<T> inverse(number);
-    const auto y = hn::Set(d, number);
+    const auto y = hn::Set(d, inverse.magnitude());
     ((v = One<kRemainder>(d, hn::BitCast(d, v), y, inverse)), ...);
+    if constexpr (std::is_signed_v<T> && !kRemainder)  // the sign of y does not change remainders
+      if (number < 0) ((v = hn::BitCast(Raw(), hn::Neg(hn::BitCast(d, v)))), ...);
     return Code::Go(pc + 1, c, i, v...);
   }
   template <class T, bool kRemainder>

@@ -212,5 +212,40 @@ TEST(MatrixFunctions, LeaveMatricesWhereTheyAre) {
   }
 }
 
+// Quotients and remainders of all numbers of T near 0 and the ends, by numbers of the program and
+// by arrays, which run different ops.
+template <class T>
+void CheckFloorDivision() {
+  constexpr int64_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+  std::vector<T> xs;
+  for (int64_t i = -70; i <= 70; ++i) xs.push_back(static_cast<T>(i));
+  for (int64_t i = 0; i < 20; ++i)
+    xs.push_back(static_cast<T>(kLow + i)), xs.push_back(static_cast<T>(kHigh - i));
+  const Array x = array(xs);
+  for (const int64_t y : {int64_t{1}, int64_t{2}, int64_t{7}, int64_t{64}, int64_t{100}, kHigh,
+                          int64_t{-1}, int64_t{-2}, int64_t{-7}, -kHigh, kLow}) {
+    const auto quotient = [y](Array v) { return floor_divide(v, y); };
+    const auto rest = [y](Array v) { return v % y; };
+    const Array all = array(std::vector<T>(xs.size(), static_cast<T>(y)));
+    const auto q = jit(quotient)(x).template to_vector<T>(),
+               r = jit(rest)(x).template to_vector<T>();
+    EXPECT_EQ(floor_divide(x, all).template to_vector<T>(), q) << y;
+    EXPECT_EQ((x % all).template to_vector<T>(), r) << y;
+    for (size_t i = 0; i < xs.size(); ++i) {
+      const __int128 wide = xs[i], by = y;
+      const __int128 below = wide / by - (wide % by != 0 && (wide < 0) != (by < 0) ? 1 : 0);
+      ASSERT_EQ(q[i], static_cast<T>(below)) << int64_t{xs[i]} << " / " << y;
+      ASSERT_EQ(r[i], static_cast<T>(wide - below * by)) << int64_t{xs[i]} << " % " << y;
+    }
+  }
+}
+
+TEST(NumpyFunctions, IntegersAreDividedDownwards) {
+  CheckFloorDivision<int8_t>();
+  CheckFloorDivision<int16_t>();
+  CheckFloorDivision<int32_t>();
+  CheckFloorDivision<int64_t>();
+}
+
 }  // namespace
 }  // namespace tessera::numpy_functions_test
