@@ -334,21 +334,49 @@ void ReadyExchange::ReducePacked(const std::byte* const* src, int k, std::byte* 
   }
 }
 
+bool ReadyExchange::IsSmallReduction() const {
+  if (!combine_ || stream_ || units_each_ != 1 || !boxes_[0].dims.empty()) return false;
+  for (size_t i = 0; i + 1 < first_piece_.size(); ++i)
+    if (first_piece_[i + 1] - first_piece_[i] > SmallReductions::kMostSources) return false;
+  return true;
+}
+
+void ReadyExchange::AddTo(SmallReductions& small, const std::vector<int32_t>& in,
+                          int32_t out) const {
+  std::vector<SmallReductions::Source> sources;
+  for (size_t i = 0; i + 1 < first_piece_.size(); ++i) {
+    sources.clear();
+    for (int64_t p = first_piece_[i]; p < first_piece_[i + 1]; ++p)
+      sources.push_back({in[pieces_[p].operand], pieces_[p].source, pieces_[p].in});
+    small.Add(combine_, out_bytes_ / item_, sources, out, static_cast<int32_t>(i));
+  }
+}
+
 void ReadyExchanges::Add(ReadyExchange exchange, std::vector<int32_t> in, int32_t out) {
   const int64_t first = units_;
+  int64_t first_small = -1;
+  if (exchange.IsSmallReduction()) {
+    first_small = small_.count();
+    exchange.AddTo(small_, in, out);
+  }
   units_ += exchange.units();
   bytes_ += exchange.bytes();
   flops_ += exchange.flops();
-  parts_.push_back({std::move(exchange), std::move(in), out, first});
+  parts_.push_back({std::move(exchange), std::move(in), out, first, first_small});
 }
 
 void ReadyExchanges::Run(const View* views, int64_t begin, int64_t end, std::byte* scratch) const {
+  if (small_.count() == units_) return small_.Run(views, begin, end);
   auto part = std::upper_bound(parts_.begin(), parts_.end(), begin,
                                [](int64_t unit, const Part& p) { return unit < p.first_unit; });
   for (--part; part != parts_.end() && part->first_unit < end; ++part) {
     const ReadyExchange& e = part->exchange;
-    e.Run(views, part->in.data(), views[part->out], std::max(begin - part->first_unit, int64_t{0}),
-          std::min(end - part->first_unit, e.units()), scratch);
+    const int64_t from = std::max(begin - part->first_unit, int64_t{0});
+    const int64_t to = std::min(end - part->first_unit, e.units());
+    if (part->first_small < 0)
+      e.Run(views, part->in.data(), views[part->out], from, to, scratch);
+    else
+      small_.Run(views, part->first_small + from, part->first_small + to);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "runtime/small_reductions.h"
 #include "runtime/view.h"
 
 namespace tessera::runtime {
@@ -28,6 +29,11 @@ class ReadyExchange {
   // of boxes.
   void Run(const View* views, const int32_t* in, const View& out, int64_t begin, int64_t end,
            std::byte* scratch) const;
+
+  // Whether each unit combines a few dense buffers into a whole instance of the result.
+  bool IsSmallReduction() const;
+  // Adds all units of a small reduction.
+  void AddTo(SmallReductions& small, const std::vector<int32_t>& in, int32_t out) const;
 
  private:
   struct Dim {
@@ -122,8 +128,10 @@ class ReadyExchanges {
     std::vector<int32_t> in;
     int32_t out;
     int64_t first_unit;
+    int64_t first_small;  // its first reduction in small_; -1: it has none there
   };
   std::vector<Part> parts_;
+  SmallReductions small_;
   int64_t units_ = 0;
   double bytes_ = 0, flops_ = 0;
 };

@@ -184,6 +184,37 @@ TEST(Exchange, SumsInTheOrderOfThePiecesForAnyTeam) {
   }
 }
 
+// Results of at most 1 KiB run from a table of their own, alone or between larger ones.
+TEST(Exchange, SumsManySizesAsOneStep) {
+  const int32_t devices = 6;
+  const std::vector<int64_t> small = {256, 1, 17, 100}, mixed = {3, 257, 256, 5000, 1, 64};
+  for (const std::vector<int64_t>& sizes : {small, mixed}) {
+    for (int32_t results : {1, devices}) {
+      for (const TeamCase& t : kTeams) {
+        SCOPED_TRACE(Name(t));
+        const Team team(t.workers, t.forced);
+        PlanBuilder b(devices);
+        std::vector<Buffers> in;
+        std::vector<int32_t> inputs;
+        for (int64_t n : sizes) {
+          inputs.push_back(b.Input(n * 4, 0));
+          in.push_back(MakeInput(n * 4, devices, static_cast<int>(n)));
+        }
+        std::vector<Values> want;
+        for (size_t k = 0; k < sizes.size(); ++k) {
+          plan::Exchange e = AllReduce(devices, results, f32, sizes[k]);
+          e.joined = k > 0;
+          e.pieces[0].pop_back();  // not all instances have the same number of pieces
+          b.Output(b.AddExchange(e, inputs[k], sizes[k] * 4, results == 1 ? 1 : 0));
+          want.push_back(NaiveExchange(e, Read(in[k], devices), sizes[k] * 4));
+        }
+        const std::vector<Buffers> out = RunPlan(b.plan, in);
+        for (size_t k = 0; k < sizes.size(); ++k) EXPECT_EQ(Read(out[k], results), want[k]) << k;
+      }
+    }
+  }
+}
+
 TEST(Exchange, HandsBuffersOverWhereItCan) {
   const int32_t d = 4;
   const int64_t n = 256;
