@@ -206,10 +206,12 @@ std::optional<Conflict> FitEqualSets(const TypingCase& c, const ReductionSets& s
 }
 
 // Takes the unreduced axes of the out_sharding, each of which must shard a reduce factor or be
-// unreduced in an operand.
+// unreduced in an operand. Without any, or with exactly those of the operands, the op leaves no sum
+// partial.
 std::optional<Conflict> FitPartialSums(const TypingCase& c, const FactorJoin& join,
                                        ReductionSets& sets) {
-  if (c.out->unreduced.empty()) return {};
+  if (c.out->unreduced.empty() || (c.out->unreduced == sets.unreduced && c.out->kind == sets.kind))
+    return {};
   const bool contracts = Contracts(c);
   AxisList allowed = sets.unreduced;
   std::optional<Reduction> reduction;

@@ -53,6 +53,11 @@ TEST(ExplicitRule, Matmul) {
       {"{x}, {y}", "{y}, {}", "{}, {} | unreduced={x}", "C8"},
       {"{x}, {y}", "{y}, {}", "{x}, {} | unreduced=max{y}", "C8"},
       {"{x}, {}", "{}, {} | reduced={x}", nullptr, "[8@x,8]"},
+      // A result that is unreduced as its operand is may say so.
+      {"{}, {x} | unreduced={y}", "{}, {} | reduced={y}", nullptr, "[8,8]{U:y}"},
+      {"{}, {x} | unreduced={y}", "{}, {} | reduced={y}", "{x}, {}", "[8@x,8]{U:y}"},
+      {"{}, {x} | unreduced={y}", "{}, {} | reduced={y}", "{x}, {} | unreduced={y}",
+       "[8@x,8]{U:y}"},
   };
   for (const auto& c : cases) {
     TensorSharding out = Dims(mesh, c.out ? c.out : "{}, {}");
