@@ -150,18 +150,28 @@ void CheckMesh(const InferCall& call) {
 
 namespace {
 
-// Checks the rank of out_sharding: program text may declare a result of another rank.
-void CheckOutRank(const InferCall& call, const Shape& result) {
-  if (!call.out_sharding || call.out_sharding->rank() == static_cast<int>(result.size())) return;
-  base::ThrowShape(
-      Detail(call, 1,
-             fmt::format("out_sharding is for an array of rank {}, but the result has rank {}",
-                         call.out_sharding->rank(), result.size())));
+// Checks that out_sharding is for an only result, of its rank: program text may declare another.
+void CheckOut(const InferCall& call, const std::vector<ShapeAndDType>& results) {
+  if (!call.out_sharding) return;
+  const auto refuse = [&](std::string reason, std::vector<std::string> notes) {
+    ErrorDetail detail = Detail(call, 1, std::move(reason));
+    detail.notes = std::move(notes);
+    base::ThrowShape(std::move(detail));
+  };
+  if (results.size() != 1)
+    refuse(
+        fmt::format("out_sharding is for an op of one result, but this one has {}", results.size()),
+        {"call it without out_sharding, then reshard its results"});
+  const int rank = call.out_sharding->rank(), own = static_cast<int>(results[0].shape.size());
+  if (rank != own)
+    refuse(fmt::format("out_sharding is for an array of rank {}, but the result has rank {}", rank,
+                       own),
+           {});
 }
 
 absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   std::vector<ShapeAndDType> shapes = InferShapes(call);
-  CheckOutRank(call, shapes[0].shape);
+  CheckOut(call, shapes);
   CheckMesh(call);
   DimsCall dims{.op = call.op, .operands = {}, .results = {}, .params = call.params};
   std::vector<sharding::RuleOperand> operands;

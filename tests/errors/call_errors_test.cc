@@ -176,6 +176,20 @@ const std::vector<Case>& Cases() {
                           .not_differentiable = "it only sorts; differentiate sort instead"});
          grad([&](Array x) { return sum(op({x})); })(ones({4}));
        }},
+      {"out_sharding_of_several_results",
+       [] {
+         static const CustomOp op = register_op({.name = "errors_twice_and_square",
+                                                 .rule = "i -> i, i",
+                                                 .kernel = [](const KernelCall& call) {
+                                                   auto x = call.in[0].data<float>();
+                                                   for (size_t i = 0; i < x.size(); ++i) {
+                                                     call.out[0].data<float>()[i] = 2 * x[i];
+                                                     call.out[1].data<float>()[i] = x[i] * x[i];
+                                                   }
+                                                 }});
+         const MeshScope scope(make_mesh({{"x", 2}}));
+         op({ones({4})}, {.out_sharding = P("x")});
+       }},
       {"callback_count", [] { debug_callback([](Array, Array) {}, {ones({2})}); }},
       {"callback_without_a_value", [] { debug_callback([](Array) {}, {Array()}); }},
       {"callback_throws",
