@@ -7,6 +7,7 @@
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "ops/rule_builder.h"
+#include "ops/tangents.h"
 #include "plan/plan.h"
 #include "tessera/callback.h"
 
@@ -188,25 +189,47 @@ PureCallParams WithBatchDim(PureCallParams p, int64_t size) {
   return p;
 }
 
-std::vector<ir::ValueId> PureCallBatch(const ir::BatchCall& c) {
-  const PureCallParams& p = PureCallOf(c.params.get());
-  const auto method = static_cast<VmapMethod>(p.vmap_method);
-  std::vector<ir::ValueId> operands(c.operands.begin(), c.operands.end());
-  ir::MappedDim one = c.dim;
-  one.size = 1;
-  one.axes.clear();
-  for (size_t k = 0; k < operands.size(); ++k) {
-    if (c.mapped[k] || method == VmapMethod::kSequential) continue;
-    operands[k] = method == VmapMethod::kExpandDims ? Repeated(c.builder, operands[k], one)
-                                                    : Repeated(c.builder, operands[k], c.dim);
-  }
+// Makes one call for each batch element, on the device that has it.
+std::vector<ir::ValueId> CallPerElement(const ir::BatchCall& c) {
   std::vector<const ir::Type*> types;
   for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim));
-  PureCallParams mapped =
-      method == VmapMethod::kSequential ? WithLane(p, c.mapped) : WithBatchDim(p, c.dim.size);
-  const auto results =
-      c.builder.EmitTyped(c.op, ir::MakeParams(std::move(mapped)), operands, types);
+  const auto results = c.builder.EmitTyped(
+      c.op, ir::MakeParams(WithLane(PureCallOf(c.params.get()), c.mapped)), c.operands, types);
   return {results.begin(), results.end()};
+}
+
+// Makes one call of all batch elements, whose arrays are whole. `repeats`: how often the batch dim
+// repeats an operand that all elements share.
+std::vector<ir::ValueId> CallOnce(const ir::BatchCall& c, int64_t repeats) {
+  ir::MappedDim whole = c.dim, repeated = c.dim;
+  whole.axes.clear();
+  repeated.axes.clear();
+  repeated.size = repeats;
+  std::vector<ir::ValueId> operands;
+  for (size_t k = 0; k < c.operands.size(); ++k)
+    operands.push_back(c.mapped[k]
+                           ? Conform(c.builder, c.operands[k], WithDim(c.operand_types[k], whole))
+                           : Repeated(c.builder, c.operands[k], repeated));
+  std::vector<const ir::Type*> types;
+  for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, whole));
+  const auto made = c.builder.EmitTyped(
+      c.op, ir::MakeParams(WithBatchDim(PureCallOf(c.params.get()), c.dim.size)), operands, types);
+  std::vector<ir::ValueId> results;
+  for (size_t r = 0; r < made.size(); ++r)
+    results.push_back(Conform(c.builder, made[r], WithDim(c.result_types[r], c.dim)));
+  return results;
+}
+
+std::vector<ir::ValueId> PureCallBatch(const ir::BatchCall& c) {
+  switch (static_cast<VmapMethod>(PureCallOf(c.params.get()).vmap_method)) {
+    case VmapMethod::kSequential:
+      return CallPerElement(c);
+    case VmapMethod::kExpandDims:
+      return CallOnce(c, 1);
+    case VmapMethod::kBroadcastAll:
+      return CallOnce(c, c.dim.size);
+  }
+  return {};
 }
 
 constexpr OpDef kPureCallback = {
