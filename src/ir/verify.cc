@@ -1,9 +1,15 @@
-// Checks that definitions come before uses, and that declared types are those that the ops give.
+// Checks that definitions come before uses, that ops accept the declared types, and that places fit
+// their values.
 #include "ir/verify.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <cstring>
+
 #include "base/error.h"
+#include "ir/fixes.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ir/regions.h"
@@ -37,17 +43,30 @@ void VerifyMove(const Instruction& instruction, const std::vector<const Type*>& 
     Fail(instruction, fmt::format("its sharding has rank {}, not {}", s.rank(), to->rank()));
 }
 
+void CheckResultCount(const Instruction& instruction, size_t count) {
+  if (count != instruction.results.size())
+    Fail(instruction, fmt::format("it has {} results, not {}", count, instruction.results.size()));
+}
+
 void CheckResults(const Program& program, const Instruction& instruction, Types types) {
-  if (types.size() != instruction.results.size())
-    Fail(instruction,
-         fmt::format("it has {} results, not {}", types.size(), instruction.results.size()));
+  CheckResultCount(instruction, types.size());
   for (size_t i = 0; i < types.size(); ++i) {
     const Type* declared = program.type(instruction.results[i]);
-    if (declared->shape() != types[i]->shape() || declared->dtype() != types[i]->dtype() ||
-        !SameType(declared->WithWeak(false), types[i]->WithWeak(false)))
+    if (!SameType(declared, types[i]))
       Fail(instruction, fmt::format("its result has type {}, but {} is declared", types[i]->text(),
                                     declared->text()));
   }
+}
+
+// Returns the type cast to vary over the axes over which `declared` varies. The cast moves nothing,
+// so it is part of an op, as the casts of its operands are.
+const Type* CastTo(const Type* declared, const Type* type) {
+  sharding::TensorSharding s = type->sharding();
+  const sharding::AxisList more = sharding::Difference(declared->sharding().varying, s.varying);
+  if (more.empty() || sharding::Difference(s.unreduced, more) != s.unreduced) return type;
+  s.reduced = sharding::Difference(s.reduced, more);
+  sharding::AddTo(s.varying, more);
+  return type->WithSharding(std::move(s));
 }
 
 // Checks shape and dtype of the results by the op's type function; the declared types state
@@ -72,15 +91,17 @@ void VerifyStated(const Instruction& instruction, const std::vector<const Type*>
                                     FieldText(made[i].shape), declared->text()));
     types.push_back(Type::Get(made[i].shape, made[i].dtype, declared->sharding()));
   }
-  if (types.size() != made.size() || made.size() != instruction.results.size())
-    Fail(instruction,
-         fmt::format("it has {} results, not {}", made.size(), instruction.results.size()));
+  CheckResultCount(instruction, made.size());
   CheckResults(program, instruction, types);
 }
 
-// Checks that both views have one global shape, and the local shapes of operand and result.
-void VerifyManual(const Instruction& instruction, const std::vector<const Type*>& operands,
+// Checks that both views have one global shape, and the local shapes of operand and result. An
+// operand that is on no mesh enters the result's mesh.
+void VerifyManual(const Instruction& instruction, std::vector<const Type*> operands,
                   const Program& program) {
+  for (const Type*& t : operands)
+    if (!t->mesh() && instruction.results.size() == 1)
+      t = Type::Get(t->shape(), t->dtype(), program.type(instruction.results[0])->mesh());
   VerifyStated(instruction, operands, program);
   const auto* manual = std::get_if<AsManualMove>(&*instruction.op->lowering);
   if (!manual) return;
@@ -93,8 +114,46 @@ void VerifyManual(const Instruction& instruction, const std::vector<const Type*>
     Fail(instruction, fmt::format("it cannot turn {} into {}", operand->text(), result->text()));
 }
 
-// Checks the declared result types of one instruction. The declared sharding takes the place of the
-// out_sharding, which program text does not repeat.
+// Whether the rule gives the result the declared type if there is no out_sharding.
+bool IsDerived(const InferCall& call, const Type* declared) {
+  const WithoutFixesScope quiet;
+  try {
+    return SameType(CastTo(declared, InferTypes(call)[0]), declared);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Checks the declared result types of an op with a dimension map. The type of an only result may be
+// the one that its operands give, or the one that an out_sharding stated, which the program does
+// not repeat.
+void VerifyTyped(const Instruction& instruction, const std::vector<const Type*>& operands,
+                 const Program& program) {
+  if (instruction.results.empty()) Fail(instruction, "it must have results");
+  const Type* first = program.type(instruction.results[0]);
+  const ShapeAndDType wanted{first->shape(), first->dtype()};
+  // A part of a program may use its mesh with other modes: the result or the operands tell which.
+  const sharding::MeshDef* mesh = first->mesh();
+  for (const Type* t : operands)
+    if (!mesh) mesh = t->mesh();
+  InferCall call{.op = *instruction.op,
+                 .operands = operands,
+                 .params = instruction.params.get(),
+                 .wanted = &wanted,
+                 .mesh = mesh ? mesh : program.mesh,
+                 .loc = instruction.loc,
+                 .shared_params = instruction.params};
+  if (instruction.op->out_sharding && instruction.results.size() == 1) {
+    if (IsDerived(call, first)) return;
+    call.out_sharding = &first->sharding();
+  }
+  auto types = InferTypes(call);
+  CheckResultCount(instruction, types.size());
+  for (size_t i = 0; i < types.size(); ++i)
+    types[i] = CastTo(program.type(instruction.results[i]), types[i]);
+  CheckResults(program, instruction, types);
+}
+
 void VerifyInstruction(const Program& program, const Instruction& instruction) {
   const OpDef& op = *instruction.op;
   std::vector<const Type*> operands;
@@ -110,17 +169,25 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
     return CheckResults(program, instruction,
                         InferRegionTypes({op, instruction.params.get(), operands,
                                           instruction.regions, instruction.loc}));
-  if (instruction.results.empty()) Fail(instruction, "it must have results");
-  const Type* first = program.type(instruction.results[0]);
-  ShapeAndDType wanted{first->shape(), first->dtype()};
-  InferCall call{.op = op,
-                 .operands = operands,
-                 .params = instruction.params.get(),
-                 .wanted = &wanted,
-                 .out_sharding = op.out_sharding ? &first->sharding() : nullptr,
-                 .mesh = first->mesh() ? first->mesh() : program.mesh,
-                 .loc = instruction.loc};
-  CheckResults(program, instruction, InferTypes(call));
+  VerifyTyped(instruction, operands, program);
+}
+
+[[noreturn]] void FailAt(Loc loc, std::string reason) {
+  base::ThrowRuntime(base::Refusal("program", "verify", base::Where(loc), std::move(reason)));
+}
+
+bool IsPlaceOf(const Type& place, const Type& type) {
+  const sharding::TensorSharding &given = place.sharding(), &s = type.sharding();
+  return place.shape() == type.shape() && place.dtype() == type.dtype() &&
+         given.varying == s.varying &&
+         (!type.mesh() || place.mesh() == type.mesh()->WithoutModes());
+}
+
+void VerifyPlaces(const Program& program) {
+  for (const Value& value : program.values)
+    if (value.place && !IsPlaceOf(*value.place, *value.type))
+      FailAt(value.loc, fmt::format("a value of type {} has the place {}", value.type->text(),
+                                    value.place->text()));
 }
 
 }  // namespace
@@ -137,6 +204,34 @@ void Verify(const Program& program) {
     if (!takes_regions && !instruction.regions.empty()) Fail(instruction, "it has no regions");
     for (const RegionPtr& region : instruction.regions) Verify(*region);
     if (!program.per_device) VerifyInstruction(program, instruction);
+  }
+  for (ValueId v : program.outputs)
+    if (!defined[v]) FailAt(program.values[v].loc, "it returns a value that nothing defines");
+  if (!program.per_device) VerifyPlaces(program);
+}
+
+bool VerifiesPrograms() {
+#ifdef _GLIBCXX_ASSERTIONS  // as base::At
+  return true;
+#else
+  static const bool wanted = [] {
+    const char* set = std::getenv("TESSERA_VERIFY");
+    return set && std::strcmp(set, "1") == 0;
+  }();
+  return wanted;
+#endif
+}
+
+void VerifyAfter(std::string_view pass, const Program& program) {
+  if (!VerifiesPrograms()) return;
+  try {
+    Verify(program);
+  } catch (const Error& e) {
+    ErrorDetail detail = e.detail();
+    detail.label = detail.op + ".verify";
+    detail.reason = fmt::format("after {}: {}", pass, detail.reason);
+    detail.fixes.clear();
+    base::ThrowInternal(std::move(detail));
   }
 }
 

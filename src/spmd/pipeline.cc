@@ -4,8 +4,6 @@
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -163,24 +161,43 @@ std::string_view TitleOf(PassStage stage) {
   return kTitles[static_cast<size_t>(stage)];
 }
 
+[[noreturn]] void Fail(const ir::Instruction& i, const LoweringPass& pass, const char* reason) {
+  base::ThrowInternal(base::Refusal(std::string(i.op->name), "verify", base::Where(i.loc),
+                                    fmt::format("after {}: {}", pass.name, reason)));
+}
+
 void VerifyDevice(const ir::Program& device, const LoweringPass& pass) {
-  const auto fail = [&](const ir::Instruction& i, const char* reason) {
-    base::ThrowInternal(base::Refusal(std::string(i.op->name), "verify", base::Where(i.loc),
-                                      fmt::format("after {}: {}", pass.name, reason)));
-  };
   for (const ir::Instruction& i : device.instructions) {
-    if (!i.cost) fail(i, "it has no cost");
+    if (!i.cost) Fail(i, pass, "it has no cost");
     for (ir::ValueId v : i.results)
       if (!device.place(v) || device.type(v) != LocalType(device.place(v)))
-        fail(i, "the type of a result is not a device's part of its place");
+        Fail(i, pass, "the type of a result is not a device's part of its place");
     for (const ir::RegionPtr& region : i.regions) VerifyDevice(*region, pass);
   }
 }
 
-void VerifyAfter(const LoweringPass& pass, const PassState& s) {
-  // ir::Verify refuses some types that tracing accepts, so traced programs are not verified.
+// Checks that all values have places, or none: propagation gives a place to every value.
+void VerifyPropagated(const ir::Program& program, const LoweringPass& pass) {
+  const auto has_place = [&](ir::ValueId v) { return program.place(v) != nullptr; };
+  const auto has_places = [&](const ir::Instruction& i) {
+    return absl::c_any_of(i.results, has_place);
+  };
+  const bool is_placed = absl::c_any_of(program.instructions, has_places);
+  for (const ir::Instruction& i : program.instructions) {
+    if (is_placed && !absl::c_all_of(i.results, has_place))
+      Fail(i, pass, "its result has no place, but others have");
+    for (const ir::RegionPtr& region : i.regions) VerifyPropagated(*region, pass);
+  }
+}
+
+// `before`: the program over whole arrays before the pass, which most passes leave as it is.
+void VerifyAfter(const LoweringPass& pass, const PassState& s, const ir::Program* before) {
+  if (s.program && s.program.get() != before) {
+    ir::VerifyAfter(pass.name, *s.program);
+    if (pass.stage == kPropagated) VerifyPropagated(*s.program, pass);
+  }
   if (pass.stage == kPropagated || s.device.values.empty()) return;
-  ir::Verify(s.device);
+  ir::VerifyAfter(pass.name, s.device);
   VerifyDevice(s.device, pass);
 }
 
@@ -215,25 +232,17 @@ std::string PassTable() {
 }
 
 bool RunPasses(PassState& state, PassStage stage) {
-  static const bool verifies = VerifiesPasses();
+  if (stage == kPropagated && state.program) ir::VerifyAfter("tracing", *state.program);
   for (const LoweringPass& pass : kPasses) {
     if (pass.stage == stage && &pass != state.skip) {
+      const auto before = ir::VerifiesPrograms() ? state.program : nullptr;
       pass.run(state);
-      if (verifies) VerifyAfter(pass, state);
+      if (ir::VerifiesPrograms()) VerifyAfter(pass, state, before.get());
       if (state.after_pass) state.after_pass(pass, state);
     }
     if (&pass == state.stop_after && pass.stage <= stage) return false;
   }
   return true;
-}
-
-bool VerifiesPasses() {
-#ifdef _GLIBCXX_ASSERTIONS  // as base::At
-  return true;
-#else
-  const char* wanted = std::getenv("TESSERA_VERIFY");
-  return wanted && std::strcmp(wanted, "1") == 0;
-#endif
 }
 
 ir::Program Lower(const ir::Program& program) {

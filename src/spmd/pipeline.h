@@ -74,13 +74,9 @@ std::vector<std::string> PassNames();
 // Returns the list as a table in Markdown.
 std::string PassTable();
 
-// Runs the passes of one stage, and verifies the program after each where VerifiesPasses. Returns
-// whether the next stage may run: it may not once `stop_after` has run.
+// Runs the passes of one stage. Verifies the program after each one if ir::VerifiesPrograms.
+// Returns whether the next stage may run: it may not once `stop_after` has run.
 bool RunPasses(PassState& state, PassStage stage);
-
-// Whether programs are verified after each pass: in debug builds, and with TESSERA_VERIFY=1 in the
-// environment, as in tests.
-bool VerifiesPasses();
 
 // Returns the program that each device runs, of a program whose values have places: runs the stage
 // kDevice.

@@ -12,6 +12,7 @@
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
+#include "ir/verify.h"
 #include "ops/batching.h"
 #include "ops/expression.h"
 #include "ops/tangents.h"
@@ -408,7 +409,9 @@ class Mapper {
 Batch MakeBatch(const ir::Program& program, const Flags& inputs, const Flags& wanted,
                 const ir::MappedDim& dim) {
   Mapper::Memo memo;
-  return Mapper(program, inputs, dim, memo).Run(wanted);
+  Batch made = Mapper(program, inputs, dim, memo).Run(wanted);
+  ir::VerifyAfter("batch", made.program);
+  return made;
 }
 
 }  // namespace tessera::transforms

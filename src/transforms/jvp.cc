@@ -13,6 +13,7 @@
 #include "ir/infer.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
+#include "ir/verify.h"
 #include "ops/tangents.h"
 #include "transforms/memo.h"
 #include "transforms/regions.h"
@@ -257,7 +258,9 @@ class Forward {
 Jvp MakeJvp(const ir::Program& program, const std::vector<bool>& active,
             const std::vector<bool>& wanted) {
   Forward::Memo memo;
-  return Forward(program, active, memo).Run(wanted);
+  Jvp made = Forward(program, active, memo).Run(wanted);
+  ir::VerifyAfter("jvp", made.program);
+  return made;
 }
 
 }  // namespace tessera::transforms

@@ -11,6 +11,7 @@
 #include "ir/inline.h"
 #include "ir/regions.h"
 #include "ir/uses.h"
+#include "ir/verify.h"
 #include "ops/calls.h"
 #include "ops/tangents.h"
 #include "transforms/regions.h"
@@ -149,6 +150,8 @@ Split Rematerialized(Split split, const ir::Params* params) {
   unknown.outputs = ir::Inline(builder, split.unknown, inputs);
   split.unknown = std::move(unknown);
   split.residuals = again.inputs.size();
+  ir::VerifyAfter("remat", split.known);
+  ir::VerifyAfter("remat", split.unknown);
   return split;
 }
 

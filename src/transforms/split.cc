@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "ir/builder.h"
+#include "ir/verify.h"
 #include "transforms/split_parts.h"
 #include "transforms/types.h"
 #include "transforms/zeros.h"
@@ -54,9 +55,7 @@ namespace {
 // Whether the instruction only gives its operand another type over Manual axes.
 bool IsCast(const ir::Instruction& i, const TypesOf& types) {
   const auto* manual = std::get_if<ir::AsManualMove>(&*i.op->lowering);
-  if (!manual) return false;
-  const ir::ManualViews views = manual->views(i.params.get(), types.operands[0], types.results[0]);
-  return views.from == views.to;
+  return manual && manual->is_local(i.params.get(), types.operands[0], types.results[0]);
 }
 
 class ProgramSplitter {
@@ -140,7 +139,10 @@ Split SplitRegion(const ir::Program& region, const std::vector<bool>& unknown_in
 Split MakeSplit(const ir::Program& program, const std::vector<bool>& unknown_inputs,
                 const std::vector<bool>& wanted) {
   UnknownMemo memo;
-  return SplitRegion(program, unknown_inputs, wanted, memo);
+  Split made = SplitRegion(program, unknown_inputs, wanted, memo);
+  ir::VerifyAfter("split", made.known);
+  ir::VerifyAfter("split", made.unknown);
+  return made;
 }
 
 }  // namespace tessera::transforms

@@ -15,6 +15,7 @@
 #include "ir/infer.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
+#include "ir/verify.h"
 #include "ops/tangents.h"
 #include "transforms/regions.h"
 #include "transforms/types.h"
@@ -304,7 +305,9 @@ void FailRule(const ir::Instruction& i) {
 }
 
 ir::Program MakeTranspose(const ir::Program& program, size_t residuals, FailNotLinear fail) {
-  return Backward(program, residuals, fail).Run();
+  ir::Program made = Backward(program, residuals, fail).Run();
+  ir::VerifyAfter("transpose", made);
+  return made;
 }
 
 }  // namespace tessera::transforms

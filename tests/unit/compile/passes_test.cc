@@ -23,6 +23,7 @@
 #include "compile/run/lower.h"
 #include "compile/run/plan.h"
 #include "ir/program_text.h"
+#include "ir/verify.h"
 #include "runtime/memory_text.h"
 
 namespace tessera::compile {
@@ -171,6 +172,75 @@ TEST(Passes, StagesFollowOneAnother) {
     EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
     EXPECT_TRUE(fs::exists(fs::path(TESSERA_SOURCE_DIR "/src") / pass.file)) << pass.file;
   }
+}
+
+// Runs the stage kPropagated on a program of two instructions, with this pass in front.
+void RunWith(ir::Program (*rewrite)(ir::Program)) {
+  Install();
+  const auto program = ir::Shared(ir::ParseProgram(R"(
+mesh @mesh = <["x"=2]> explicit={"x"}
+func @main(%0: f32[8@x]) -> f32[8@x] {
+  %1: f32[8@x] = exp %0
+  %2: f32[8@x] = neg %1
+  return %2
+})",
+                                                   Loc::Unknown()));
+  const spmd::OuterPasses outer{
+      .check_nans = [&](std::shared_ptr<const ir::Program> p) { return ir::Shared(rewrite(*p)); }};
+  spmd::PassState state{.program = program, .outer = &outer};
+  spmd::RunPasses(state, PassStage::kPropagated);
+}
+
+// Returns the message of the error that RunWith throws.
+std::string MessageWith(ir::Program (*rewrite)(ir::Program)) {
+  try {
+    RunWith(rewrite);
+  } catch (const InternalError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// A pass that breaks the program is named.
+TEST(Passes, AreVerified) {
+  EXPECT_TRUE(ir::VerifiesPrograms() || !std::getenv("TESSERA_VERIFY"));
+  if (!ir::VerifiesPrograms()) GTEST_SKIP() << "ctest sets TESSERA_VERIFY=1";
+  EXPECT_NO_THROW(RunWith([](ir::Program p) { return p; }));
+  EXPECT_THAT(MessageWith([](ir::Program p) {
+                std::swap(p.instructions[0], p.instructions[1]);
+                return p;
+              }),
+              testing::HasSubstr("after check_nans: it uses a value before it is defined"));
+  EXPECT_THAT(
+      MessageWith([](ir::Program p) {
+        ir::Value& v = p.values[p.outputs[0]];
+        v.type = ir::Type::Get(v.type->shape(), v.type->dtype(), v.type->mesh());
+        return p;
+      }),
+      testing::HasSubstr("after check_nans: its result has type f32[8@x], but f32[8] is declared"));
+  EXPECT_THAT(MessageWith([](ir::Program p) {
+                p.outputs[0] = p.AddValue(p.type(p.outputs[0]), Loc::Unknown());
+                return p;
+              }),
+              testing::HasSubstr("after check_nans: it returns a value that nothing defines"));
+}
+
+const ir::Type* ReplicatedPlace(const ir::Type* type) {
+  return type->WithSharding(sharding::Replicated(type->mesh()->WithoutModes(), type->rank()));
+}
+
+TEST(Passes, GivePlacesToAllValuesOrNone) {
+  if (!ir::VerifiesPrograms()) GTEST_SKIP() << "ctest sets TESSERA_VERIFY=1";
+  EXPECT_THAT(MessageWith([](ir::Program p) {
+                p.SetPlace(p.outputs[0], ReplicatedPlace(p.type(p.outputs[0])));
+                return p;
+              }),
+              testing::HasSubstr("after check_nans: its result has no place, but others have"));
+  EXPECT_THAT(MessageWith([](ir::Program p) {
+                p.SetPlace(p.outputs[0], ReplicatedPlace(ir::Type::Get({4}, f32, p.mesh)));
+                return p;
+              }),
+              testing::HasSubstr("a value of type f32[8@x] has the place f32[4]"));
 }
 
 // docs/design.md has the list as a table. UPDATE_GOLDEN=1 writes it.
