@@ -271,7 +271,7 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
     if (f.params["bytes_per_device"] == 4096) {
       floors.AtMost(task + ": us", f.median, 1.5);
     } else if (const std::optional<double> threads = figures.Of("threads", task)) {
-      floors.AtMost(task + ": of threads", f.median / *threads, 2);
+      floors.AtMost(task + ": of threads", f.median / *threads, 1.5);
     }
   }
   const auto many = [&](const char* how) {
