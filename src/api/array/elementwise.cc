@@ -342,7 +342,7 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
     return Apply(ScalarOp::kXor, {q, sign}, {}, call);
   }
   if (!t.is_floating()) {
-    // Where a remainder is left, x is not 0. The result for y = 0 is that of signs that differ.
+    // If a remainder is left, x is not 0. For y = 0 the signs differ.
     Array q = Apply(ScalarOp::kDiv, xs, options, call);
     Array rest =
         Apply(ScalarOp::kSub, {xs[0], Apply(ScalarOp::kMul, {q, xs[1]}, {}, call)}, {}, call);

@@ -112,7 +112,8 @@ void RunBoxes(const plan::KernelArgs& call) {
 struct OnTilesConfig {
   BoxesConfig boxes;
   plan::Kernel of_tile;
-  int64_t result_bytes, sources, others, scratch;  // scratch: where that of the kernel begins
+  int64_t result_bytes, sources, others;
+  int64_t scratch;  // offset of the kernel's own scratch, in bytes
 };
 
 void RunOnTiles(const plan::KernelArgs& call) {

@@ -30,10 +30,10 @@ HWY_INLINE V ErfNearZero(D d, V x) {
 }
 
 #if HWY_TARGET == HWY_AVX3
-// Returns erf by the interval of |x|, one of 16 of width 33/128, the first of which begins at
-// -33/256. One register holds a coefficient of all intervals, in which a permutation looks up 16
-// numbers. In the first four intervals the polynomial approximates erf(x) - x, in the others
-// erf(x); from 3.92 on it is 1. The error is at most 1 ulp.
+// Returns erf by the interval of |x|: 16 intervals of width 33/128 around the multiples of 33/128.
+// One register holds a coefficient of all intervals; a permutation looks up those of 16 lanes. In
+// the first four intervals the polynomial approximates erf(x) - x, in the others erf(x). From 3.92
+// on the result is 1. The error is at most 1 ulp.
 template <class D, class V>
 HWY_INLINE V ErfByInterval(D d, V x) {
   static constexpr float kWidth = 33.0f / 128;

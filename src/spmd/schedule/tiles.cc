@@ -31,9 +31,11 @@ bool IsProduct(const ir::Instruction& i) {
 std::optional<int64_t> TileDims(const ir::Program& device, const ir::Instruction& instruction) {
   // A whole operand below the least size stays in the cache anyway. A tile takes a call.
   constexpr int64_t kLeastBytes = int64_t{1} << 20;
-  constexpr int64_t kMostTileBytes = int64_t{64} << 10, kLeastTileBytes = int64_t{4} << 10;
+  constexpr int64_t kMostTileBytes = int64_t{256} << 10, kLeastTileBytes = int64_t{4} << 10;
   if (!IsProduct(instruction)) return {};
   const ir::ValueId operand = instruction.operands[0], result = instruction.results[0];
+  // Every tile reads the other operand.
+  if (ShardBytes(device, instruction.operands[1]) > kMostTileBytes) return {};
   int64_t bytes = ShardBytes(device, operand);
   if (bytes < kLeastBytes || ShardBytes(device, result) > bytes) return {};
   const DimMap map = DimMapOf(device, instruction);

@@ -139,7 +139,8 @@ TEST(Reads, JoinsOfWindowsAreCopiedFromTheImage) {
 // order of the sums gives the same bits.
 TEST(Reads, ProductsOfWindowsAssembleThemInTiles) {
   const auto f = [](Array x, Array w) { return matmul(Windows(x, 3), w); };
-  for (const auto& shape : {Shape({9, 28, 28, 16}), Shape({2, 37, 41, 16}), Shape({3, 50, 22, 13})})
+  for (const auto& shape : {Shape({9, 28, 28, 16}), Shape({2, 37, 41, 16}), Shape({3, 50, 22, 13}),
+                            Shape({1, 56, 56, 64})})
     for (const int64_t n : {3, 16, 40}) {
       SetDeviceCount(1);
       const Array x = round(random::normal(random::key(3), shape) * 4.0);
