@@ -18,13 +18,13 @@ void SmallReductions::Run(const View* views, int64_t begin, int64_t end) const {
   Fetch(views, reductions_[begin], at[begin % 2]);
   for (int64_t r = begin; r < end; ++r) {
     if (r + 1 < end) Fetch(views, reductions_[r + 1], at[(r + 1) % 2]);
-    const Reduction& reduction = reductions_[r];
+    const SmallReduction& reduction = reductions_[r];
     reduction.combine(at[r % 2], reduction.sources, views[reduction.out].at(reduction.instance),
                       reduction.elements, /*stream=*/false);
   }
 }
 
-void SmallReductions::Fetch(const View* views, const Reduction& reduction,
+void SmallReductions::Fetch(const View* views, const SmallReduction& reduction,
                             const std::byte** at) const {
   const Source* sources = &sources_[reduction.first_source];
   for (int32_t j = 0; j < reduction.sources; ++j) {

@@ -27,7 +27,7 @@ class SmallReductions {
   void Run(const View* views, int64_t begin, int64_t end) const;
 
  private:
-  struct Reduction {
+  struct SmallReduction {
     plan::CombineFn combine;
     int64_t elements, first_source;
     int32_t sources, out, instance;
@@ -35,9 +35,9 @@ class SmallReductions {
 
   // Sets `at` to the reduction's sources, and fetches their first lines into the cache. The
   // hardware prefetcher finds the next lines, but not the next sources.
-  void Fetch(const View* views, const Reduction& reduction, const std::byte** at) const;
+  void Fetch(const View* views, const SmallReduction& reduction, const std::byte** at) const;
 
-  std::vector<Reduction> reductions_;
+  std::vector<SmallReduction> reductions_;
   std::vector<Source> sources_;  // of all reductions, one after the other
 };
 
