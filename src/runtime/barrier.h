@@ -1,10 +1,13 @@
 // The barrier of the workers of a run.
 #pragma once
+#include <sys/resource.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 
 #include "hwy/cache_control.h"
+#include "runtime/starvation.h"
 
 namespace tessera::runtime {
 
@@ -14,13 +17,25 @@ class Barrier {
   // Tells how long one worker may spin.
   struct Waiter {
     int slept = 0;  // consecutive waits that slept in the kernel
+    Starvation::Interruptions interruptions = -1;
   };
 
-  // Sets the number of workers. They may spin only if each has a core of its own.
-  void Reset(int size, bool may_spin) {
+  // Sets the number of workers. They may spin only if each has a core of its own. If `barriers`
+  // is positive, the team dissolves at that barrier.
+  void Reset(int size, bool may_spin, int barriers = 0) {
     size_ = size;
     may_spin_ = may_spin;
+    barriers_left_ = barriers;
+    dissolved_ = false;
+    sleep_begin_.store(0, std::memory_order_relaxed);
+    starvation_ = Starvation(Now());
   }
+
+  // Whether the team has dissolved: from its last barrier on, worker 0 does the work of all. After
+  // a barrier all workers get the same answer.
+  bool dissolved() const { return dissolved_; }
+  // Called by worker 0 when the team has dissolved. Others may still read the answer.
+  void LeaveOne() { size_ = 1; }
 
   // Waits until all workers have arrived. Returns false if `failed` was set when the last one
   // arrived; all workers get the same answer.
@@ -29,11 +44,13 @@ class Barrier {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
       arrived_.store(0, std::memory_order_relaxed);
       stop_ = failed.load(std::memory_order_relaxed);
+      if (size_ > 1) dissolved_ = --barriers_left_ == 0 || IsStarved(waiter);
       generation_.store(seen + 1);  // seq_cst: notify must not check for sleepers before this store
       generation_.notify_all();
       return !stop_;
     }
     if (!Spin(seen, waiter)) {
+      sleep_begin_.store(Now(), std::memory_order_relaxed);
       while (generation_.load(std::memory_order_acquire) == seen) generation_.wait(seen);
     }
     return !stop_;
@@ -64,11 +81,29 @@ class Barrier {
     return false;
   }
 
+  static int64_t Now() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  }
+
+  // Asked by the last worker to arrive.
+  bool IsStarved(Waiter& waiter) {
+    const int64_t since = sleep_begin_.exchange(0, std::memory_order_relaxed);
+    if (since == 0) return false;
+    rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) return false;
+    return starvation_.Arrive(since, Now(), usage.ru_nivcsw, waiter.interruptions);
+  }
+
   int size_ = 1;
+  int barriers_left_ = 0;
   bool may_spin_ = true;
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<uint32_t> generation_{0};
-  bool stop_ = false;
+  bool stop_ = false, dissolved_ = false;
+  // When a waiter went to sleep; 0: none has. A waiter that is late may leave its time for the next
+  // barrier.
+  std::atomic<int64_t> sleep_begin_{0};
+  Starvation starvation_;
 };
 
 }  // namespace tessera::runtime

@@ -175,10 +175,10 @@ struct Executable {
   // in donated inputs (assumed to be unshared) and scratch do not count.
   int64_t peak_bytes = 0;
   double seconds = 0;
-  // State of runs by the team, which take turns: the last assignment, and the duration of the last
-  // run that one worker did alone.
+  // State of runs by the team, which take turns: the last assignment, and the durations of the last
+  // run that one worker did alone and of the last run of all; 0: there was none.
   mutable Assignment assignment;
-  mutable double alone_seconds = 0;
+  mutable double alone_seconds = 0, team_seconds = 0;
 };
 
 }  // namespace tessera::runtime

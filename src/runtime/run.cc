@@ -31,15 +31,17 @@ constexpr double kSerialSeconds = 5e-6;
 constexpr double kWorthWaking = 100e-6;
 constexpr auto kAwake = std::chrono::milliseconds(1);
 // A run that takes this much longer than one worker would has waited for a core that other
-// processes use. One worker then runs alone for a while, twice as long each time this
-// happens again.
+// processes use. One worker then runs alone for a while: several times the time that was lost, and
+// twice as long each time this happens again.
 constexpr double kStarvedFactor = 2;
 constexpr double kStarvedSeconds = 300e-6;
+constexpr int kLossesAlone = 8;
 constexpr auto kLeastBackoff = std::chrono::milliseconds(1);
-constexpr auto kMostBackoff = std::chrono::milliseconds(64);
+constexpr auto kMostBackoff = std::chrono::seconds(10);
 
 std::atomic<int> worker_count{0};  // 0: one per core
 std::atomic<bool> force_parallel{false};
+std::atomic<int> barriers_of_team{0};
 
 // The state of one run, and memory that the next run reuses.
 struct Runner {
@@ -246,16 +248,29 @@ double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
 
 // Learns from a run of the team whether the machine has enough cores for it. The time of one worker
 // is the estimate, or the last measured run of one worker if that is longer.
-void LearnFromRun(const Executable& executable, Team& team, double estimate,
-                  Clock::time_point begin) {
+void LearnFromTeam(const Executable& executable, Team& team, double estimate,
+                   Clock::time_point begin) {
   team.last_large = Clock::now();
   const double alone = std::max(estimate, executable.alone_seconds);
-  if (SecondsBetween(begin, team.last_large) < kStarvedFactor * alone + kStarvedSeconds) {
+  const double taken = executable.team_seconds = SecondsBetween(begin, team.last_large);
+  if (taken < kStarvedFactor * alone + kStarvedSeconds) {
     team.backoff = kLeastBackoff;
     return;
   }
+  const auto lost = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(kLossesAlone * (taken - alone)));
+  team.backoff = std::min<Clock::duration>(std::max(team.backoff, lost), kMostBackoff);
   team.alone_until = team.last_large + team.backoff;
   team.backoff = std::min<Clock::duration>(2 * team.backoff, kMostBackoff);
+}
+
+// Learns from a run of one worker. If it took as long as the team's last run, the team was not
+// starved: the estimate was too low.
+void LearnFromOne(const Executable& executable, Team& team, Clock::time_point begin) {
+  executable.alone_seconds = SecondsBetween(begin, Clock::now());
+  if (executable.team_seconds == 0 || executable.team_seconds > executable.alone_seconds) return;
+  team.alone_until = {};
+  team.backoff = kLeastBackoff;
 }
 
 void AllocateOwn(const Executable& executable, RunState& run, int workers) {
@@ -270,17 +285,17 @@ void Execute(const Executable& executable, Team& team, double seconds) {
   const int workers = ChooseWorkers(executable, team, seconds, begin);
   AllocateOwn(executable, run, workers);
   if (workers > 1) {
-    run.barrier.Reset(workers, workers <= Cores());
+    run.barrier.Reset(workers, workers <= Cores(), barriers_of_team);
     run.claims.store(0, std::memory_order_relaxed);
     if (RunTeam(
             workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
-      LearnFromRun(executable, team, seconds, begin);
+      LearnFromTeam(executable, team, seconds, begin);
       return;
     }
     run.workers = 1;
   }
   Work(run, 0);
-  if (!small) executable.alone_seconds = SecondsBetween(begin, Clock::now());
+  if (!small) LearnFromOne(executable, team, begin);
 }
 
 // Returns where a value is after the run. It starts as it was bound; if a loop has swapped
@@ -369,5 +384,6 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
 void SetWorkerCount(int n) { worker_count = std::max(n, 0); }
 int WorkerCount() { return Workers(); }
 void ForceParallel(bool on) { force_parallel = on; }
+void DissolveTeamsAfter(int barriers) { barriers_of_team = barriers; }
 
 }  // namespace tessera::runtime

@@ -26,5 +26,8 @@ int WorkerCount();
 
 // For tests: always use all workers, however small the work.
 void ForceParallel(bool on);
+// For tests: in each run, worker 0 does the work of all from this barrier on, as on a machine whose
+// cores other processes use. 0: not.
+void DissolveTeamsAfter(int barriers);
 
 }  // namespace tessera::runtime

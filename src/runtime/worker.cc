@@ -19,6 +19,37 @@ int64_t FrameBytes(const Executable& e) {
   return RoundUp(e.frame_bytes, kLine) + Colour(e.frame_bytes);
 }
 
+// Returns the number of the branch for a selector. A bool that is true selects the first one.
+size_t BranchOf(const Control& control, const std::byte* data) {
+  const auto last = control.targets.size() - 1;
+  const auto clamped = [&]<class T>(T) -> size_t {
+    T index;
+    std::memcpy(&index, data, sizeof index);
+    if (std::is_signed_v<T> && index < T{}) return 0;
+    return base::Size(std::min<uint64_t>(static_cast<uint64_t>(index), last));
+  };
+  switch (control.dtype.code()) {
+    case DType::kBool:
+      return data[0] != std::byte{0} ? 0 : last;
+    case DType::kI8:
+      return clamped(int8_t{});
+    case DType::kI16:
+      return clamped(int16_t{});
+    case DType::kI32:
+      return clamped(int32_t{});
+    case DType::kI64:
+      return clamped(int64_t{});
+    case DType::kU8:
+      return clamped(uint8_t{});
+    case DType::kU16:
+      return clamped(uint16_t{});
+    case DType::kU32:
+      return clamped(uint32_t{});
+    default:
+      return clamped(uint64_t{});
+  }
+}
+
 class Worker {
  public:
   Worker(RunState& run, int id)
@@ -94,11 +125,15 @@ class Worker {
     }
   }
 
+  // Waits for the other workers. Returns false if this worker has no more work.
   bool Meet() noexcept {
-    if (!events_) return run_.barrier.Wait(run_.failed, waiter_);
-    Event event{.kind = Event::kWait, .begin = Now()};
+    Event event{.kind = Event::kWait, .begin = events_ ? Now() : 0};
     const bool met = run_.barrier.Wait(run_.failed, waiter_);
-    Record(event);
+    if (events_) Record(event);
+    if (!run_.barrier.dissolved()) return met;
+    if (id_ != 0) return false;
+    run_.workers = 1;
+    run_.barrier.LeaveOne();
     return met;
   }
 
@@ -133,7 +168,7 @@ class Worker {
         return control.targets[0];
       }
       case Control::kSelect:
-        return control.targets[Selected(control)];
+        return control.targets[BranchOf(control, views_[control.view].at(0))];
       default:
         return control.targets[0];
     }
@@ -166,38 +201,6 @@ class Worker {
       slots[i] = of == kZeroSlot || !from ? of : from[of];
     }
     views_[order.view].slots = slots.data();
-  }
-
-  // Returns the number of the branch. A bool that is true selects the first one.
-  size_t Selected(const Control& control) const {
-    const std::byte* data = views_[control.view].at(0);
-    const auto last = control.targets.size() - 1;
-    const auto clamped = [&]<class T>(T) -> size_t {
-      T index;
-      std::memcpy(&index, data, sizeof index);
-      if (std::is_signed_v<T> && index < T{}) return 0;
-      return base::Size(std::min<uint64_t>(static_cast<uint64_t>(index), last));
-    };
-    switch (control.dtype.code()) {
-      case DType::kBool:
-        return data[0] != std::byte{0} ? 0 : last;
-      case DType::kI8:
-        return clamped(int8_t{});
-      case DType::kI16:
-        return clamped(int16_t{});
-      case DType::kI32:
-        return clamped(int32_t{});
-      case DType::kI64:
-        return clamped(int64_t{});
-      case DType::kU8:
-        return clamped(uint8_t{});
-      case DType::kU16:
-        return clamped(uint16_t{});
-      case DType::kU32:
-        return clamped(uint32_t{});
-      default:
-        return clamped(uint64_t{});
-    }
   }
 
   void RunShare(const ReadyNode& node, NodeAssignment::Mode mode) {

@@ -74,7 +74,7 @@ std::vector<Case> Cases(int32_t d, int64_t rows, int64_t cols) {
 
 TEST(Exchange, EqualsALoopForEveryKindAndTeam) {
   for (const TeamCase& t : kTeams) {
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     for (int32_t d : {1, 2, 3, 4, 6, 8}) {
       for (auto [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {3, 5}, {16, 16}, {40, 130}}) {
         for (const Case& c : Cases(d, rows, cols)) {
@@ -118,7 +118,7 @@ TEST(Exchange, KeepsTheOrderOfDimsThatAreTransposed) {
   e.pieces.resize(1);
   for (int32_t k = 0; k < 4; ++k) e.pieces[0].push_back({k, 0, k * 20});
   for (const TeamCase& t : kTeams) {
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     EXPECT_EQ(RunExchange(4, e, 480, 1920, true), Want(4, e, 480, 1920, true)) << Name(t);
   }
 }
@@ -152,7 +152,7 @@ TEST(Exchange, AssemblesBoxesOfManySizesAndOperands) {
       e.pieces[1].push_back({3, 9, 200, 6, 1});
     }
     for (const TeamCase& t : kTeams) {
-      const Team team(t.workers, t.forced);
+      const Team team(t);
       PlanBuilder b(d);
       const int32_t x = b.Input(n * 4, 0), y = b.Input(n * 4, 0);
       b.Output(b.AddExchange(e, std::vector<int32_t>{x, y}, n * 4, 0));
@@ -177,7 +177,7 @@ TEST(Exchange, SumsInTheOrderOfThePiecesForAnyTeam) {
   std::reverse(e.pieces[0].begin(), e.pieces[0].end());
   const Values want = NaiveExchange(e, Read(in, devices), n * 4);
   for (const TeamCase& t : kTeams) {
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     PlanBuilder b(devices);
     b.Output(b.AddExchange(e, b.Input(n * 4, 0), n * 4, 1));
     EXPECT_EQ(Read(RunPlan(b.plan, {in})[0], 1), want) << Name(t);
@@ -192,7 +192,7 @@ TEST(Exchange, SumsManySizesAsOneStep) {
     for (int32_t results : {1, devices}) {
       for (const TeamCase& t : kTeams) {
         SCOPED_TRACE(Name(t));
-        const Team team(t.workers, t.forced);
+        const Team team(t);
         PlanBuilder b(devices);
         std::vector<Buffers> in;
         std::vector<int32_t> inputs;
@@ -313,7 +313,7 @@ TEST(Exchange, ComposesPermutations) {
 
 TEST(Exchange, OfEmptyArraysDoesNothing) {
   for (const TeamCase& t : kTeams) {
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     for (const Case& c : Cases(4, 0, 5)) {
       EXPECT_EQ(RunExchange(4, c.exchange, c.in_bytes, c.out_bytes, true),
                 Values(c.exchange.pieces.size()))

@@ -298,33 +298,41 @@ inline std::vector<Buffers> RunPlan(const plan::Plan& plan, std::vector<Buffers>
   return Run(*Prepare(plan), std::move(inputs));
 }
 
-// Scope that sets the number of workers. `forced`: treat all work as large.
-class Team {
- public:
-  Team(int workers, bool forced) {
-    SetWorkerCount(workers);
-    ForceParallel(forced);
-  }
-  ~Team() {
-    SetWorkerCount(0);
-    ForceParallel(false);
-  }
-};
-
+// A number of workers. `forced`: treat all work as large. `barriers`: if positive, worker 0 is
+// alone from that barrier on.
 struct TeamCase {
   int workers;
   bool forced;
+  int barriers = 0;
 };
-inline constexpr TeamCase kTeams[] = {{1, false}, {2, false}, {1, true},
-                                      {2, true},  {3, true},  {5, true}};
+inline constexpr TeamCase kTeams[] = {{1, false},   {2, false},  {1, true},    {2, true},
+                                      {3, true},    {5, true},   {2, true, 1}, {2, true, 3},
+                                      {3, true, 2}, {5, true, 5}};
 inline std::string Name(const TeamCase& t) {
-  return std::to_string(t.workers) + " workers" + (t.forced ? ", forced" : "");
+  return std::to_string(t.workers) + " workers" + (t.forced ? ", forced" : "") +
+         (t.barriers > 0 ? ", until barrier " + std::to_string(t.barriers) : "");
 }
+
+// Scope that sets the workers of runs.
+class Team {
+ public:
+  explicit Team(const TeamCase& t) {
+    SetWorkerCount(t.workers);
+    ForceParallel(t.forced);
+    DissolveTeamsAfter(t.barriers);
+  }
+  Team(int workers, bool forced) : Team(TeamCase{workers, forced}) {}
+  ~Team() {
+    SetWorkerCount(0);
+    ForceParallel(false);
+    DissolveTeamsAfter(0);
+  }
+};
 
 inline void ForAllTeams(void (*check)()) {
   for (const TeamCase& t : kTeams) {
     SCOPED_TRACE(Name(t));
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     check();
   }
 }

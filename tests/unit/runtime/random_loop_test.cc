@@ -131,7 +131,7 @@ TEST(RandomLoops, EqualANaiveEvaluation) {
     const auto executable = Prepare(plan);
     for (const TeamCase& t : kTeams) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", " + Name(t));
-      const Team team(t.workers, t.forced);
+      const Team team(t);
       const auto out = RunPlan(*executable, {MakeInput(kRandomBytes, kLoopDevices, 0),
                                              MakeInput(kRandomBytes, kLoopDevices, 1)});
       for (size_t k = 0; k < out.size(); ++k)

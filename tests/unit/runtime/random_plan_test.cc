@@ -203,7 +203,7 @@ TEST(RandomPlans, EqualANaiveEvaluation) {
     const PlanGenerator g(seed);
     const auto executable = Prepare(g.plan());
     for (const TeamCase& t : kTeams) {
-      const Team team(t.workers, t.forced);
+      const Team team(t);
       for (bool keep : {true, false}) {
         SCOPED_TRACE("seed " + std::to_string(seed) + ", " + Name(t) + (keep ? ", kept" : ""));
         Check(g, *executable, keep);

@@ -300,7 +300,7 @@ TEST(Run, GivesTheSameBitsForAnyTeam) {
   Buffers in = MakeInput(bytes, d);
   Values want;
   for (const TeamCase& t : kTeams) {
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     for (int k = 0; k < 20; ++k) {
       const Values got = Read(RunPlan(*executable, {in})[0], d);
       if (want.empty()) want = got;

@@ -35,7 +35,7 @@ plan::Plan Failing(int32_t devices, int32_t bad_device, bool late) {
 
 TEST(Failure, ReachesTheCallerAndReleasesEverything) {
   for (const TeamCase& t : kTeams) {
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     for (int32_t devices : {8, 64}) {
       for (int32_t bad : {0, devices / 2, devices - 1}) {
         for (bool late : {false, true}) {
@@ -64,7 +64,7 @@ void FailsInLastPart(const plan::KernelArgs& call) {
 
 TEST(Failure, OfOnePartOfASplitStepIsFound) {
   for (const TeamCase& t : kTeams) {
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     PlanBuilder b(8);
     b.Segment();
     const int32_t x = b.Apply(AddValue, {b.Input(400, 1)}, 1, 400, 1);
@@ -148,7 +148,7 @@ TEST(Steady, StepsTakeNoPageFault) {
   const int64_t bytes = int64_t{3} << 20;
   const int32_t d = 4;
   for (const TeamCase& t : {TeamCase{1, false}, TeamCase{2, false}}) {
-    const Team team(t.workers, t.forced);
+    const Team team(t);
     PlanBuilder b(d);
     const int32_t weights = b.Input(bytes, 0, true), data = b.Input(bytes, 0);
     b.Segment();
