@@ -30,7 +30,7 @@ class Builder;
 using RegionPtr = std::shared_ptr<const Program>;
 using Regions = absl::Span<const RegionPtr>;
 // A value of a program: its index in Program::values.
-using ValueId = int32_t;
+enum class ValueId : int32_t {};
 inline constexpr ValueId kNoValue{-1};
 using Types = absl::Span<const Type* const>;
 

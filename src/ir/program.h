@@ -55,12 +55,8 @@ struct Capture {
   std::shared_ptr<const void> array;  // owned by the tracer; null in parsed text
 };
 
-// A set of values of a program, as a flag per value. It converts from and to a plain list of flags.
-struct ValueSet : base::IdVector<ValueId, bool> {
-  using base::IdVector<ValueId, bool>::IdVector;
-  ValueSet(std::vector<bool> flags) : IdVector(std::move(flags)) {}
-  operator std::vector<bool>() const { return items(); }
-};
+// A set of values of a program, as a flag per value.
+using ValueSet = base::IdVector<ValueId, bool>;
 
 // How deep traced functions, and regions, may be nested. Tracing, parsing and passes recurse.
 inline constexpr int kMostNested = 64;

@@ -57,7 +57,7 @@ void RunBlocks(PassState& s) {
 const ir::Program& Scheduled(const PassState& s) { return s.scheduled ? *s.scheduled : s.device; }
 
 void RunFuse(PassState& s) {
-  const auto schedule_region = [&](const ir::Program& region, std::vector<bool> shares, RunBy by) {
+  const auto schedule_region = [&](const ir::Program& region, ir::ValueSet shares, RunBy by) {
     PassState inner{.shares = std::move(shares), .scheduled = &region, .run_by = by};
     inner.stop_after = s.stop_after;
     inner.skip = s.skip;
@@ -251,7 +251,7 @@ ir::Program Lower(const ir::Program& program) {
   return std::move(state.device);
 }
 
-Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares) {
+Schedule MakeSchedule(const ir::Program& device, const ir::ValueSet& shares) {
   PassState state{.shares = shares, .scheduled = &device};
   RunPasses(state, kSchedule);
   return std::move(state.schedule);

@@ -25,7 +25,7 @@ struct OuterPasses {
       std::function<std::shared_ptr<const ir::Program>(std::shared_ptr<const ir::Program>)>;
   Rewrite check_nans = {}, check_promises = {}, propagate = {}, choose_parts = {}, keep_only = {};
   std::function<void(const ir::Program& device)> check_policies = {};
-  std::function<std::vector<bool>(const ir::Program& device)> share_buffers = {};
+  std::function<ir::ValueSet(const ir::Program& device)> share_buffers = {};
   KernelFactories kernels = {};
   int32_t devices = 1;             // of the process
   std::vector<bool> donated = {};  // per input and capture
@@ -40,7 +40,7 @@ struct PassState {
   AskedMoves asked = {};                            // by choose_places
   ir::Program device = {};                          // by partition
   bool has_block_loops = false;                     // by run_in_blocks
-  std::vector<bool> shares = {};                    // see Fuse; by share_buffers
+  ir::ValueSet shares = {};                         // see Fuse; by share_buffers
   Schedule schedule = {};                           // by fuse
   plan::Plan plan = {};                             // by build_plan
 
@@ -83,6 +83,6 @@ bool RunPasses(PassState& state, PassStage stage);
 ir::Program Lower(const ir::Program& program);
 
 // Returns the schedule of a device program: runs the stage kSchedule. `shares`: see Fuse.
-Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares);
+Schedule MakeSchedule(const ir::Program& device, const ir::ValueSet& shares);
 
 }  // namespace tessera::spmd

@@ -146,7 +146,7 @@ class Mapper {
     for (size_t i = 0; i < from_.outputs.size(); ++i) {
       const ValueId v = from_.outputs[i];
       out.mapped.push_back(mapped_[v] || wanted[i]);
-      builder_.set_loc(base::At(from_.values, v).loc);
+      builder_.set_loc(from_.values[v].loc);
       to_.outputs.push_back(out.mapped.back() ? WithDim(v) : made_[v]);
     }
     ir::Simplify(to_);
@@ -156,7 +156,7 @@ class Mapper {
 
  private:
   ValueId Parameter(ValueId v, bool mapped) {
-    const ir::Value& value = base::At(from_.values, v);
+    const ir::Value& value = from_.values[v];
     mapped_[v] = mapped;
     active_[v] = ops::HasTangent(value.type);
     const ir::Type* type = mapped ? ops::WithDim(value.type, dim_) : value.type;

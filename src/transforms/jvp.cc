@@ -78,11 +78,11 @@ class Forward {
 
  private:
   ValueId Parameter(ValueId v) {
-    const ir::Value& value = At(from_.values, v);
+    const ir::Value& value = from_.values[v];
     return primal_[v] = to_.AddValue(value.type, value.loc, value.place);
   }
   ValueId AddTangent(ValueId v) {
-    const ir::Value& value = At(from_.values, v);
+    const ir::Value& value = from_.values[v];
     return tangent_[v] = to_.AddValue(value.type->WithWeak(false), value.loc, value.place);
   }
 

@@ -115,7 +115,7 @@ ir::Program Recomputation(const Split& split, const KeptParts& parts) {
   again.inputs.insert(again.inputs.end(), kept.begin(), kept.end());
   ir::RemoveEffects(again);
   ir::RemoveDead(again);
-  const base::IdVector<ValueId, bool> used(ir::UsedValues(again));
+  const ir::ValueSet used = ir::UsedValues(again);
   std::erase_if(again.inputs, [&](ValueId v) { return !used[v]; });
   return again;
 }
@@ -136,14 +136,14 @@ Split Rematerialized(Split split, const ir::Params* params) {
   ir::Builder builder(unknown, Loc::Unknown());
   std::vector<ValueId> read;
   for (ValueId v : again.inputs) {
-    const ir::Value& value = base::At(again.values, v);
+    const ir::Value& value = again.values[v];
     unknown.inputs.push_back(unknown.AddValue(value.type, value.loc, value.place));
     builder.set_loc(value.loc);
     read.push_back(ops::Barrier(builder, unknown.inputs.back()));
   }
   std::vector<ValueId> inputs = ir::Inline(builder, again, read);
   for (size_t k = split.residuals; k < split.unknown.inputs.size(); ++k) {
-    const ir::Value& value = base::At(split.unknown.values, split.unknown.inputs[k]);
+    const ir::Value& value = split.unknown.values[split.unknown.inputs[k]];
     unknown.inputs.push_back(unknown.AddValue(value.type, value.loc, value.place));
     inputs.push_back(unknown.inputs.back());
   }

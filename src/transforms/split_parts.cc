@@ -22,7 +22,7 @@ SplitParts::SplitParts(const ir::Program& from, UnknownValues is_unknown)
 }
 
 ValueId SplitParts::AddInput(ValueId v) {
-  const ir::Value& value = base::At(from_.values, v);
+  const ir::Value& value = from_.values[v];
   ir::Program& part = is_unknown_[v] ? unknown_ : known_;
   return made_[v] = part.AddValue(value.type, value.loc, value.place);
 }
@@ -31,7 +31,7 @@ ValueId SplitParts::Residual(ValueId made) {
   if (const ValueId copy = Entry(copies_, made, kNoValue); copy != kNoValue) return copy;
   ValueId copy = Recomputed(made);
   if (copy == kNoValue) {
-    const ir::Value& value = base::At(known_.values, made);
+    const ir::Value& value = known_.values[made];
     copy = unknown_.AddValue(value.type, value.loc);
     residuals_.emplace_back(made, copy);
   }
@@ -67,7 +67,7 @@ Split SplitParts::Finish(const std::vector<bool>& wanted) && {
       known_.outputs.push_back(made_[v]);
   }
   ir::RemoveDead(unknown_);
-  const base::IdVector<ValueId, bool> used(ir::UsedValues(unknown_));
+  const ir::ValueSet used = ir::UsedValues(unknown_);
   for (const auto& [made, copy] : residuals_) {
     if (!used[copy]) continue;
     ++out.residuals;

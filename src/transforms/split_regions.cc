@@ -162,7 +162,7 @@ class RegionSplitter {
                        ValueSources sources) {
     base::IdVector<ValueId, bool> seeds(known.values.size());
     for (ValueId v : known.inputs) seeds[v] = sources[v].group != RegionGroup::kConstants;
-    const base::IdVector<ValueId, bool> varying(ir::MadeOf(known, seeds.items()));
+    const ir::ValueSet varying = ir::MadeOf(known, seeds);
     ir::Program once = known;
     once.outputs.clear();
     for (ValueId v : values)

@@ -92,13 +92,13 @@ class Backward {
       to_.outputs.push_back(CotangentOf(from_.inputs[i]));
     for (ir::Instruction& i : to_.instructions) {
       i.loc = i.loc.Backward();
-      for (ValueId v : i.results) base::At(to_.values, v).loc = i.loc;
+      for (ValueId v : i.results) to_.values[v].loc = i.loc;
     }
     return std::move(to_);
   }
 
  private:
-  Loc LocOf(ValueId v) const { return base::At(from_.values, v).loc; }
+  Loc LocOf(ValueId v) const { return from_.values[v].loc; }
   bool IsLinear(ValueId v) const { return is_linear_[v]; }
   bool ReadsLinear(const ir::Instruction& i) const {
     return absl::c_any_of(i.operands, [&](ValueId v) { return is_linear_[v]; });
@@ -173,16 +173,16 @@ class Backward {
   bool MayBeZero(ValueId v) {
     if (may_be_zero_.empty()) {
       may_be_zero_ = ZerosOf(from_);
-      const base::IdVector<ValueId, bool> depends(ir::MadeOf(from_, AreInputs()));
+      const ir::ValueSet depends = ir::MadeOf(from_, AreInputs());
       for (ValueId u : depends.ids()) may_be_zero_[u] = may_be_zero_[u] || depends[u];
     }
     return may_be_zero_[v];
   }
 
-  std::vector<bool> AreInputs() const {
-    base::IdVector<ValueId, bool> inputs(from_.values.size());
+  ir::ValueSet AreInputs() const {
+    ir::ValueSet inputs(from_.values.size());
     for (ValueId v : from_.inputs) inputs[v] = true;
-    return inputs.items();
+    return inputs;
   }
 
   void VisitAtOnce(const ir::Instruction& i, const ir::Structural& rule) {

@@ -1,4 +1,5 @@
 // docs/ops.md, written from the records and the sample table. UPDATE_GOLDEN=1 rewrites it.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -179,7 +180,7 @@ bool IsZero(const ir::OpDef& op, const ir::Structural& rule) {
                                                       .operand_types = whole.operands,
                                                       .result_types = ResultTypes(whole)},
                                                      i.operands, results);
-  return std::all_of(tangents.begin(), tangents.end(), [](ir::ValueId t) { return t < 0; });
+  return absl::c_all_of(tangents, [](ir::ValueId t) { return t == ir::kNoValue; });
 }
 
 std::string DerivativeText(const ir::OpDef& op) {

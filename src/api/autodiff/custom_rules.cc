@@ -125,10 +125,10 @@ Arrays ApplyRule(const ir::OpDef& op, const CallArguments& arguments,
 // last `tangents` inputs are the tangents.
 void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCallee& f, Call call) {
   const ir::Program& p = rule.program;
-  base::IdVector<ir::ValueId, bool> seeds(p.values.size());
+  ir::ValueSet seeds(p.values.size());
   for (size_t i = p.inputs.size() - tangents; i < p.inputs.size(); ++i) seeds[p.inputs[i]] = true;
-  const base::IdVector<ir::ValueId, bool> depends(ir::MadeOf(p, seeds.items()));
-  const base::IdVector<ir::ValueId, bool> zeros = transforms::ZerosOf(p);
+  const ir::ValueSet depends = ir::MadeOf(p, seeds);
+  const ir::ValueSet zeros = transforms::ZerosOf(p);
   size_t next = f.types.size();
   for (size_t i = 0; i < f.types.size(); ++i) {
     if (!ops::HasTangent(f.types[i])) continue;
@@ -139,7 +139,7 @@ void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCalle
                           "tangents",
                           f.leaves.names[i]),
               {"a tangent must be linear in the given tangents"},
-              {Shown("the rule's tangent", *p.type(v), base::At(p.values, v).loc)});
+              {Shown("the rule's tangent", *p.type(v), p.values[v].loc)});
   }
 }
 

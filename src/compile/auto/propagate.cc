@@ -110,7 +110,7 @@ class Placer {
   ir::ValueId Move(RegionId region, ir::ValueId v, const ir::Type* to) {
     ir::Program& out = programs_[region];
     if (out.place(v)->sharding() == to->sharding()) return v;
-    Loc loc = base::At(out.values, v).loc;
+    Loc loc = out.values[v].loc;
     ir::ValueId moved = out.AddValue(out.type(v), loc);
     out.SetPlace(moved, to);
     out.instructions.push_back({&ops::kImpliedReshard, nullptr, {v}, {moved}, loc, {}});
@@ -140,7 +140,7 @@ class Placer {
     ir::ValueId outer = Local(parent, v);
     const ir::Program& from = programs_[parent];
     ir::Program& to = programs_[region];
-    ir::ValueId inner = to.AddValue(from.type(outer), base::At(from.values, outer).loc);
+    ir::ValueId inner = to.AddValue(from.type(outer), from.values[outer].loc);
     to.SetPlace(inner, from.place(outer));
     captured.emplace_back(v, inner);
     return inner;
@@ -157,7 +157,7 @@ class Placer {
     for (size_t k = 0; k < op.operands.size(); ++k) next.operands.push_back(Operand(op, k));
     std::vector<const ir::Type*> types;
     if (op.origin == kNoOp) {
-      next.loc = base::At(out.values, next.operands[0]).loc;
+      next.loc = out.values[next.operands[0]].loc;
       types.push_back(out.type(next.operands[0]));
     } else {
       const ir::Instruction& made = *InfoOf(op).instruction;
@@ -288,7 +288,7 @@ class Placer {
   // id there.
   struct Home {
     RegionId region = kNoRegion;
-    ir::ValueId value = -1;
+    ir::ValueId value = ir::kNoValue;
   };
   base::IdVector<GraphValue, Home> now_;
   base::IdVector<GraphValue, bool> asked_for_;

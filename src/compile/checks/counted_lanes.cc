@@ -67,15 +67,15 @@ bool HasLanes(const ir::Type* type, const ir::Type* predicate) {
 
 CountedLanes::CountedLanes(const ir::Program& program, const std::vector<Predicates>& inputs)
     : program_(program), maker_(program.values.size()), of_(program.values.size()) {
-  for (size_t k = 0; k < inputs.size(); ++k) base::At(of_, program.inputs[k]) = inputs[k];
+  for (size_t k = 0; k < inputs.size(); ++k) of_[program.inputs[k]] = inputs[k];
   for (const Instruction& i : program.instructions)
     for (ValueId v : i.results) {
-      base::At(maker_, v) = &i;
-      base::At(of_, v) = Made(i, v);
+      maker_[v] = &i;
+      of_[v] = Made(i, v);
     }
 }
 
-const Predicates& CountedLanes::Of(ValueId v) const { return base::At(of_, v); }
+const Predicates& CountedLanes::Of(ValueId v) const { return of_[v]; }
 
 Predicates CountedLanes::Made(const Instruction& i, ValueId result) const {
   if (ops::IsChoice(i)) return Chosen(i);
@@ -90,7 +90,7 @@ Predicates CountedLanes::Made(const Instruction& i, ValueId result) const {
 // choice counts in lanes in which both cases count.
 Predicates CountedLanes::Chosen(const Instruction& i) const {
   const ValueId no = i.operands[1], yes = i.operands[2];
-  if (ops::IsCountedWhere(i, base::At(maker_, no))) {
+  if (ops::IsCountedWhere(i, maker_[no])) {
     Predicates marked = Of(yes);
     AddParts(i.operands[0], marked);
     return marked;
@@ -104,10 +104,10 @@ Predicates CountedLanes::Chosen(const Instruction& i) const {
 // Adds the predicate, seen through broadcasts, and, if it is an `and`, its operands: an inner
 // branch is taken only if the outer one is.
 void CountedLanes::AddParts(ValueId predicate, Predicates& to) const {
-  const Instruction* maker = base::At(maker_, predicate);
+  const Instruction* maker = maker_[predicate];
   while (maker && std::holds_alternative<ir::AsBroadcast>(*maker->op->lowering)) {
     predicate = maker->operands[0];
-    maker = base::At(maker_, predicate);
+    maker = maker_[predicate];
   }
   Add(predicate, to);
   const auto* op = maker ? std::get_if<ir::AsElementwise>(&*maker->op->lowering) : nullptr;

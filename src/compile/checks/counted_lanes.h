@@ -29,8 +29,8 @@ class CountedLanes {
   void AddParts(ir::ValueId predicate, Predicates& to) const;
 
   const ir::Program& program_;
-  std::vector<const ir::Instruction*> maker_;  // per value
-  std::vector<Predicates> of_;                 // per value
+  base::IdVector<ir::ValueId, const ir::Instruction*> maker_;
+  base::IdVector<ir::ValueId, Predicates> of_;
 };
 
 // Whether a value of the type has the lanes of the predicate.

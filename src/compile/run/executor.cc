@@ -129,7 +129,7 @@ class RuntimeExecutor final : public trace::Executor {
     for (const ir::Capture& c : p.captures) inputs.push_back(c.value);
     std::vector<bool> shares;
     for (ir::ValueId v : p.outputs) {
-      ir::ValueId root = base::At(lowered.schedule().values, v).storage;
+      ir::ValueId root = lowered.schedule().values[v].storage;
       auto input = base::Size(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
       bool made = input >= input_shares.size();
       shares.push_back(!lowered.device().place(root)->mesh() ||

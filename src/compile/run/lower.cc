@@ -15,14 +15,14 @@
 namespace tessera::compile {
 namespace {
 
-// Returns, per value of the device program, whether devices with equal bits share its buffer.
+// Returns the values of the device program whose buffer devices with equal bits share.
 // Empty: all do.
-std::vector<bool> SharesOf(const ir::Program& device, const std::vector<bool>& input_shares) {
+ir::ValueSet SharesOf(const ir::Program& device, const std::vector<bool>& input_shares) {
   if (input_shares.empty() && SharesReplicas()) return {};
-  std::vector<bool> shares(device.values.size(), SharesReplicas());
+  ir::ValueSet shares(device.values.size(), SharesReplicas());
   size_t next = 0;
   const auto add = [&](ir::ValueId v) {
-    base::At(shares, v) = next >= input_shares.size() || input_shares[next];
+    shares[v] = next >= input_shares.size() || input_shares[next];
     ++next;
   };
   for (ir::ValueId v : device.inputs) add(v);

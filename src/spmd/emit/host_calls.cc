@@ -26,7 +26,7 @@ class SamePredicate final : public ir::HostFunction {
   SamePredicate(const ir::Instruction& chooser, const ir::Program& made_in, ir::ValueId predicate)
       : chooser_(chooser.op->name),
         chooser_loc_(chooser.loc),
-        made_loc_(base::At(made_in.values, predicate).loc) {}
+        made_loc_(made_in.values[predicate].loc) {}
 
   void Run(const ir::HostArguments& arguments) const override {
     const ir::HostArgument& value = arguments.values[0];

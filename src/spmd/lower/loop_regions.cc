@@ -99,9 +99,9 @@ Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
   const std::vector<bool> needed = ir::NeededFor(body, moved);
   for (size_t i = 0; i < needed.size(); ++i)
     if (needed[i]) found.instructions.push_back(i);
-  const std::vector<bool> used = ir::UsedValues(body, hoists);
+  const ir::ValueSet used = ir::UsedValues(body, hoists);
   for (ir::ValueId v : moved)
-    if (base::At(used, v)) found.results.push_back(v);
+    if (used[v]) found.results.push_back(v);
   return found;
 }
 
@@ -109,7 +109,8 @@ void MakeInputs(ir::Program& region, const std::vector<ir::ValueId>& values, siz
                 const std::vector<const ir::Type*>& places) {
   std::vector<ir::ValueId> inputs = values;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i] < 0) inputs[i] = region.AddValue(LocalType(places[i]), Loc::Unknown(), places[i]);
+    if (inputs[i] == ir::kNoValue)
+      inputs[i] = region.AddValue(LocalType(places[i]), Loc::Unknown(), places[i]);
   region.inputs.insert(region.inputs.begin() + static_cast<long>(at), inputs.begin(), inputs.end());
   ir::RemoveDead(region);
 }
@@ -118,9 +119,8 @@ size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& c
                            std::vector<ir::ValueId>& operands) {
   std::vector<bool> read(constants.count);
   for (const ir::Program& region : regions) {
-    const std::vector<bool> used = ir::UsedValues(region);
-    for (size_t c = 0; c < constants.count; ++c)
-      read[c] = read[c] || base::At(used, region.inputs[c]);
+    const ir::ValueSet used = ir::UsedValues(region);
+    for (size_t c = 0; c < constants.count; ++c) read[c] = read[c] || used[region.inputs[c]];
   }
   size_t dropped = 0;
   for (size_t c = constants.count; c-- > 0;) {

@@ -75,8 +75,7 @@ class ProgramLowering {
 
  private:
   ir::ValueId AddParameter(ir::ValueId v) {
-    return map_[v] =
-               draft_.AddValue(PlaceIn(from_, v)->WithWeak(false), base::At(from_.values, v).loc);
+    return map_[v] = draft_.AddValue(PlaceIn(from_, v)->WithWeak(false), from_.values[v].loc);
   }
 
   void LowerInstruction(const ir::Instruction& instruction, Loc loc) {

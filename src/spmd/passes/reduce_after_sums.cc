@@ -164,7 +164,7 @@ class SumReducer {
       Add(partial);
       return partial.results[0];
     }
-    const Loc loc = made ? made->loc : base::At(program_.values, v).loc;
+    const Loc loc = made ? made->loc : program_.values[v].loc;
     if (made) {
       cost.implied = cost.implied && made->cost->implied;
       v = made->operands[0];

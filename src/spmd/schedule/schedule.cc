@@ -41,12 +41,12 @@ LayoutId LayoutIdOf(LayoutKey key, base::IdVector<LayoutId, LayoutKey>& layouts)
 
 // Sets the layout of every value. A value without a mesh has one buffer, whatever mesh its
 // program has.
-void AssignLayouts(const ir::Program& device, const std::vector<bool>& shares, Schedule& schedule) {
+void AssignLayouts(const ir::Program& device, const ir::ValueSet& shares, Schedule& schedule) {
   absl::flat_hash_map<std::pair<const ir::Type*, BufferSharing>, LayoutId> known;
   schedule.values = ScheduledValues(device.values.size());
   for (ValueId v : schedule.values.ids()) {
     const ir::Type* place = device.place(v);
-    const bool shared = !place->mesh() || shares.empty() || base::At(shares, v);
+    const bool shared = !place->mesh() || shares.empty() || shares[v];
     const BufferSharing buffers = shared ? BufferSharing::kShared : BufferSharing::kPerDevice;
     const auto [it, is_new] = known.try_emplace({place, buffers});
     if (is_new) it->second = LayoutIdOf(LayoutKeyOf(place->sharding(), buffers), schedule.layouts);
@@ -78,7 +78,7 @@ ir::Program ProgramOf(const ir::Program& device, const Instruction& instruction)
   alone.mesh = device.mesh;
   alone.per_device = true;
   const auto add = [&](ValueId v) {
-    const ir::Value& value = base::At(device.values, v);
+    const ir::Value& value = device.values[v];
     return alone.AddValue(value.type, value.loc, value.place);
   };
   Instruction copy = instruction;
@@ -117,7 +117,7 @@ std::shared_ptr<const DeviceRun> DeviceRunOf(const ir::Program& device,
 // Makes the items of one program.
 struct ItemMaker {
   const ir::Program& device;
-  const std::vector<bool>& shares;
+  const ir::ValueSet& shares;
   RegionScheduling schedule_region;
   RunBy run_by;
 
@@ -151,9 +151,9 @@ struct ItemMaker {
       inside = RunBy::kOneDevice;
     }
     const bool shared =
-        shares.empty() || instruction.results.empty() || base::At(shares, instruction.results[0]);
+        shares.empty() || instruction.results.empty() || shares[instruction.results[0]];
     for (const ir::RegionPtr& region : instruction.regions) {
-      std::vector<bool> own(shared ? 0 : region->values.size(), false);
+      ir::ValueSet own(shared ? 0 : region->values.size(), false);
       item.schedules.push_back(
           std::make_shared<const Schedule>(schedule_region(*region, std::move(own), inside)));
     }
@@ -183,7 +183,7 @@ absl::Span<const InstructionId> Item::instructions() const {
       *this);
 }
 
-Schedule Fuse(const ir::Program& device, const std::vector<bool>& shares,
+Schedule Fuse(const ir::Program& device, const ir::ValueSet& shares,
               RegionScheduling schedule_region, RunBy run_by) {
   Schedule schedule;
   AssignLayouts(device, shares, schedule);

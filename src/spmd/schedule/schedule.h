@@ -116,12 +116,12 @@ enum class RunBy : uint8_t { kAllDevices, kOneDevice };
 
 // Returns the schedule of a region's program. `shares`: as for Fuse.
 using RegionScheduling =
-    absl::FunctionRef<Schedule(const ir::Program& region, std::vector<bool> shares, RunBy)>;
+    absl::FunctionRef<Schedule(const ir::Program& region, ir::ValueSet shares, RunBy)>;
 
 // Gives every value a layout, and puts instructions that one kernel can run into fused groups. The
 // items have no live values yet. If `shares[v]` is false, every device has its own buffer for v; if
 // it is true, or `shares` is empty, devices with equal data share one.
-Schedule Fuse(const ir::Program& device, const std::vector<bool>& shares,
+Schedule Fuse(const ir::Program& device, const ir::ValueSet& shares,
               RegionScheduling schedule_region, RunBy run_by = RunBy::kAllDevices);
 
 }  // namespace tessera::spmd

@@ -84,7 +84,7 @@ class Settings {
   int policies_ = 0;
 };
 
-std::string SharesText(const std::vector<bool>& shares) {
+std::string SharesText(const ir::ValueSet& shares) {
   if (shares.empty()) return "all values share buffers\n";
   return fmt::format("{} of {} values share buffers\n",
                      std::count(shares.begin(), shares.end(), true), shares.size());
