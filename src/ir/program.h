@@ -85,6 +85,24 @@ struct Program {
   }
 };
 
+// The position of an instruction in its program.
+enum class InstructionId : int32_t {};
+inline constexpr InstructionId kNoInstruction{-1};
+
+inline base::IdRange<InstructionId> InstructionIds(const Program& p) {
+  return base::IdRange<InstructionId>(p.instructions.size());
+}
+inline const Instruction& InstructionAt(const Program& p, InstructionId i) {
+  return p.instructions[base::Size(base::Number(i))];
+}
+inline Instruction& InstructionAt(Program& p, InstructionId i) {
+  return p.instructions[base::Size(base::Number(i))];
+}
+// Returns the id of the instruction that is added next.
+inline InstructionId NextInstruction(const Program& p) {
+  return InstructionId{static_cast<int32_t>(p.instructions.size())};
+}
+
 // Freezes a program: a region, or the function of a call.
 inline RegionPtr Shared(Program program) {
   return std::make_shared<const Program>(std::move(program));

@@ -29,9 +29,10 @@ struct Scope {
   const Program& program;
   RegionFlow* const flow;  // the instruction whose region it is, or null
   ValueSet live;
-  base::IdVector<ValueId, int32_t> made_by;        // the position of the instruction, or -1
+  base::IdVector<ValueId, InstructionId> made_by;  // or kNoInstruction
   base::IdVector<ValueId, int32_t> input;          // the position among the inputs, or -1
-  std::vector<std::unique_ptr<RegionFlow>> flows;  // per instruction, null where nothing flows
+  // Null where nothing flows.
+  base::IdVector<InstructionId, std::unique_ptr<RegionFlow>> flows;
 };
 
 // An instruction with regions, and which of its edges are needed.
@@ -57,14 +58,14 @@ Scope::Scope(const Program& p, RegionFlow* in)
     : program(p),
       flow(in),
       live(p.values.size()),
-      made_by(p.values.size(), -1),
+      made_by(p.values.size(), kNoInstruction),
       input(p.values.size(), -1),
       flows(p.instructions.size()) {
   for (size_t i = 0; i < p.inputs.size(); ++i) input[p.inputs[i]] = static_cast<int32_t>(i);
-  for (size_t i = 0; i < p.instructions.size(); ++i) {
-    for (ValueId v : p.instructions[i].results) made_by[v] = static_cast<int32_t>(i);
-    if (HasFlow(p.instructions[i]))
-      flows[i] = std::make_unique<RegionFlow>(p.instructions[i], *this);
+  for (InstructionId i : InstructionIds(p)) {
+    const Instruction& instruction = InstructionAt(p, i);
+    for (ValueId v : instruction.results) made_by[v] = i;
+    if (HasFlow(instruction)) flows[i] = std::make_unique<RegionFlow>(instruction, *this);
   }
 }
 
@@ -110,10 +111,10 @@ class Needed {
 
   // Instructions with effects are needed for their effects.
   void NeedEffects(Scope& scope) {
-    for (size_t i = 0; i < scope.flows.size(); ++i) {
+    for (InstructionId i : scope.flows.ids()) {
       if (scope.flows[i])
         for (const auto& region : scope.flows[i]->regions) NeedEffects(*region);
-      const Instruction& instruction = scope.program.instructions[i];
+      const Instruction& instruction = InstructionAt(scope.program, i);
       if (scope.flows[i] || EffectOf(instruction) == Effect::kNone) continue;
       for (ValueId v : instruction.operands) Need(scope, v);
       for (RegionFlow* f = scope.flow; f; f = f->outside.flow) MarkRuns(*f);
@@ -125,9 +126,9 @@ class Needed {
       if (scope.flow) NeedEdge(*scope.flow, {FlowEnd::kRegionInput, RegionOf(scope), input});
       return;
     }
-    const int32_t i = scope.made_by[v];
-    if (i < 0) return;
-    const Instruction& instruction = scope.program.instructions[i];
+    const InstructionId i = scope.made_by[v];
+    if (i == kNoInstruction) return;
+    const Instruction& instruction = InstructionAt(scope.program, i);
     RegionFlow* flow = scope.flows[i].get();
     if (!flow) {
       for (ValueId operand : instruction.operands) Need(scope, operand);
@@ -204,10 +205,10 @@ size_t CountNeeded(const RegionFlow& flow, EndsIn end) {
 // Rewrites the instructions whose edges were marked. Returns whether any changed.
 bool Rewrite(Program& program, const Scope& scope) {
   bool any = false;
-  for (size_t i = 0; i < scope.flows.size(); ++i) {
+  for (InstructionId i : scope.flows.ids()) {
     const RegionFlow* flow = scope.flows[i].get();
     if (!flow || !flow->runs) continue;
-    Instruction& made = program.instructions[i];
+    Instruction& made = InstructionAt(program, i);
     bool same = KeepNeeded(*flow, FlowEnd::kOperand, 0, made.operands);
     same = KeepNeeded(*flow, FlowEnd::kResult, 0, made.results) && same;
     for (size_t r = 0; r < made.regions.size(); ++r) {

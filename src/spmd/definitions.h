@@ -1,21 +1,15 @@
-// Ids of instructions, and the facts about a program that most passes ask for.
+// Facts about a program that most passes ask for.
 #pragma once
 #include "base/ids.h"
 #include "ir/program.h"
 
 namespace tessera::spmd {
 
-// The position of an instruction in its program.
-enum class InstructionId : int32_t {};
-inline constexpr InstructionId kNoInstruction{-1};
+using ir::InstructionAt;
+using ir::InstructionId;
+using ir::InstructionIds;
+using ir::kNoInstruction;
 using ir::kNoValue;
-
-inline base::IdRange<InstructionId> InstructionIds(const ir::Program& p) {
-  return base::IdRange<InstructionId>(p.instructions.size());
-}
-inline const ir::Instruction& InstructionAt(const ir::Program& p, InstructionId i) {
-  return base::At(p.instructions, i);
-}
 
 // Whether the instruction's result is its operand's buffer under another shape.
 inline bool IsView(const ir::Instruction& i) {

@@ -63,7 +63,7 @@ void Order(ir::Program& p) {
   while (!ready.empty()) {
     const InstructionId i = ready.top();
     ready.pop();
-    ordered.push_back(std::move(base::At(p.instructions, i)));
+    ordered.push_back(std::move(InstructionAt(p, i)));
     for (InstructionId user : users[i])
       if (--missing[user] == 0) ready.push(user);
   }

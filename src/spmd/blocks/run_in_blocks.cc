@@ -42,8 +42,8 @@ ir::Cost CostOfBlock(ir::Cost cost, int64_t blocks) {
 // Builds one loop. It replaces instructions of `from`; `p` gets the loop.
 class LoopBuilder {
  public:
-  LoopBuilder(ir::Program& p, const std::vector<Instruction>& from, const BlockGroup& group,
-              const BlockLimits& limits)
+  LoopBuilder(ir::Program& p, const base::IdVector<InstructionId, Instruction>& from,
+              const BlockGroup& group, const BlockLimits& limits)
       : out_(p),
         in_(body_),
         from_(from),
@@ -86,7 +86,7 @@ class LoopBuilder {
   };
 
   const Instruction& InstructionOf(const BlockedCall& call) const {
-    return base::At(from_, call.instruction);
+    return from_[call.instruction];
   }
   int64_t blocks() const { return group_.size / group_.block; }
   const ir::Type* PlaceOfBlock(const ir::Type* place, int dim) const {
@@ -216,7 +216,7 @@ class LoopBuilder {
 
   ir::Program body_;
   Writer out_, in_;  // outside of the loop, and in its body
-  const std::vector<Instruction>& from_;
+  const base::IdVector<InstructionId, Instruction>& from_;
   const BlockGroup& group_;
   const BlockLimits& limits_;
   const Loc loc_;
@@ -230,7 +230,7 @@ class LoopBuilder {
 // Replaces every group by a loop after the group's last instruction.
 void ReplaceGroups(ir::Program& p, const std::vector<BlockGroup>& groups,
                    const BlockLimits& limits) {
-  std::vector<Instruction> from = std::exchange(p.instructions, {});
+  base::IdVector<InstructionId, Instruction> from(std::exchange(p.instructions, {}));
   base::IdVector<InstructionId, bool> replaced(from.size()), shared(from.size());
   base::IdVector<InstructionId, const BlockGroup*> ends_at(from.size());
   for (const BlockGroup& group : groups) {
@@ -242,9 +242,9 @@ void ReplaceGroups(ir::Program& p, const std::vector<BlockGroup>& groups,
   }
   for (InstructionId i : ends_at.ids()) {
     if (shared[i])
-      p.instructions.push_back(base::At(from, i));
+      p.instructions.push_back(from[i]);
     else if (!replaced[i])
-      p.instructions.push_back(std::move(base::At(from, i)));
+      p.instructions.push_back(std::move(from[i]));
     if (ends_at[i]) LoopBuilder(p, from, *ends_at[i], limits).Build();
   }
   Order(p);

@@ -13,16 +13,16 @@ ir::ValueId Draft::AddValue(const ir::Type* place, Loc loc) {
 
 ir::Instruction& Draft::Emit(ir::Instruction instruction) {
   origins.resize(program.values.size());
-  const Origin origin{static_cast<int32_t>(program.instructions.size()), IsLight(instruction)};
-  for (ir::ValueId v : instruction.results) base::At(origins, v) = origin;
+  const Origin origin{ir::NextInstruction(program), IsLight(instruction)};
+  for (ir::ValueId v : instruction.results) origins[v] = origin;
   program.instructions.push_back(std::move(instruction));
   return program.instructions.back();
 }
 
 const Draft::Origin* Draft::OriginOf(ir::ValueId v) const {
-  if (static_cast<size_t>(v) >= origins.size()) return nullptr;
-  const Origin& origin = base::At(origins, v);
-  return origin.instruction < 0 ? nullptr : &origin;
+  if (!origins.Has(v)) return nullptr;
+  const Origin& origin = origins[v];
+  return origin.instruction == ir::kNoInstruction ? nullptr : &origin;
 }
 
 std::optional<ir::ValueId> Draft::ScalarOf(ir::ValueId v) const {

@@ -11,13 +11,13 @@ struct Draft {
   ir::Program program;
   // How a value is made.
   struct Origin {
-    int32_t instruction = -1;
+    ir::InstructionId instruction = ir::kNoInstruction;
     // The value is computed from less data than it holds, so it is cheaper to rematerialise a part
     // of it than to slice it: broadcasts, elementwise ops whose operands are all repeated, and
     // values that elementwise ops and ops that move elements make of such values and numbers alone.
     bool is_light = false;
   };
-  std::vector<Origin> origins;  // by value; inputs have none
+  base::IdVector<ir::ValueId, Origin> origins;  // inputs have none
 
   const ir::Type* Place(ir::ValueId v) const { return program.place(v); }
   ir::ValueId AddValue(const ir::Type* place, Loc loc);
@@ -26,7 +26,7 @@ struct Draft {
   // Returns null for inputs.
   const Origin* OriginOf(ir::ValueId v) const;
   const ir::Instruction& MakerOf(const Origin& origin) const {
-    return base::At(program.instructions, origin.instruction);
+    return ir::InstructionAt(program, origin.instruction);
   }
   // Returns the number that v repeats, if it is a broadcast of one.
   std::optional<ir::ValueId> ScalarOf(ir::ValueId v) const;

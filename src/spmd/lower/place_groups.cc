@@ -103,7 +103,7 @@ FreeValues FindFreeValues(const ir::Program& program, const ValueUses& uses, Pla
       for (ValueId v : i.results) pinned[v] = true;
   }
   for (ValueId v : free.is_free.ids())
-    free.is_free[v] = free.is_free[v] && !pinned[v] && uses.maker(v) != ValueUses::kNoMaker &&
+    free.is_free[v] = free.is_free[v] && !pinned[v] && uses.maker(v) != ir::kNoInstruction &&
                       MayHaveOtherPlace(trial.place(v));
   return free;
 }

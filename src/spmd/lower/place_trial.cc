@@ -11,6 +11,7 @@
 namespace tessera::spmd {
 
 using ir::Instruction;
+using ir::InstructionId;
 using ir::Type;
 using ir::ValueId;
 
@@ -31,37 +32,33 @@ bool IsPlainSharding(const sharding::TensorSharding& s) {
 // ---- uses ----
 
 ValueUses::ValueUses(const ir::Program& program, size_t steady)
-    : maker_(program.values.size(), kNoMaker),
+    : maker_(program.values.size(), ir::kNoInstruction),
       steady_(program.values.size()),
-      first_user_(program.values.size() + 1, 0),
+      ranges_(program.values.size()),
       any_steady_(steady > 0) {
   for (size_t k = 0; k < steady; ++k) steady_[program.inputs[k]] = true;
-  base::IdVector<ValueId, int32_t> counts(first_user_.size(), 0);
-  int32_t at = 0;
-  for (const Instruction& i : program.instructions) {
+  for (InstructionId id : InstructionIds(program)) {
+    const Instruction& i = InstructionAt(program, id);
     const bool is_steady = HasSteadyOperands(i);
     for (ValueId v : i.results) steady_[v] = is_steady;
-    for (ValueId v : i.results) maker_[v] = at;
-    for (ValueId v : i.operands) ++counts[v];
-    ++at;
+    for (ValueId v : i.results) maker_[v] = id;
+    for (ValueId v : i.operands) ++ranges_[v].count;
   }
-  int32_t sum = 0;
-  for (ValueId v : first_user_.ids()) {
-    first_user_[v] = sum;
-    sum += counts[v];
+  size_t sum = 0;
+  for (UserRange& range : ranges_) {
+    range.first = sum;
+    sum += std::exchange(range.count, 0);
   }
-  users_.resize(base::Size(sum));
-  base::IdVector<ValueId, int32_t> next = first_user_;
-  at = 0;
-  for (const Instruction& i : program.instructions) {
-    for (ValueId v : i.operands) base::At(users_, next[v]++) = at;
-    ++at;
-  }
+  users_.resize(sum);
+  for (InstructionId id : InstructionIds(program))
+    for (ValueId v : InstructionAt(program, id).operands) {
+      UserRange& range = ranges_[v];
+      users_[range.first + range.count++] = id;
+    }
 }
 
-absl::Span<const int32_t> ValueUses::users(ValueId v) const {
-  const int32_t first = first_user_[v], end = first_user_[ValueId{base::Number(v) + 1}];
-  return absl::MakeConstSpan(users_).subspan(base::Size(first), base::Size(end - first));
+absl::Span<const InstructionId> ValueUses::users(ValueId v) const {
+  return absl::MakeConstSpan(users_).subspan(ranges_[v].first, ranges_[v].count);
 }
 
 bool ValueUses::HasSteadyOperands(const Instruction& i) const {
@@ -89,29 +86,27 @@ const Type* PlaceTrial::TypedPlace(ValueId v) const {
   return place->mesh() ? place : Type::Get(place->shape(), place->dtype(), mesh_);
 }
 
-const Instruction& PlaceTrial::At(int32_t i) const { return base::At(program_.instructions, i); }
-
-std::vector<int32_t> PlaceTrial::Around(const std::vector<ValueId>& values) {
-  std::vector<int32_t> around;
+std::vector<InstructionId> PlaceTrial::Around(const std::vector<ValueId>& values) {
+  std::vector<InstructionId> around;
   ++visit_;
-  const auto add = [&](int32_t i) {
-    if (std::exchange(base::At(visited_, i), visit_) != visit_) around.push_back(i);
+  const auto add = [&](InstructionId i) {
+    if (std::exchange(visited_[i], visit_) != visit_) around.push_back(i);
   };
   // Adds the instruction, and the others that may move its operands to the same places.
-  const auto add_with_sharers = [&](int32_t i) {
+  const auto add_with_sharers = [&](InstructionId i) {
     add(i);
-    for (ValueId v : At(i).operands) {
+    for (ValueId v : InstructionAt(program_, i).operands) {
       // Moving a value that every device has costs nothing.
       if (sharding::VaryingAxes(sharding(v)).empty() ||
           std::exchange(visited_values_[v], visit_) == visit_)
         continue;
-      for (int32_t user : uses_.users(v))
+      for (InstructionId user : uses_.users(v))
         if (around.size() <= kMostInstructions) add(user);
     }
   };
   for (ValueId v : values) {
     add_with_sharers(uses_.maker(v));
-    for (int32_t user : uses_.users(v))
+    for (InstructionId user : uses_.users(v))
       if (around.size() <= kMostInstructions) add_with_sharers(user);
   }
   absl::c_sort(around);
@@ -128,10 +123,10 @@ std::shared_ptr<const Decision> PlaceTrial::DecisionOf(const Instruction& i) {
 
 // Elementwise ops repeat scalars themselves: their operand is then the scalar.
 const Type* PlaceTrial::PlaceForUser(const Instruction& user, ValueId v) const {
-  const int32_t maker = uses_.maker(v);
-  if (!IsElementwise(user) || user.operands.size() < 2 || maker == ValueUses::kNoMaker)
+  const InstructionId maker = uses_.maker(v);
+  if (!IsElementwise(user) || user.operands.size() < 2 || maker == ir::kNoInstruction)
     return place(v);
-  const Instruction& made = At(maker);
+  const Instruction& made = InstructionAt(program_, maker);
   const bool repeats_scalar = std::holds_alternative<ir::AsBroadcast>(*made.op->lowering) &&
                               place(made.operands[0])->shape().empty() &&
                               IsPlainSharding(sharding(made.operands[0])) &&
@@ -141,11 +136,11 @@ const Type* PlaceTrial::PlaceForUser(const Instruction& user, ValueId v) const {
 
 // ---- costs ----
 
-std::optional<PlaceCost> PlaceTrial::CostOf(const std::vector<int32_t>& instructions) {
+std::optional<PlaceCost> PlaceTrial::CostOf(const std::vector<InstructionId>& instructions) {
   PlaceCost cost;
   moved_.clear();
-  for (int32_t i : instructions)
-    if (!AddCostOf(At(i), cost)) return {};
+  for (InstructionId i : instructions)
+    if (!AddCostOf(InstructionAt(program_, i), cost)) return {};
   return cost;
 }
 

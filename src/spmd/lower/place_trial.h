@@ -29,19 +29,22 @@ class ValueUses {
   // `steady`: see ChoosePlaces.
   ValueUses(const ir::Program& program, size_t steady);
 
-  static constexpr int32_t kNoMaker = -1;
-  int32_t maker(ir::ValueId v) const { return maker_[v]; }
-  absl::Span<const int32_t> users(ir::ValueId v) const;
-  // Whether v depends only on the steady inputs: its moves are hoisted, and cost nothing.
+  // Returns kNoInstruction for inputs and captures.
+  ir::InstructionId maker(ir::ValueId v) const { return maker_[v]; }
+  absl::Span<const ir::InstructionId> users(ir::ValueId v) const;
+  // Whether v depends on the steady inputs alone: its moves are hoisted, and cost nothing.
   bool is_steady(ir::ValueId v) const { return steady_[v]; }
   bool HasSteadyOperands(const ir::Instruction& i) const;
 
  private:
-  base::IdVector<ir::ValueId, int32_t> maker_;
+  base::IdVector<ir::ValueId, ir::InstructionId> maker_;
   base::IdVector<ir::ValueId, bool> steady_;
-  // The users of all values, value by value, and the position of the first user of each value.
-  std::vector<int32_t> users_;
-  base::IdVector<ir::ValueId, int32_t> first_user_;
+  struct UserRange {
+    size_t first = 0, count = 0;
+  };
+  // The users of all values, value by value, and the range of each value.
+  std::vector<ir::InstructionId> users_;
+  base::IdVector<ir::ValueId, UserRange> ranges_;
   const bool any_steady_;
 };
 
@@ -83,9 +86,9 @@ class PlaceTrial {
   // Returns the instructions whose moves depend on the places of the values, and those that share
   // moves with them. Only some of them if there are more than kMostInstructions.
   static constexpr size_t kMostInstructions = 1000;
-  std::vector<int32_t> Around(const std::vector<ir::ValueId>& values);
+  std::vector<ir::InstructionId> Around(const std::vector<ir::ValueId>& values);
   // Returns nothing if the places split an op that must stay split as it is.
-  std::optional<PlaceCost> CostOf(const std::vector<int32_t>& instructions);
+  std::optional<PlaceCost> CostOf(const std::vector<ir::InstructionId>& instructions);
   // Returns the move of each operand, then of each result. Empty if the moves are not known.
   std::vector<TriedMove> MovesAt(const ir::Instruction& i);
   // Returns the moves in the places before the trial.
@@ -97,7 +100,6 @@ class PlaceTrial {
   struct Sent {
     int64_t bytes = 0, collectives = 0;
   };
-  const ir::Instruction& At(int32_t i) const;
   const ir::Type* PlaceForUser(const ir::Instruction& user, ir::ValueId v) const;
   bool KeepsSplit(const ir::Instruction& i, const Decision& decision) const;
   bool AddCostOf(const ir::Instruction& i, PlaceCost& cost);
@@ -115,7 +117,7 @@ class PlaceTrial {
   absl::flat_hash_set<std::pair<ir::ValueId, const ir::Type*>> moved_;
   absl::flat_hash_map<std::pair<const ir::Type*, const ir::Type*>, Sent> steps_;
   // The number of the last call of Around that visited an instruction or value.
-  std::vector<int32_t> visited_;
+  base::IdVector<ir::InstructionId, int32_t> visited_;
   base::IdVector<ir::ValueId, int32_t> visited_values_;
   int32_t visit_ = 0;
 };

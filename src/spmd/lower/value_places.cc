@@ -42,7 +42,7 @@ class Wishes {
       : program_(program), trial_(trial), wishes_(program.values.size()) {}
 
   // Adds the wishes for the moves of the instructions to all values of the group.
-  void Add(const Group& group, const std::vector<int32_t>& instructions) {
+  void Add(const Group& group, const std::vector<ir::InstructionId>& instructions) {
     const Wish wish = SumOver(instructions);
     for (ValueId v : group) wishes_[v].Add(wish);
   }
@@ -80,10 +80,10 @@ class Wishes {
   }
 
   // Returns the wishes for all moves of the instructions that send something.
-  Wish SumOver(const std::vector<int32_t>& instructions) {
+  Wish SumOver(const std::vector<ir::InstructionId>& instructions) {
     Wish sum;
-    for (int32_t at : instructions) {
-      const Instruction& i = base::At(program_.instructions, at);
+    for (ir::InstructionId at : instructions) {
+      const Instruction& i = InstructionAt(program_, at);
       if (!IsReshard(i) && !IsPartitioned(i)) continue;
       const std::vector<TriedMove> moves = trial_.MovesAt(i);
       const std::vector<Wish> wishes = At(i);
@@ -121,7 +121,7 @@ class PlaceSearch {
   bool MoveToBestPlace(const Group& group) {
     const std::vector<TensorSharding> candidates = CandidatesFor(group);
     if (candidates.empty()) return false;
-    const std::vector<int32_t> around = trial_.Around(group);
+    const std::vector<ir::InstructionId> around = trial_.Around(group);
     if (around.size() > PlaceTrial::kMostInstructions) return false;
     const std::optional<PlaceCost> before = trial_.CostOf(around);
     if (!before) return false;
@@ -142,7 +142,7 @@ class PlaceSearch {
   }
 
   void PutBack(const Group& group) {
-    const std::vector<int32_t> around = trial_.Around(group);
+    const std::vector<ir::InstructionId> around = trial_.Around(group);
     const std::optional<PlaceCost> before = trial_.CostOf(around);
     std::vector<const Type*> places;
     for (ValueId v : group) {
@@ -180,13 +180,13 @@ class PlaceSearch {
     };
     for (ValueId v : group) {
       AddNeighbours(uses_.maker(v), v, add);
-      for (int32_t user : uses_.users(v)) AddNeighbours(user, v, add);
+      for (ir::InstructionId user : uses_.users(v)) AddNeighbours(user, v, add);
     }
     return candidates;
   }
 
-  void AddNeighbours(int32_t at, ValueId v, absl::FunctionRef<void(const Type*)> add) {
-    const Instruction& i = base::At(program_.instructions, at);
+  void AddNeighbours(ir::InstructionId at, ValueId v, absl::FunctionRef<void(const Type*)> add) {
+    const Instruction& i = InstructionAt(program_, at);
     if (IsReshard(i) || IsElementwise(i)) {
       for (ValueId w : i.operands) add(trial_.place(w));
       for (ValueId w : i.results) add(trial_.place(w));

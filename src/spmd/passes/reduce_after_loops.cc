@@ -23,6 +23,7 @@ namespace {
 using ir::FlowEdge;
 using ir::FlowEnd;
 using ir::Instruction;
+using ir::InstructionId;
 using ir::ValueId;
 using sharding::StepKind;
 
@@ -40,8 +41,8 @@ bool IsCarried(const FlowEdge& edge) {
   return edge.owner.kind == FlowEnd::kResult && !edge.stacked && edge.sources.size() == 2;
 }
 
+using ir::kNoInstruction;
 using ir::kNoValue;
-constexpr int32_t kNoMaker = -1;
 
 base::IdVector<ValueId, int> CountUses(const ir::Program& p) {
   base::IdVector<ValueId, int> uses(p.values.size(), 0);
@@ -56,10 +57,13 @@ base::IdVector<ValueId, int> CountUses(const ir::Program& p) {
 class Carried {
  public:
   Carried(const ir::Program& body, ValueId value, ValueId next)
-      : body_(body), value_(value), uses_(CountUses(body)), made_by_(body.values.size(), kNoMaker) {
+      : body_(body),
+        value_(value),
+        uses_(CountUses(body)),
+        made_by_(body.values.size(), kNoInstruction) {
     if (next == value || uses_[value] != 1) return;
-    for (size_t i = 0; i < body.instructions.size(); ++i)
-      for (ValueId v : body.instructions[i].results) made_by_[v] = static_cast<int32_t>(i);
+    for (InstructionId i : InstructionIds(body))
+      for (ValueId v : InstructionAt(body, i).results) made_by_[v] = i;
     for (const Instruction& i : body.instructions) {
       if (!IsStep(i, StepKind::kAllReduce) || MoveOf(i).to != body.place(value)) continue;
       move_ = &i;
@@ -75,7 +79,7 @@ class Carried {
   const Instruction* move() const { return move_; }
   // Returns the instructions that are removed: these reductions, and the instructions that make
   // partial values of the carried value for inner loops.
-  const std::vector<int32_t>& reductions() const { return reductions_; }
+  const std::vector<InstructionId>& reductions() const { return reductions_; }
   // Returns the values that become partial.
   const std::vector<ValueId>& linear() const { return linear_; }
 
@@ -91,15 +95,15 @@ class Carried {
       linear_.insert(linear_.begin(), v);
       return true;
     }
-    const int32_t at = made_by_[v];
-    if (at == kNoMaker) return false;
-    const Instruction& i = base::At(body_.instructions, at);
+    const InstructionId at = made_by_[v];
+    if (at == kNoInstruction) return false;
+    const Instruction& i = InstructionAt(body_, at);
     if (i.op == move_->op && i.params->Equals(*move_->params)) {
       reductions_.push_back(at);
       ++depth_;
-      const int32_t start = StartOf(i.operands[0]);
+      const InstructionId start = StartOf(i.operands[0]);
       --depth_;
-      if (start != kNoMaker) reductions_.push_back(start);
+      if (start != kNoInstruction) reductions_.push_back(start);
       return true;
     }
     const size_t reductions = reductions_.size();
@@ -116,28 +120,29 @@ class Carried {
 
   // Returns the instruction that makes a partial value of the carried one, if `v` is a sum
   // of it and of other partial values, or if an inner loop carries such a sum. Otherwise
-  // returns kNoMaker.
-  int32_t StartOf(ValueId v) {
-    const int32_t at = made_by_[v];
-    if (at == kNoMaker || uses_[v] != 1 || depth_ == kDeepest) return kNoMaker;
-    const Instruction& i = base::At(body_.instructions, at);
-    if (IsStep(i, StepKind::kReplicatedToUnreduced)) return IsLinear(i.operands[0]) ? at : kNoMaker;
+  // returns kNoInstruction.
+  InstructionId StartOf(ValueId v) {
+    const InstructionId at = made_by_[v];
+    if (at == kNoInstruction || uses_[v] != 1 || depth_ == kDeepest) return kNoInstruction;
+    const Instruction& i = InstructionAt(body_, at);
+    if (IsStep(i, StepKind::kReplicatedToUnreduced))
+      return IsLinear(i.operands[0]) ? at : kNoInstruction;
     if (IsLoop(i)) return StartOfLoop(i, v);
     if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || !IsJointlyLinear(i))
-      return kNoMaker;
-    int32_t start = kNoMaker;
+      return kNoInstruction;
+    InstructionId start = kNoInstruction;
     ++depth_;
-    for (size_t k = 0; k < i.operands.size() && start == kNoMaker; ++k)
+    for (size_t k = 0; k < i.operands.size() && start == kNoInstruction; ++k)
       start = StartOf(i.operands[k]);
     --depth_;
     return start;
   }
-  int32_t StartOfLoop(const Instruction& loop, ValueId v) {
+  InstructionId StartOfLoop(const Instruction& loop, ValueId v) {
     for (const FlowEdge& edge : EdgesOf(loop))
       if (IsCarried(edge) && base::At(loop.results, edge.owner.index) == v &&
           edge.sources[0].kind == FlowEnd::kOperand)
         return StartOf(base::At(loop.operands, edge.sources[0].index));
-    return kNoMaker;
+    return kNoInstruction;
   }
   // Whether the op is jointly linear in its operands.
   bool IsJointlyLinear(const Instruction& i) const {
@@ -173,11 +178,11 @@ class Carried {
   const ir::Program& body_;
   const ValueId value_;
   base::IdVector<ValueId, int> uses_;
-  base::IdVector<ValueId, int32_t> made_by_;
+  base::IdVector<ValueId, InstructionId> made_by_;
   static constexpr int kDeepest = 100;
   int depth_ = 0;
   const Instruction* move_ = nullptr;
-  std::vector<int32_t> reductions_;
+  std::vector<InstructionId> reductions_;
   std::vector<ValueId> linear_;  // the carried value comes first, if it is one of them
 };
 
@@ -272,10 +277,10 @@ class LoopReducer {
     }
   }
 
-  static void DropReductions(ir::Program& body, const std::vector<int32_t>& reductions) {
+  static void DropReductions(ir::Program& body, const std::vector<InstructionId>& reductions) {
     base::IdVector<ValueId, ValueId> operand_of(body.values.size(), kNoValue);
-    for (int32_t at : reductions) {
-      const Instruction& i = base::At(body.instructions, at);
+    for (InstructionId at : reductions) {
+      const Instruction& i = InstructionAt(body, at);
       operand_of[i.results[0]] = i.operands[0];
     }
     // The operand may be a reduction that is removed too: the next loop begins with its sum.

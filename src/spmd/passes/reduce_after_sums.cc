@@ -54,7 +54,9 @@ const ir::Type* StartOfBoth(const FinalReduction& a, const FinalReduction& b) {
 class SumReducer {
  public:
   explicit SumReducer(ir::Program& device)
-      : program_(device), made_by_(device.values.size(), kNoMaker), uses_(device.values.size(), 0) {
+      : program_(device),
+        made_by_(device.values.size(), ir::kNoInstruction),
+        uses_(device.values.size(), 0) {
     for (ValueId v : device.outputs) ++uses_[v];
     for (const Instruction& i : device.instructions)
       for (ValueId v : i.operands) ++uses_[v];
@@ -76,17 +78,15 @@ class SumReducer {
 
  private:
   static constexpr int kDeepest = 100;
-  static constexpr int32_t kNoMaker = -1;
 
   void Add(Instruction i) {
-    made_by_.resize(program_.values.size(), kNoMaker);
-    if (i.results.size() == 1)
-      made_by_[i.results[0]] = static_cast<int32_t>(program_.instructions.size());
+    made_by_.resize(program_.values.size(), ir::kNoInstruction);
+    if (i.results.size() == 1) made_by_[i.results[0]] = NextInstruction(program_);
     program_.instructions.push_back(std::move(i));
   }
   const Instruction* MakerOf(ValueId v) const {
-    const int32_t at = made_by_[v];
-    return at == kNoMaker ? nullptr : &base::At(program_.instructions, at);
+    const ir::InstructionId at = made_by_[v];
+    return at == ir::kNoInstruction ? nullptr : &InstructionAt(program_, at);
   }
   std::optional<FinalReduction> ReductionOf(ValueId v) const {
     if (uses_[v] != 1) return {};
@@ -187,7 +187,7 @@ class SumReducer {
   }
 
   ir::Program& program_;
-  base::IdVector<ValueId, int32_t> made_by_;  // the instruction with this result alone
+  base::IdVector<ValueId, ir::InstructionId> made_by_;  // the instruction with this result alone
   base::IdVector<ValueId, int> uses_;
   // Sums of one reduction and whole terms. They stay as they are, unless a later sum reads them.
   absl::flat_hash_map<ValueId, FinalReduction> waiting_;
