@@ -1,5 +1,6 @@
-// Element access by signed index, and conversion of signed numbers to sizes. Ids, dims and axes are
-// signed integers or enums over them.
+// Element access by a signed number, and conversion of signed numbers to sizes. They are for dims,
+// axes, positions and devices, which are signed integers. Ids do not go here: they index an
+// IdVector.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -10,9 +11,13 @@
 
 namespace tessera::base {
 
+// A signed number, or an enumerator of one byte: the kind by which an array holds one item each.
+template <class I>
+concept IsPosition = std::signed_integral<I> ||(std::is_enum_v<I> && sizeof(I) == 1);
+
 // Returns c[i]. Debug builds (_GLIBCXX_ASSERTIONS) stop if i is negative.
-template <class C, class I>
-requires(std::signed_integral<I> || std::is_enum_v<I>) constexpr decltype(auto) At(C&& c, I i) {
+template <class C, IsPosition I>
+constexpr decltype(auto) At(C&& c, I i) {
   return std::forward<C>(c)[static_cast<std::size_t>(i)];
 }
 

@@ -16,7 +16,7 @@
 
 namespace tessera::transforms {
 
-enum class RegionGroup {
+enum class RegionGroup : uint8_t {
   kConstants,  // the same in every iteration
   kCarries,    // handed from one iteration to the next
   kSlices,     // one for each iteration: xs and ys of a scan. A switch or a call has one iteration

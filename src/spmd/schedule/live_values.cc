@@ -243,10 +243,11 @@ class LiveValueFinder {
            2 * program_.type(v)->elements() >= program_.type(part.source)->elements();
   }
 
+  Item& ItemAt(ItemId k) { return schedule_.items[base::Size(base::Number(k))]; }
   // Returns the move that defines v; null if none does.
   MoveItem* MoveOf(ValueId v) {
     const ItemId k = item_of_[v];
-    return k == kNoItem ? nullptr : std::get_if<MoveItem>(&base::At(schedule_.items, k));
+    return k == kNoItem ? nullptr : std::get_if<MoveItem>(&ItemAt(k));
   }
 
   // If the item permutes the elements of a move's result and nothing else reads that result, makes
@@ -301,7 +302,7 @@ class LiveValueFinder {
         !MovesLongRuns(program_, instruction) ||
         ElementsOnAllDevices(instruction.results[0]) > ElementsOnAllDevices(v))
       return false;
-    const auto* fused = std::get_if<FusedItem>(&base::At(schedule_.items, k));
+    const auto* fused = std::get_if<FusedItem>(&ItemAt(k));
     const auto group = fused ? AsUnary(*fused) : nullptr;
     if (!group || group->out[0] != v || layout(group->in[0]) != layout(v)) return false;
     const ValueId read = group->in[0], root = Storage(read);
