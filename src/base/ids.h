@@ -45,9 +45,37 @@ class IdRange {
   constexpr Iterator begin() const { return Iterator(first_); }
   constexpr Iterator end() const { return Iterator(last_); }
   constexpr std::size_t size() const { return static_cast<std::size_t>(last_ - first_); }
+  constexpr Id front() const { return Id{first_}; }
+  constexpr Id back() const { return Id{last_ - 1}; }
 
  private:
   std::int32_t first_ = 0, last_ = 0;
+};
+
+// The ids of a range from the last to the first: `for (ValueId v : Reversed(values.ids()))`.
+template <IsId Id>
+class Reversed {
+ public:
+  class Iterator {
+   public:
+    constexpr explicit Iterator(std::int32_t end) : end_(end) {}
+    constexpr Id operator*() const { return Id{end_ - 1}; }
+    constexpr Iterator& operator++() {
+      --end_;
+      return *this;
+    }
+    friend constexpr bool operator==(Iterator, Iterator) = default;
+
+   private:
+    std::int32_t end_;
+  };
+  constexpr explicit Reversed(IdRange<Id> ids)
+      : first_(Number(ids.front())), last_(first_ + static_cast<std::int32_t>(ids.size())) {}
+  constexpr Iterator begin() const { return Iterator(last_); }
+  constexpr Iterator end() const { return Iterator(first_); }
+
+ private:
+  std::int32_t first_, last_;
 };
 
 // A vector whose index is an `Id`. Debug builds (_GLIBCXX_ASSERTIONS) stop if an id is negative.

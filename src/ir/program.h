@@ -89,6 +89,9 @@ struct Program {
 enum class InstructionId : int32_t {};
 inline constexpr InstructionId kNoInstruction{-1};
 
+// A set of instructions of a program, as a flag per instruction.
+using InstructionSet = base::IdVector<InstructionId, bool>;
+
 inline base::IdRange<InstructionId> InstructionIds(const Program& p) {
   return base::IdRange<InstructionId>(p.instructions.size());
 }

@@ -9,22 +9,22 @@
 
 namespace tessera::ir {
 
-ValueSet UsedValues(const Program& program, const std::vector<bool>& without) {
+ValueSet UsedValues(const Program& program, const InstructionSet& without) {
   ValueSet used(program.values.size());
   for (ValueId v : program.outputs) used[v] = true;
-  for (size_t i = 0; i < program.instructions.size(); ++i)
+  for (InstructionId i : InstructionIds(program))
     if (without.empty() || !without[i])
-      for (ValueId v : program.instructions[i].operands) used[v] = true;
+      for (ValueId v : InstructionAt(program, i).operands) used[v] = true;
   return used;
 }
 
-std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> values) {
+InstructionSet NeededFor(const Program& program, absl::Span<const ValueId> values) {
   ValueSet input(program.values.size()), wanted(program.values.size());
   for (ValueId v : program.inputs) input[v] = true;
   for (ValueId v : values) wanted[v] = true;
-  std::vector<bool> needed(program.instructions.size());
-  for (size_t i = needed.size(); i-- > 0;) {
-    const Instruction& instruction = program.instructions[i];
+  InstructionSet needed(program.instructions.size());
+  for (InstructionId i : base::Reversed(needed.ids())) {
+    const Instruction& instruction = InstructionAt(program, i);
     needed[i] =
         absl::c_any_of(instruction.results, [&](ValueId v) { return wanted[v] && !input[v]; });
     if (!needed[i]) continue;
@@ -60,29 +60,30 @@ Effect EffectOf(const Instruction& instruction) {
 
 namespace {
 
-// Returns, per instruction, whether outputs or effects need it.
-std::vector<bool> LiveInstructions(const Program& program) {
+// Returns the instructions that outputs or effects need.
+InstructionSet LiveInstructions(const Program& program) {
   std::vector<ValueId> wanted = program.outputs;
-  std::vector<bool> acts(program.instructions.size());
-  for (size_t i = 0; i < acts.size(); ++i) {
-    const Instruction& instruction = program.instructions[i];
+  InstructionSet acts(program.instructions.size());
+  for (InstructionId i : acts.ids()) {
+    const Instruction& instruction = InstructionAt(program, i);
     acts[i] = EffectOf(instruction) != Effect::kNone;
     if (acts[i])
       wanted.insert(wanted.end(), instruction.operands.begin(), instruction.operands.end());
   }
-  std::vector<bool> live = NeededFor(program, wanted);
-  for (size_t i = 0; i < acts.size(); ++i) live[i] = live[i] || acts[i];
+  InstructionSet live = NeededFor(program, wanted);
+  for (InstructionId i : live.ids()) live[i] = live[i] || acts[i];
   return live;
 }
 
 }  // namespace
 
-void KeepInstructions(Program& program, const std::vector<bool>& kept) {
+void KeepInstructions(Program& program, const InstructionSet& kept) {
   std::vector<Instruction>& instructions = program.instructions;
   size_t n = 0;
-  for (size_t i = 0; i < instructions.size(); ++i) {
+  for (InstructionId i : kept.ids()) {
     if (!kept[i]) continue;
-    if (n != i) instructions[n] = std::move(instructions[i]);
+    Instruction& instruction = InstructionAt(program, i);
+    if (&instructions[n] != &instruction) instructions[n] = std::move(instruction);
     ++n;
   }
   instructions.erase(instructions.begin() + static_cast<long>(n), instructions.end());
@@ -96,9 +97,9 @@ void KeepInstructions(Program& program, const std::vector<bool>& kept) {
 }
 
 void RemoveEffects(Program& program) {
-  std::vector<bool> kept;
+  InstructionSet kept;
   for (const Instruction& i : program.instructions)
-    kept.push_back(i.op->effect == Effect::kNone || !i.results.empty());
+    kept.Add(i.op->effect == Effect::kNone || !i.results.empty());
   KeepInstructions(program, kept);
   for (Instruction& i : program.instructions) {
     if (EffectOf(i) == Effect::kNone) continue;

@@ -4,13 +4,13 @@
 
 namespace tessera::ir {
 
-// Returns the values that the program returns or an instruction reads. Instructions that are true
-// in `without` do not count.
-ValueSet UsedValues(const Program& program, const std::vector<bool>& without = {});
+// Returns the values that the program returns or an instruction reads. Instructions in `without` do
+// not count.
+ValueSet UsedValues(const Program& program, const InstructionSet& without = {});
 
-// Returns, per instruction, whether any of `values` depends on its results. Inputs of the program
-// need no instruction.
-std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> values);
+// Returns the instructions on whose results any of `values` depends. Inputs of the program need no
+// instruction.
+InstructionSet NeededFor(const Program& program, absl::Span<const ValueId> values);
 
 // Returns `seeds` and all values that depend on them.
 ValueSet MadeOf(const Program& program, ValueSet seeds);
@@ -25,8 +25,8 @@ void RemoveDead(Program& program);
 // Removes such instructions of the program itself, and leaves regions alone.
 void RemoveDeadOutsideRegions(Program& program);
 
-// Removes the instructions that are false in `kept`, and the names of their results.
-void KeepInstructions(Program& program, const std::vector<bool>& kept);
+// Removes the instructions that are not in `kept`, and the names of their results.
+void KeepInstructions(Program& program, const InstructionSet& kept);
 
 // Removes instructions with effects and without results, also from regions. For a program that
 // repeats the computation of another.

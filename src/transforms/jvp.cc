@@ -68,8 +68,8 @@ class Forward {
       if (tangent != kNoValue) to_.outputs.push_back(tangent);
     }
     if (!replaced_.empty()) {
-      std::vector<bool> kept(to_.instructions.size(), true);
-      for (size_t at : replaced_) kept[at] = false;
+      ir::InstructionSet kept(to_.instructions.size(), true);
+      for (ir::InstructionId at : replaced_) kept[at] = false;
       ir::KeepInstructions(to_, kept);
     }
     out.program = std::move(to_);
@@ -119,7 +119,7 @@ class Forward {
   Tangents ByJvp(const ir::Structural& rule, const ir::DiffCall& call, const Tangents& tangents,
                  const ir::Instruction& i) {
     std::vector<ValueId> results(call.results.begin(), call.results.end());
-    const size_t at = to_.instructions.size() - 1;
+    const ir::InstructionId at = InstructionIds(to_).back();
     Tangents out = rule.jvp(call, tangents, results);
     // A rule that gives the values too runs in place of the function.
     const bool is_replaced =
@@ -250,7 +250,8 @@ class Forward {
   ir::Program to_;
   ir::Builder builder_;
   base::IdVector<ValueId, ValueId> primal_, tangent_;  // values of `to_`, by value of `from_`
-  std::vector<size_t> replaced_;  // instructions of `to_` that a rule's own instructions replace
+  std::vector<ir::InstructionId>
+      replaced_;  // instructions of `to_` that a rule's own instructions replace
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <absl/algorithm/container.h>
 
-#include "base/at.h"
 #include "base/ids.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"

@@ -10,7 +10,6 @@
 
 #include "api/core/operands.h"
 #include "api/core/regions.h"
-#include "base/at.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/reader.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/at.h"
 #include "compile/auto/pins.h"
 #include "ops/ops.h"
 #include "propagation/border.h"

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "base/at.h"
 #include "compile/auto/keep_only.h"
 #include "compile/auto/propagate.h"
 #include "compile/checks/nan_watch.h"

@@ -19,8 +19,8 @@ base::IdVector<ir::ValueId, ir::ValueId> EmitBefore(const ir::Instruction& instr
   base::IdVector<ir::ValueId, ir::ValueId> outside(body.values.size(), kNoValue);
   for (size_t i = 0; i < constants.count; ++i)
     outside[body.inputs[i]] = operands[constants.first + i];
-  for (size_t i : invariants.instructions) {
-    const ir::Instruction& inner = body.instructions[i];
+  for (ir::InstructionId i : invariants.instructions) {
+    const ir::Instruction& inner = InstructionAt(body, i);
     const ir::ValueId operand = inner.operands.empty() ? kNoValue : outside[inner.operands[0]];
     if (IsPadding(inner)) {  // the slice after it pads again, if it must
       outside[inner.results[0]] = operand;

@@ -77,13 +77,13 @@ bool IsWorthKeeping(const ir::Program& body, const ir::Instruction& i) {
 }  // namespace
 
 Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
-  base::IdVector<ir::ValueId, bool> invariant(body.values.size());
+  ir::ValueSet invariant(body.values.size());
   for (size_t i = 0; i < constants.count; ++i) invariant[body.inputs[i]] = true;
-  base::IdVector<ir::ValueId, bool> sliced = invariant;  // constants, and slices of them
-  std::vector<bool> hoists(body.instructions.size());
+  ir::ValueSet sliced = invariant;  // constants, and slices of them
+  ir::InstructionSet hoists(body.instructions.size());
   std::vector<ir::ValueId> moved;
-  for (size_t i = 0; i < body.instructions.size(); ++i) {
-    const ir::Instruction& instruction = body.instructions[i];
+  for (ir::InstructionId i : InstructionIds(body)) {
+    const ir::Instruction& instruction = InstructionAt(body, i);
     bool same = instruction.regions.empty();
     for (ir::ValueId v : instruction.operands) same = same && invariant[v];
     for (ir::ValueId v : instruction.results) invariant[v] = same;
@@ -96,8 +96,8 @@ Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
       moved.insert(moved.end(), instruction.results.begin(), instruction.results.end());
   }
   Invariants found;
-  const std::vector<bool> needed = ir::NeededFor(body, moved);
-  for (size_t i = 0; i < needed.size(); ++i)
+  const ir::InstructionSet needed = ir::NeededFor(body, moved);
+  for (ir::InstructionId i : needed.ids())
     if (needed[i]) found.instructions.push_back(i);
   const ir::ValueSet used = ir::UsedValues(body, hoists);
   for (ir::ValueId v : moved)

@@ -15,8 +15,8 @@ Constants ConstantsOf(const ir::Instruction& instruction);
 
 // Instructions of a region that can run before it.
 struct Invariants {
-  std::vector<size_t> instructions;  // with those that they depend on, in order
-  std::vector<ir::ValueId> results;  // those that the rest of the body reads
+  std::vector<ir::InstructionId> instructions;  // with those that they depend on, in order
+  std::vector<ir::ValueId> results;             // those that the rest of the body reads
 };
 
 // Whether the instruction is an all_slice, which sends nothing.

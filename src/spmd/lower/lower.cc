@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/at.h"
 #include "base/ids.h"
 #include "ir/move_params.h"
 #include "ops/manual.h"

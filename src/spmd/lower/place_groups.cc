@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "base/at.h"
 #include "sharding/local.h"
 #include "spmd/local_type.h"
 
@@ -43,8 +42,8 @@ ValueMarks NearMoves(const ir::Program& program) {
       for (ValueId v : to) near[v] = true;
   };
   for (const Instruction& i : program.instructions) mark(i, i.operands, i.results);
-  for (size_t at = program.instructions.size(); at-- > 0;) {
-    const Instruction& i = program.instructions[at];
+  for (ir::InstructionId at : base::Reversed(InstructionIds(program))) {
+    const Instruction& i = InstructionAt(program, at);
     mark(i, i.results, i.operands);
   }
   return near;
@@ -125,8 +124,7 @@ std::vector<std::vector<ValueId>> GroupsOf(const ir::Program& program, const Fre
   constexpr size_t kNoGroup = static_cast<size_t>(-1);
   base::IdVector<ValueId, size_t> group_of(program.values.size(), kNoGroup);  // by root
   std::vector<std::vector<ValueId>> groups;
-  for (size_t n = program.values.size(); n-- > 0;) {
-    const ValueId v{static_cast<int32_t>(n)};
+  for (ValueId v : base::Reversed(program.values.ids())) {
     if (!free.is_free[v]) continue;
     size_t& group = group_of[sets.Root(v)];
     if (group == kNoGroup) {

@@ -3,7 +3,6 @@
 
 #include <absl/algorithm/container.h>
 
-#include "base/at.h"
 #include "sharding/local.h"
 #include "sharding/reshard.h"
 #include "spmd/local_type.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/at.h"
 #include "base/ids.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"

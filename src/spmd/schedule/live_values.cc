@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/at.h"
 #include "sharding/local.h"
 #include "spmd/moves.h"
 #include "spmd/schedule/tiles.h"

@@ -40,9 +40,9 @@ TEST(Uses, AreReadsAndReturns) {
 
 TEST(Uses, WhatAValueIsMadeOfIsNeeded) {
   Program program = Example();
-  EXPECT_THAT(NeededFor(program, program.outputs), ElementsAre(true, false, false, true));
-  EXPECT_THAT(NeededFor(program, {ValueId{4}}), ElementsAre(true, true, false, false));
-  EXPECT_THAT(NeededFor(program, {ValueId{0}}), ElementsAre(false, false, false, false));
+  EXPECT_THAT(NeededFor(program, program.outputs).items(), ElementsAre(true, false, false, true));
+  EXPECT_THAT(NeededFor(program, {ValueId{4}}).items(), ElementsAre(true, true, false, false));
+  EXPECT_THAT(NeededFor(program, {ValueId{0}}).items(), ElementsAre(false, false, false, false));
 }
 
 TEST(Uses, DeadInstructionsGo) {
