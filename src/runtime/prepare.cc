@@ -67,9 +67,9 @@ Buffers BuffersOf(const plan::PlanValue& value, int32_t instances) {
 }
 
 // The bindings of an executable, which are made in the order in which its nodes need them.
-class Binder {
+class BindingWriter {
  public:
-  Binder(const MemoryPlan& memory, Executable& executable)
+  BindingWriter(const MemoryPlan& memory, Executable& executable)
       : memory_(memory), executable_(executable) {
     views_.assign(plan().values.size(), -1);
     for (const plan::PlanInput& input : plan().inputs) Bind(input.value);
@@ -119,7 +119,7 @@ class Binder {
 // Writes the nodes of a flow.
 class NodeWriter {
  public:
-  NodeWriter(const Flow& flow, Binder& binder, Executable& executable)
+  NodeWriter(const Flow& flow, BindingWriter& binder, Executable& executable)
       : flow_(flow), binder_(binder), executable_(executable) {}
 
   void Run() {
@@ -302,7 +302,7 @@ class NodeWriter {
   }
 
   const Flow& flow_;
-  Binder& binder_;
+  BindingWriter& binder_;
   Executable& executable_;
   std::vector<int32_t> loops_;      // the loops around the node being added, outermost first
   std::vector<Control*> controls_;  // their targets are still nodes of the flow
@@ -331,7 +331,7 @@ void AddSwaps(const MemoryPlan& memory, Executable& executable) {
 // Adds the reorderings of carried values. A loop that reorders a carried value also reorders all
 // views that are in place of it or aliases of it, wherever they are read. Loops around it start
 // each iteration with the orders that were bound.
-void AddOrders(const MemoryPlan& memory, const Flow& flow, const Binder& binder,
+void AddOrders(const MemoryPlan& memory, const Flow& flow, const BindingWriter& binder,
                Executable& executable) {
   for (const CarryUpdate& update : memory.reorders) {
     std::vector<ReorderedView>& orders = executable.loops[update.loop].orders;
@@ -355,7 +355,7 @@ void AddOrders(const MemoryPlan& memory, const Flow& flow, const Binder& binder,
   }
 }
 
-void AddOutputs(const Binder& binder, Executable& executable) {
+void AddOutputs(const BindingWriter& binder, Executable& executable) {
   const std::vector<int32_t>& outputs = executable.plan.outputs;
   std::vector<bool> seen(executable.bindings.size());
   for (size_t k = outputs.size(); k-- > 0;) {
@@ -377,7 +377,7 @@ std::shared_ptr<const Executable> Prepare(plan::Plan plan) {
   executable->frame_bytes = memory.frame_bytes;
   executable->peak_bytes = memory.peak_bytes;
   if (memory.zero_bytes > 0) ReserveZeros(memory.zero_bytes);
-  Binder binder(memory, *executable);
+  BindingWriter binder(memory, *executable);
   NodeWriter(flow, binder, *executable).Run();
   AddSwaps(memory, *executable);
   AddOrders(memory, flow, binder, *executable);

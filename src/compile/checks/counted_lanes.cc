@@ -15,15 +15,14 @@ namespace tessera::compile {
 namespace {
 
 using ir::Instruction;
-using ir::ValueId;
 
-void Add(ValueId v, Predicates& to) {
+void Add(ir::ValueId v, Predicates& to) {
   if (std::find(to.begin(), to.end(), v) == to.end()) to.push_back(v);
 }
 
-ir::Types TypesOf(const ir::Program& program, const std::vector<ValueId>& values,
+ir::Types TypesOf(const ir::Program& program, const std::vector<ir::ValueId>& values,
                   std::vector<const ir::Type*>& types) {
-  for (ValueId v : values) types.push_back(program.type(v));
+  for (ir::ValueId v : values) types.push_back(program.type(v));
   return types;
 }
 
@@ -49,7 +48,7 @@ struct RegionOperands {
         break;
     }
   }
-  std::optional<size_t> PlaceAmongConstants(const Instruction& i, ValueId v) const {
+  std::optional<size_t> PlaceAmongConstants(const Instruction& i, ir::ValueId v) const {
     for (size_t k = first; k < constants; ++k)
       if (i.operands[k] == v) return k;
     return {};
@@ -69,19 +68,19 @@ CountedLanes::CountedLanes(const ir::Program& program, const std::vector<Predica
     : program_(program), maker_(program.values.size()), of_(program.values.size()) {
   for (size_t k = 0; k < inputs.size(); ++k) of_[program.inputs[k]] = inputs[k];
   for (const Instruction& i : program.instructions)
-    for (ValueId v : i.results) {
+    for (ir::ValueId v : i.results) {
       maker_[v] = &i;
       of_[v] = Made(i, v);
     }
 }
 
-const Predicates& CountedLanes::Of(ValueId v) const { return of_[v]; }
+const Predicates& CountedLanes::Of(ir::ValueId v) const { return of_[v]; }
 
-Predicates CountedLanes::Made(const Instruction& i, ValueId result) const {
+Predicates CountedLanes::Made(const Instruction& i, ir::ValueId result) const {
   if (ops::IsChoice(i)) return Chosen(i);
   Predicates made;
   for (size_t k = 0; k < i.operands.size(); ++k)
-    for (ValueId predicate : Of(i.operands[k]))
+    for (ir::ValueId predicate : Of(i.operands[k]))
       if (Stays(i, k, result, predicate)) Add(predicate, made);
   return made;
 }
@@ -89,21 +88,21 @@ Predicates CountedLanes::Made(const Instruction& i, ValueId result) const {
 // The choice at the start of a branch, between a value and itself, marks the value. Any other
 // choice counts in lanes in which both cases count.
 Predicates CountedLanes::Chosen(const Instruction& i) const {
-  const ValueId no = i.operands[1], yes = i.operands[2];
+  const ir::ValueId no = i.operands[1], yes = i.operands[2];
   if (ops::IsCountedWhere(i, maker_[no])) {
     Predicates marked = Of(yes);
     AddParts(i.operands[0], marked);
     return marked;
   }
   Predicates both;
-  for (ValueId predicate : Of(no))
+  for (ir::ValueId predicate : Of(no))
     if (std::count(Of(yes).begin(), Of(yes).end(), predicate) > 0) both.push_back(predicate);
   return both;
 }
 
 // Adds the predicate, seen through broadcasts, and, if it is an `and`, its operands: an inner
 // branch is taken only if the outer one is.
-void CountedLanes::AddParts(ValueId predicate, Predicates& to) const {
+void CountedLanes::AddParts(ir::ValueId predicate, Predicates& to) const {
   const Instruction* maker = maker_[predicate];
   while (maker && std::holds_alternative<ir::AsBroadcast>(*maker->op->lowering)) {
     predicate = maker->operands[0];
@@ -112,12 +111,12 @@ void CountedLanes::AddParts(ValueId predicate, Predicates& to) const {
   Add(predicate, to);
   const auto* op = maker ? std::get_if<ir::AsElementwise>(&*maker->op->lowering) : nullptr;
   if (op && op->op == plan::ScalarOp::kAnd)
-    for (ValueId part : maker->operands) AddParts(part, to);
+    for (ir::ValueId part : maker->operands) AddParts(part, to);
 }
 
 // Whether the operand and the result have the same lanes.
-bool CountedLanes::Stays(const Instruction& i, size_t operand, ValueId result,
-                         ValueId predicate) const {
+bool CountedLanes::Stays(const Instruction& i, size_t operand, ir::ValueId result,
+                         ir::ValueId predicate) const {
   const ir::Type* lanes = program_.type(predicate);
   if (!HasLanes(program_.type(result), lanes)) return false;
   if (!std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return true;
@@ -137,7 +136,7 @@ Instruction CountedLanes::WithPredicates(const Instruction& i) const {
   const RegionOperands of(i);
   Predicates more;
   for (size_t k = of.first; k < of.ends; ++k)
-    for (ValueId predicate : Of(i.operands[k]))
+    for (ir::ValueId predicate : Of(i.operands[k]))
       if (!of.PlaceAmongConstants(i, predicate)) Add(predicate, more);
   if (more.empty()) return i;
   Instruction with = i;
@@ -146,8 +145,8 @@ Instruction CountedLanes::WithPredicates(const Instruction& i) const {
   with.params = ir::WithCounts(i, of.constants + more.size(), of.ends - of.constants);
   for (ir::RegionPtr& region : with.regions) {
     ir::Program program = *region;
-    std::vector<ValueId> inputs;
-    for (ValueId predicate : more)
+    std::vector<ir::ValueId> inputs;
+    for (ir::ValueId predicate : more)
       inputs.push_back(program.AddValue(program_.type(predicate), i.loc));
     program.inputs.insert(program.inputs.begin(), inputs.begin(), inputs.end());
     region = ir::Shared(std::move(program));
@@ -160,7 +159,7 @@ std::vector<Predicates> CountedLanes::InputsOf(const Instruction& i,
   std::vector<Predicates> inputs(region.inputs.size());
   const RegionOperands of(i);
   for (size_t k = of.first; k < of.ends; ++k)
-    for (ValueId predicate : Of(i.operands[k]))
+    for (ir::ValueId predicate : Of(i.operands[k]))
       if (const auto place = of.PlaceAmongConstants(i, predicate))
         inputs[k - of.first].push_back(region.inputs[*place - of.first]);
   return inputs;
