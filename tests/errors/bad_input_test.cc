@@ -52,6 +52,7 @@ const std::vector<Case>& Cases() {
        }},
       {"mesh_needs_more_devices",
        [] {
+         SetDeviceCount(1);
          make_mesh({{"x", 1000}});
        }},
       {"matmul_bools_unreduced",

@@ -181,6 +181,7 @@ TEST(MappedBranches, LanesThatDoNotTakeALoop) {
 
 // Devices that choose by themselves, and need one another in the branches.
 TEST(MappedBranches, OfDevices) {
+  SetDeviceCount(4);
   MeshScope mesh(make_mesh({{"x", 2}, {"y", 2}}));
   const Array x = reshard(array({0.25f, 0.0f}), P("x")), w = Array(2.0f);
   const auto f = [](Array w, Array x) {
