@@ -6,6 +6,7 @@
 //   TESSERA_FIELDS(Params, w, b);
 #pragma once
 #include <array>
+#include <concepts>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -42,17 +43,28 @@ auto Fields(Args&&... args) {
   (std::make_index_sequence<sizeof...(Args) / 2>());
 }
 
-// Makes Struct a tree with these fields, at most 64.
+// Makes Struct a tree with these fields, at most 64. It lists every field once and follows the
+// struct, in the struct's namespace; a struct in a function cannot be a tree. A derived struct has
+// a list of its own, with the fields of its base.
+//
+// A struct that keeps fields out of the tree has a function instead, in the same place:
+//
+//   inline auto tree_fields(Cached& c) { return tessera::Fields("w", c.w, "b", c.b); }
+//
+// Transforms do not see the other fields: a program has their values from the call that was traced.
 #define TESSERA_FIELDS(Struct, ...)                                                                \
   static_assert(::tessera::detail::CountFields(#__VA_ARGS__) <= 64,                                \
                 "TESSERA_FIELDS takes at most 64 fields: put some into a struct of their own");    \
-  inline void visit_tree_fields(Struct& s, ::tessera::detail::Visitor& v) {                        \
+  inline void visit_tree_fields(::tessera::detail::Exactly<Struct> s,                              \
+                                ::tessera::detail::Visitor& v) {                                   \
     static constexpr auto kNames =                                                                 \
         ::tessera::detail::SplitNames<::tessera::detail::CountFields(#__VA_ARGS__)>(#__VA_ARGS__); \
-    ::tessera::detail::VisitFields(s, v,                                                           \
+    static_assert(::tessera::detail::AreDistinct(kNames), "TESSERA_FIELDS lists a field twice");   \
+    ::tessera::detail::VisitFields(s.tree, v,                                                      \
                                    kNames.data() __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__))); \
   }                                                                                                \
-  static_assert(true, "")
+  static_assert(::tessera::detail::ListsFields<Struct>,                                            \
+                "TESSERA_FIELDS must be in the namespace of the struct")
 // Expands to &S::a, &S::b, ... Each scan of the list takes one field off it; there are 256 scans.
 #define TESSERA_EACH(S, ...) TESSERA_SCAN(TESSERA_FIRST(S, __VA_ARGS__))
 #define TESSERA_FIRST(S, f, ...) &S::f __VA_OPT__(, TESSERA_AGAIN TESSERA_NOW(S, __VA_ARGS__))
@@ -87,17 +99,46 @@ constexpr std::array<std::string_view, n> SplitNames(std::string_view text) {
   return names;
 }
 
+template <size_t n>
+constexpr bool AreDistinct(const std::array<std::string_view, n>& names) {
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (names[i] == names[j]) return false;
+  return true;
+}
+
 class Visitor;
 
-// A struct that lists its fields: by TESSERA_FIELDS, or by a function tree_fields of its own.
+// A reference to a T that does not convert to one to a base of T.
 template <class T>
-concept ListsFields = requires(T& t, Visitor& v) {
+struct Exactly {
+  T& tree;
+};
+// Converts to a reference to T, and to a reference to a base of T.
+template <class T>
+struct ToItself {
+  template <std::same_as<T> U>
+  operator U&() const;
+};
+template <class T>
+struct ToBase {
+  template <class U>
+  requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>) operator U&() const;
+};
+
+// A struct that lists its fields: by TESSERA_FIELDS, or by a function tree_fields of its own, not
+// of a base.
+template <class T>
+concept ListsFields = requires(Exactly<T> t, Visitor& v) {
   visit_tree_fields(t, v);
 };
 template <class T>
-concept Struct = ListsFields<T> || requires(T& t) {
+concept HasFunction = requires(T& t) {
   tree_fields(t);
 };
+template <class T>
+concept Struct = ListsFields<T> ||
+    (HasFunction<T> && (HasFunction<ToItself<T>> || !HasFunction<ToBase<T>>));
 
 template <class T>
 inline constexpr bool kTuple = false;
@@ -106,9 +147,11 @@ inline constexpr bool kTuple<std::tuple<T...>> = true;
 template <class A, class B>
 inline constexpr bool kTuple<std::pair<A, B>> = true;
 template <class T>
-inline constexpr bool kSequence = false;
+inline constexpr bool kVector = false;
 template <class T>
-inline constexpr bool kSequence<std::vector<T>> = !std::is_same_v<T, bool>;
+inline constexpr bool kVector<std::vector<T>> = !std::is_same_v<T, bool>;
+template <class T>
+inline constexpr bool kSequence = kVector<T>;
 template <class T, size_t n>
 inline constexpr bool kSequence<std::array<T, n>> = true;
 template <class T>
@@ -132,7 +175,7 @@ inline constexpr bool kTree<std::tuple<T...>> = (kTree<T> && ...);
 template <class A, class B>
 inline constexpr bool kTree<std::pair<A, B>> = kTree<A>&& kTree<B>;
 template <class T>
-inline constexpr bool kTree<std::vector<T>> = kSequence<std::vector<T>>&& kTree<T>;
+inline constexpr bool kTree<std::vector<T>> = kVector<std::vector<T>>&& kTree<T>;
 template <class T, size_t n>
 inline constexpr bool kTree<std::array<T, n>> = kTree<T>;
 template <class K, class V>
@@ -142,7 +185,10 @@ inline constexpr bool kTree<std::optional<T>> = kTree<T>;
 
 template <class T>
 constexpr void CheckTree() {
-  static_assert(kTree<T>, "not a tree: give the struct TESSERA_FIELDS(Struct, field, ...)");
+  static_assert(
+      kTree<T>,
+      "not a tree: give the struct TESSERA_FIELDS(Struct, field, ...); a base's list does "
+      "not count");
 }
 
 // Visits a tree. Static is called for the leaves that select the traced program together with the
@@ -168,8 +214,65 @@ class Visitor {
 template <class T>
 void Visit(T& t, Visitor& v);
 
+// ---- whether a list of fields is complete -------------------------------------------------------
+
+// Values that convert to any type, and to a base of S.
+struct ToAny {
+  template <class T>
+  operator T() const;
+};
+template <class Member>
+using ToAnyFor = ToAny;
+template <class S>
+struct ToValueOfBase {
+  template <class T>
+  requires(std::is_base_of_v<T, S> && !std::is_same_v<T, S>) operator T() const;
+};
+// Whether S is an aggregate whose first bases and fields can be given these values.
+template <class S, class... Value>
+concept AggregateOf = std::is_aggregate_v<S> && requires {
+  S{Value()...};
+};
+
+// The bytes of fields, and the most that padding may add, in a struct of this alignment.
+struct Bytes {
+  size_t fields = 0, padding = 0;
+  template <class S, class T>
+  constexpr void Add(T S::*, size_t alignment) {
+    fields += sizeof(T);
+    if (sizeof(T) % alignment != 0) padding += alignment - 1;
+    // A struct may be moved by an empty base that it has in common with the struct around it.
+    constexpr bool kMoves = std::is_class_v<T> && !std::is_same_v<T, Array> &&
+                            !std::is_same_v<T, std::string> && !kMap<T> && !kVector<T>;
+    if (kMoves) padding += alignment;
+  }
+};
+
+// Whether the members are all fields of S, its bases' included. The fields of an aggregate without
+// bases are counted. For other structs, bytes that padding does not explain are a missing field;
+// structs with virtual functions pass.
+template <class S>
+constexpr bool AreAllFields() {
+  return std::is_empty_v<S>;
+}
+template <class S, class First, class... Rest>
+constexpr bool AreAllFields() {
+  if constexpr (AggregateOf<S, ToAnyFor<First>, ToAnyFor<Rest>...> &&
+                !AggregateOf<S, ToValueOfBase<S>, ToAnyFor<Rest>...>) {
+    return !AggregateOf<S, ToAnyFor<First>, ToAnyFor<Rest>..., ToAny>;
+  } else {
+    Bytes bytes;
+    bytes.Add(First(), alignof(S));
+    (bytes.Add(Rest(), alignof(S)), ...);
+    return std::is_polymorphic_v<S> || sizeof(S) <= bytes.fields + bytes.padding;
+  }
+}
+
 template <class S, class... Members>
 void VisitFields(S& s, Visitor& v, const std::string_view* names, Members... members) {
+  static_assert(AreAllFields<S, Members...>(),
+                "TESSERA_FIELDS leaves out a field of the struct: list all fields, or write a "
+                "function tree_fields for some of them (tree.h)");
   v.Enter(sizeof...(Members));
   ((v.Field(*names++), Visit(s.*members, v), v.Next()), ...);
   v.Leave();
@@ -213,7 +316,7 @@ void Visit(T& t, Visitor& v) {
     (std::make_index_sequence<std::tuple_size_v<T>>());
     v.Leave();
   } else if constexpr (ListsFields<T>) {
-    visit_tree_fields(t, v);
+    visit_tree_fields(Exactly<T>{t}, v);
   } else if constexpr (Struct<T>) {
     auto given = tree_fields(t);
     if constexpr (requires { given.names; }) {

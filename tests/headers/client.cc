@@ -4,6 +4,7 @@
 #include <tessera/tessera.h>
 
 #include <array>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -26,6 +27,119 @@ struct Model {
   Flavour flavour = Flavour::kPlain;
 };
 TESSERA_FIELDS(Model, layers, named, maybe, mixed, pair, flavour);
+
+// Structs that list all of their fields, where the bytes or the number of fields are unusual.
+namespace lists {
+using tessera::Array;
+struct Nothing {};
+TESSERA_FIELDS(Nothing);
+struct Tag {};
+struct Tagged : Tag {
+  Array w;
+  int8_t c;
+  Array d;
+  int n;
+  bool b;
+};
+TESSERA_FIELDS(Tagged, n, w, c, d, b);
+struct TaggedTwice : Tag {
+  Tagged moved_by_the_base;
+  Array w;
+};
+TESSERA_FIELDS(TaggedTwice, moved_by_the_base, w);
+struct Constructed : Tag {
+  explicit Constructed(int start) : n(start) {}
+  int n;
+  std::array<Tagged, 2> tagged;
+  Array w;
+  bool on = true;
+};
+TESSERA_FIELDS(Constructed, n, tagged, w, on);
+struct WithoutDefault : Tag {
+  Constructed c;
+};
+TESSERA_FIELDS(WithoutDefault, c);
+struct Derived : Tagged, Nothing {
+  Array more;
+};
+TESSERA_FIELDS(Derived, w, c, d, n, b, more);
+struct Virtual {
+  virtual ~Virtual() = default;
+  Array w;
+};
+TESSERA_FIELDS(Virtual, w);
+struct Padded {
+  int8_t c;
+  alignas(128) Array w;
+  double x;
+  int8_t d;
+};
+TESSERA_FIELDS(Padded, d, x, w, c);
+struct Overlapping {
+  [[no_unique_address]] Nothing first;
+  Array w;
+  [[no_unique_address]] Nothing last;
+};
+TESSERA_FIELDS(Overlapping, first, w, last);
+struct Bits {
+  Array w;
+  int : 4;
+};
+TESSERA_FIELDS(Bits, w);
+struct Recursive {
+  Array w = 1.0;
+  std::vector<Recursive> below = {};
+  std::optional<std::tuple<Array>> maybe = {};
+  std::tuple<> empty = {};
+  tessera::NoneType none = {};
+  std::array<Tagged, 0> no_elements = {};
+};
+TESSERA_FIELDS(Recursive, w, below, maybe, empty, none, no_elements);
+struct FromAnything {
+  FromAnything() = default;
+  template <class T>
+  explicit(false) FromAnything(T&&) {}
+  Array w;
+};
+TESSERA_FIELDS(FromAnything, w);
+struct WithAnything {
+  FromAnything f;
+  Array w;
+};
+TESSERA_FIELDS(WithAnything, f, w);
+template <class T>
+struct Box {
+  T w;
+  Array b;
+};
+TESSERA_FIELDS(Box<float>, w, b);
+struct Outer {
+  struct Inner {
+    Array w;
+  } inner;
+};
+TESSERA_FIELDS(Outer::Inner, w);
+TESSERA_FIELDS(Outer, inner);
+// Some of the fields.
+struct Cached {
+  Array w;
+  std::function<void()> not_a_tree = {};
+};
+inline auto tree_fields(Cached& c) { return tessera::Fields("w", c.w); }
+struct CachedTwice : Cached {
+  Array b;
+};
+inline auto tree_fields(CachedTwice& c) { return tessera::Fields("w", c.w, "b", c.b); }
+template <class T>
+struct CachedBox : Cached {
+  T b;
+  friend auto tree_fields(CachedBox& c) { return tessera::Fields("w", c.w, "b", c.b); }
+};
+using All = std::tuple<Nothing, Tagged, TaggedTwice, Constructed, WithoutDefault, Derived, Virtual,
+                       Padded, Overlapping, Bits, Recursive, FromAnything, WithAnything, Box<float>,
+                       Outer, Cached, CachedTwice, CachedBox<Array>>;
+size_t Count(All all) { return tessera::tree_leaves(std::move(all)).size(); }
+}  // namespace lists
 
 namespace {
 

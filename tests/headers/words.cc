@@ -7,7 +7,9 @@
 #include <tessera/modes.h>
 #include <tessera/transforms.h>
 
+#include <optional>
 #include <set>
+#include <tuple>
 
 using namespace tessera;
 
@@ -122,3 +124,86 @@ void Case26(Array x) {
 void Case27(Array x) {
   auto y = pure_callback([](Array y) { return y; }, x, std::tuple(x, x));
 }
+
+// ---- lists of fields ----------------------------------------------------------------------------
+
+struct Pair {
+  Array w, b;
+};
+// says: TESSERA_FIELDS leaves out a field of the struct
+TESSERA_FIELDS(Pair, w);
+struct Twice {
+  Array w, b;
+};
+// says: TESSERA_FIELDS lists a field twice
+TESSERA_FIELDS(Twice, w, w);
+struct SmallFields {
+  Array w;
+  int a, b;
+};
+// says: TESSERA_FIELDS leaves out a field of the struct
+TESSERA_FIELDS(SmallFields, w, a);
+struct Bit {
+  Array w;
+  int bit : 3;
+};
+// says: TESSERA_FIELDS leaves out a field of the struct
+TESSERA_FIELDS(Bit, w);
+struct Constructed {
+  Constructed();
+  Array w, b;
+};
+// says: TESSERA_FIELDS leaves out a field of the struct
+TESSERA_FIELDS(Constructed, w);
+class Private {
+ public:
+  Array w;
+
+ private:
+  Array b;
+};
+// says: TESSERA_FIELDS leaves out a field of the struct
+TESSERA_FIELDS(Private, w);
+struct Mixed {
+  Pair pair;
+  std::optional<Array> maybe;
+  std::tuple<Array, int> both;
+  bool flag;
+};
+// says: TESSERA_FIELDS leaves out a field of the struct
+TESSERA_FIELDS(Mixed, pair, maybe, both);
+struct Base {
+  Array w;
+};
+TESSERA_FIELDS(Base, w);
+struct OnlyOfBase : Base {
+  Array b;
+};
+// says: TESSERA_FIELDS leaves out a field of the struct
+TESSERA_FIELDS(OnlyOfBase, w);
+struct OnlyOwn : Base {
+  Array b;
+};
+// says: TESSERA_FIELDS leaves out a field of the struct
+TESSERA_FIELDS(OnlyOwn, b);
+struct Derived : Base {
+  Array b;
+};
+// says: not a tree: give the struct TESSERA_FIELDS
+void Case28(Derived d) { tree_leaves(d); }
+struct Tied {
+  Array w;
+};
+inline auto tree_fields(Tied& t) { return Fields("w", t.w); }
+struct DerivedFromTied : Tied {
+  Array b;
+};
+// says: not a tree: give the struct TESSERA_FIELDS
+void Case29(DerivedFromTied d) { tree_leaves(d); }
+namespace other {
+struct Weights {
+  Array w;
+};
+}  // namespace other
+// says: TESSERA_FIELDS must be in the namespace of the struct
+TESSERA_FIELDS(other::Weights, w);
