@@ -6,9 +6,9 @@
 // of gradients has zeros in their place. A gradient has its value's sharding with unreduced and
 // reduced axes swapped.
 //
-// Outside of a trace, derivatives are compiled, as by jit. A function without captures is traced
-// once per type and scope. A function with captures is traced at each call, because its captures
-// may have changed.
+// Outside of a trace, derivatives are compiled, as by jit. Unlike jit, they trace the function at
+// each call, because its captures and the globals that it reads may have changed. The compiled
+// program is reused as long as the traced program is the same.
 #pragma once
 #include <memory>
 #include <tuple>

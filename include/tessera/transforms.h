@@ -23,10 +23,14 @@ struct JitOptions {
 // and lowers the program; later calls only run it. `.trace(args...)` and `.lower(args...)` return
 // the program; they accept abstract arrays too. A call inside another trace is traced into it.
 //
-// Captured values, by copy or by reference, are read when f is traced and become constants of the
-// program: pass values that change between calls as arguments. If an Array captured by reference is
-// assigned later, a note on stderr says so once per program; RetraceNotes(false) silences it.
-// Throws ShardingError for an argument on another mesh than the current one, with its path.
+// Captured values, by copy or by reference, and globals are read when f is traced and become
+// constants of the program: pass values that change between calls as arguments. If an Array
+// captured by reference is assigned later, a note on stderr says so once per program;
+// RetraceNotes(false) silences it. There is a note for a variable of type Array, for an Array that
+// a captured pointer points to, and for the first field of a struct. There is none for other
+// fields, elements of vectors and maps, Arrays that a struct points to, globals, and values that
+// are not Arrays. Throws ShardingError for an argument on another mesh than the current one, with
+// its path.
 template <class F>
 auto jit(F f, JitOptions options = {}, Loc loc = Loc::Current()) {
   detail::Jit transform(std::move(options), detail::SharedBy(f));

@@ -147,6 +147,12 @@ concept Known = std::is_function_v<std::remove_pointer_t<F>> || requires {
   &F::operator();
 };
 
+// A user's function, for overloads that do not compile: any other overload is a better match.
+struct UserFunction {
+  template <class F>
+  UserFunction(F&& f);
+};
+
 struct HasCall {
   void operator()();
 };
@@ -274,9 +280,9 @@ class Jit : public SameTree {
   // `shared` is the cache key of the function: all jits with the same key share programs. It is
   // null for a function with captures.
   Jit(JitOptions options, const void* shared);
-  // For a transform that is called outside of a trace. A function with captures is traced at every
-  // call, because its captures may have changed; the compiled program is reused as long as the
-  // traced program is the same.
+  // For a transform that is called outside of a trace. The function is traced at every call,
+  // because its captures and the globals that it reads may have changed; the compiled program is
+  // reused as long as the traced program is the same.
   Jit(const char* name, const void* shared);
 
   FunctionResult Call(const FunctionCall& call) const;

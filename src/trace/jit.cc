@@ -158,10 +158,10 @@ std::shared_ptr<JitCache> NewJitCache(std::string name, Keeps keeps) {
   return std::make_shared<JitCache>(std::move(name), keeps);
 }
 
-std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name) {
+std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name, Keeps keeps) {
   std::lock_guard lock(TheCaches().mutex);
   std::shared_ptr<JitCache>& cache = TheCaches().shared[key];
-  if (!cache) cache = NewJitCache(name);
+  if (!cache) cache = NewJitCache(name, keeps);
   return cache;
 }
 

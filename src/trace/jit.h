@@ -17,7 +17,8 @@ enum class Keeps : uint8_t {
 };
 std::shared_ptr<JitCache> NewJitCache(std::string name, Keeps keeps = Keeps::kPrograms);
 // Returns the cache shared by all functions with this key.
-std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name);
+std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name,
+                                         Keeps keeps = Keeps::kPrograms);
 
 // Runs the program of a call, traced and compiled on a miss. Runs nothing inside another
 // trace or with abstract arrays. `donate`: argument numbers; throws ShapeError if one is

@@ -177,8 +177,9 @@ Jit::Jit(JitOptions options, const void* shared)
 Jit::Jit(const char* name, const void* shared)
     : options_(std::make_shared<const JitOptions>(JitOptions{.name = name})), shared_(shared) {
   static const char key = 0;  // a transform and a jit of one function have different caches
-  cache_ = shared ? trace::SharedJitCache(SharedKey({&key, shared}), name)
-                  : trace::NewJitCache(name, trace::Keeps::kCompiled);
+  constexpr auto kKeeps = trace::Keeps::kCompiled;
+  cache_ = shared ? trace::SharedJitCache(SharedKey({&key, shared}), name, kKeeps)
+                  : trace::NewJitCache(name, kKeeps);
 }
 
 FunctionResult Jit::Call(const FunctionCall& call) const {

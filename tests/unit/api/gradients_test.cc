@@ -516,29 +516,57 @@ TEST(Gradients, OfNestedLoopsTakeLinearTime) {
       1.5f);
 }
 
-TEST(Gradients, AreTracedOnceForAFunctionThatCapturesNothing) {
-  static int traces = 0;
-  auto f = [](Array x) {
-    ++traces;
-    return x * x;
+double scale_of_all = 1;
+Array weight_of_all;
+
+// Outside of jit, a transformed function reads globals at each call. jit reads them once.
+TEST(Gradients, SeeGlobals) {
+  const auto f = [](Array x) { return x * scale_of_all * weight_of_all; };
+  const auto same = [](Array x) { return x * scale_of_all * weight_of_all; };
+  const auto rule = [](auto, auto tangents) {
+    const Array change = std::get<0>(tangents) * scale_of_all * weight_of_all;
+    return std::pair(change, change);
   };
-  const auto traced_by = [](auto call) {
-    const int before = traces;
-    for (int i = 0; i < 3; ++i) call();
-    return traces - before;
-  };
-  const Array x = 3.0f, xs = array({3.0f, 4.0f}), one = 1.0f;
-  EXPECT_EQ(traced_by([&] { EXPECT_EQ(grad(f)(x).item<float>(), 6); }), 1);
-  EXPECT_EQ(traced_by([&] { EXPECT_THAT(Values(vmap(f)(xs)), ElementsAre(9, 16)); }), 1);
-  EXPECT_EQ(traced_by([&] { EXPECT_THAT(Values(vmap(grad(f))(xs)), ElementsAre(6, 8)); }), 1);
-  EXPECT_EQ(traced_by([&] { EXPECT_EQ(hessian(f)(x).item<float>(), 2); }), 1);
-  EXPECT_EQ(traced_by([&] { EXPECT_EQ(grad(checkpoint(f))(x).item<float>(), 6); }), 1);
-  EXPECT_EQ(traced_by([&] { EXPECT_EQ(jvp(f, x, one).second.item<float>(), 6); }), 1);
-  EXPECT_EQ(traced_by([&] { EXPECT_EQ(linearize(f, x).second(one).item<float>(), 6); }), 1);
-  EXPECT_EQ(traced_by([&] { EXPECT_EQ(vjp(f, x).second(one).item<float>(), 6); }), 1);
-  // Options are part of the cache key.
-  EXPECT_THAT(Values(vmap(f, {.out_dims = -1})(xs)), ElementsAre(9, 16));
-  EXPECT_EQ(vmap(f, {.in_dims = None, .size = 3})(x).shape()[0], 3);
+  const Array x = 1.0f, xs = ones({2}), one = 1.0f;
+  const auto jitted = jit(grad(f));
+  for (const float scale : {1.0f, 5.0f, 5.0f})
+    for (const float weight : {1.0f, 3.0f}) {
+      scale_of_all = scale;
+      weight_of_all = weight;
+      const float now = scale * weight;
+      EXPECT_EQ(grad(f)(x).item<float>(), now);
+      EXPECT_EQ(grad(checkpoint(f))(x).item<float>(), now);
+      EXPECT_EQ(grad(custom_jvp(f, rule))(x).item<float>(), now);
+      EXPECT_EQ(value_and_grad(f)(x).first.item<float>(), now);
+      EXPECT_THAT(Values(vmap(f)(xs)), ElementsAre(now, now));
+      EXPECT_THAT(Values(vmap(f, {.out_dims = -1})(xs)), ElementsAre(now, now));
+      EXPECT_THAT(Values(vmap(grad(f))(xs)), ElementsAre(now, now));
+      EXPECT_EQ(vmap(f, {.in_dims = None, .size = 3})(x).shape()[0], 3);
+      EXPECT_EQ(jacrev(f)(x).item<float>(), now);
+      EXPECT_EQ(jacfwd(f)(x).item<float>(), now);
+      EXPECT_EQ(hessian([](Array v) { return v * v * scale_of_all; })(x).item<float>(), 2 * scale);
+      EXPECT_EQ(jvp(f, x, one).second.item<float>(), now);
+      EXPECT_EQ(linearize(f, x).second(one).item<float>(), now);
+      EXPECT_EQ(vjp(f, x).second(one).item<float>(), now);
+      EXPECT_EQ(linear_transpose(f, x)(one).item<float>(), now);
+      EXPECT_EQ(eval_shape(f, x).shape().size(), 0u);
+      EXPECT_EQ(jitted(x).item<float>(), 1);
+      EXPECT_EQ(jit(same)(x).item<float>(), 1);
+    }
+  weight_of_all = Array();
+}
+
+// Transforms of one function without captures share a cache. Its last program is not another's.
+TEST(Gradients, WithOtherOptionsAreOtherPrograms) {
+  const auto f = [](Array x, Array y) { return x * y * y; };
+  const Array x = 2.0f, y = 3.0f;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(grad(f)(x, y).item<float>(), 9);
+    EXPECT_EQ(grad<1>(f)(x, y).item<float>(), 12);
+    EXPECT_EQ(jacrev<1>(f)(x, y).item<float>(), 12);
+    EXPECT_EQ(type_of(vmap(f, {.in_dims = {0, None}})(ones({2}), y)).text(), "f32[2]");
+    EXPECT_EQ(type_of(vmap(f, {.in_dims = {None, 0}})(x, ones({3}))).text(), "f32[3]");
+  }
 }
 
 // Outside of a trace, a transformed function sees the current values of its captures.
