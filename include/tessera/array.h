@@ -111,16 +111,15 @@ class Array {
   Array(T v, Loc loc = Loc::Current()) : Array(Scalar(v), loc) {}
   explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, like a plain number
   explicit Array(std::shared_ptr<trace::ArrayImpl> impl) : impl_(std::move(impl)) {}
-  // Assign to variables only. `x[0] = 1.0` does not compile, because it would change a temporary;
-  // write `x = x.at({0}).set(1.0)`.
   Array& operator=(const Array& other) & noexcept;
   Array& operator=(Array&& other) & noexcept;
+  Array& operator=(const Array&) && = delete;  // not x[0] = v: x = x.at({0}).set(v)
   // Not inline: user programs copy trees of arrays everywhere, and compile the quicker.
   Array(const Array& other) noexcept;
   Array(Array&& other) noexcept;
   ~Array();
 
-  // These functions need no values, so traced and abstract arrays have them as well.
+  // These functions need no values, so traced, abstract and donated arrays have them as well.
   const std::vector<int64_t>& shape(Loc loc = Loc::Current()) const;
   // Returns the size of one dim. A negative number counts from the end.
   int64_t shape(int dim, Loc loc = Loc::Current()) const;
@@ -189,6 +188,10 @@ class Array {
   friend Array& operator-=(Array& a, Operand b);
   friend Array& operator*=(Array& a, Operand b);
   friend Array& operator/=(Array& a, Operand b);
+  friend Array& operator+=(Array&&, Operand) = delete;  // not x[0] += v: x = x.at({0}).add(v)
+  friend Array& operator-=(Array&&, Operand) = delete;  // not x[0] -= v: x = x.at({0}).add(-v)
+  friend Array& operator*=(Array&&, Operand) = delete;  // not x[0] *= v: x = x.at({0}).multiply(v)
+  friend Array& operator/=(Array&&, Operand) = delete;  // not x[0] /= v: use .multiply(1 / v)
   bool operator!() const = delete;
   friend bool operator&&(const Array&, const Array&) = delete;
   friend bool operator||(const Array&, const Array&) = delete;

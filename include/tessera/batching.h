@@ -2,8 +2,9 @@
 //
 //   Array each = vmap(grad(loss), {.in_dims = {None, 0}})(w, xs);  // one gradient per row of xs
 //
-// f is traced once, for one batch element. Its program is then batched: one run computes all batch
-// elements, without a loop. The mapped dim keeps its sharding.
+// A call traces f once, for one batch element. Its program is then batched: one run computes all
+// batch elements, without a loop. The mapped dim keeps its sharding. Outside of a trace, the
+// program is compiled, as by jit; it is reused as long as later calls trace the same program.
 #pragma once
 #include <optional>
 #include <string>
@@ -75,5 +76,6 @@ auto vmap(F f, VmapOptions options = {}, Loc loc = Loc::Current()) {
   detail::Vmap transform(std::move(options), f);
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
+void vmap(detail::UserFunction, MapDims) = delete;  // write vmap(f, {.in_dims = {0, 1}})
 
 }  // namespace tessera

@@ -98,7 +98,7 @@ struct NanWatchOptions {
 // is checked and no ops are fused.
 class [[nodiscard]] NanWatch {
  public:
-  explicit NanWatch(NanWatchOptions options = {});
+  [[nodiscard]] explicit NanWatch(NanWatchOptions options = {});
   ~NanWatch();
   NanWatch(const NanWatch&) = delete;
 

@@ -101,7 +101,7 @@ DType promote_types(DType a, DType b);
 // Scope: sets the dtypes of weak ints and floats, and of creation functions without a dtype.
 class [[nodiscard]] DefaultDtypes {
  public:
-  DefaultDtypes(DType integer, DType floating, Loc loc = Loc::Current());
+  [[nodiscard]] DefaultDtypes(DType integer, DType floating, Loc loc = Loc::Current());
   ~DefaultDtypes();
   DefaultDtypes(const DefaultDtypes&) = delete;
 
@@ -112,7 +112,7 @@ class [[nodiscard]] DefaultDtypes {
 // Scope: binary functions refuse operands whose dtypes or ranks differ instead of promoting them.
 class [[nodiscard]] StrictTypes {
  public:
-  StrictTypes();
+  [[nodiscard]] StrictTypes();
   ~StrictTypes();
   StrictTypes(const StrictTypes&) = delete;
 

@@ -83,7 +83,7 @@ std::string dump_shardings(const F& f, const Array& argument, Loc loc = Loc::Cur
 class [[nodiscard]] PinShardings {
  public:
   // Throws RuntimeError if the text is not a dump.
-  explicit PinShardings(std::string_view text, Loc loc = Loc::Current());
+  [[nodiscard]] explicit PinShardings(std::string_view text, Loc loc = Loc::Current());
   ~PinShardings();
   PinShardings(const PinShardings&) = delete;
 

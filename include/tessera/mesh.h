@@ -95,7 +95,7 @@ Mesh current_mesh();
 // the mesh has more devices than the process has now.
 class [[nodiscard]] MeshScope {
  public:
-  explicit MeshScope(Mesh mesh, Loc loc = Loc::Current());
+  [[nodiscard]] explicit MeshScope(Mesh mesh, Loc loc = Loc::Current());
   ~MeshScope();
   MeshScope(const MeshScope&) = delete;
   MeshScope& operator=(const MeshScope&) = delete;

@@ -166,7 +166,7 @@ struct CommLimits {
 // violations. Nested scopes all apply. A program whose mesh lacks an axis of the limits is refused.
 class [[nodiscard]] CommPolicy {
  public:
-  explicit CommPolicy(CommLimits limits);
+  [[nodiscard]] explicit CommPolicy(CommLimits limits);
   ~CommPolicy();
   CommPolicy(const CommPolicy&) = delete;
 };
@@ -179,7 +179,7 @@ class [[nodiscard]] CommPolicy {
 class [[nodiscard]] MachineBalance {
  public:
   // Throws ShapeError unless flops_per_byte > 0.
-  explicit MachineBalance(double flops_per_byte, Loc loc = Loc::Current());
+  [[nodiscard]] explicit MachineBalance(double flops_per_byte, Loc loc = Loc::Current());
   ~MachineBalance();
   MachineBalance(const MachineBalance&) = delete;
 

@@ -82,7 +82,7 @@ class KeyChecker;
 // key. Every call of a jitted function counts. Applies to this thread.
 class [[nodiscard]] KeyReuseCheck {
  public:
-  KeyReuseCheck();
+  [[nodiscard]] KeyReuseCheck();
   ~KeyReuseCheck();
   KeyReuseCheck(const KeyReuseCheck&) = delete;
 

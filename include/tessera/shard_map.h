@@ -73,6 +73,8 @@ auto shard_map(F f, ShardMapOptions options, Loc loc = Loc::Current()) {
   return detail::Wrap(std::move(f), detail::ShardMap(std::move(options)), loc);
 }
 
+void shard_map(detail::UserFunction, Specs, Specs = {}) = delete;  // name .in_specs and .out_specs
+
 // If the index of a branch or the condition of a loop varies over Manual axes, devices along these
 // axes take different paths. Collectives over these axes are refused inside (ShardingError), as
 // some devices would never join.

@@ -14,6 +14,7 @@
 #include "tessera/explain.h"
 #include "tessera/fmt.h"
 #include "tessera/gradients.h"
+#include "tessera/hints.h"
 #include "tessera/io.h"
 #include "tessera/jacobians.h"
 #include "tessera/lookup.h"

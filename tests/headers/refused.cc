@@ -99,11 +99,44 @@ LINE(make_mesh({.mode = Auto})) // no
 LINE(make_mesh({{"x", 2}}, {.mode = Auto}))
 LINE(vmap([](Array a, Array b) { return a + b; }, {0, 1})) // no
 LINE(vmap([](Array a, Array b) { return a + b; }, {{0, 1}})) // no
+LINE(vmap([](Array a, Array b) { return a + b; }, {{None, 1}, 0})) // no
+LINE(vmap([](Array a, Array b) { return a + b; }, 0)) // no
 LINE(vmap([](Array a, Array b) { return a + b; }, {.in_dims = {0, 1}}))
+LINE(auto f = [](Array a) { return a; }; VmapOptions o; vmap(f); vmap(f, {}); vmap(f, {.out_dims = 1}); vmap(f, o))
+LINE(shard_map([](Array a) { return a; }, P("x"))) // no
+LINE(shard_map([](Array a) { return a; }, P("x"), P("x"))) // no
+LINE(shard_map([](Array a) { return a; }, {P("x")}, P("x"))) // no
+LINE(auto f = [](Array a) { return a; }; ShardMapOptions o; shard_map(f, {}); shard_map(f, {.out_specs = P()}); shard_map(f, o))
+LINE(ptp(x, {.keepdims = true})) // no
+LINE(count_nonzero(x, {.keepdims = true})) // no
+LINE(average(x, {.weights = y})) // no
+LINE(norm(x, {.ord = 2})) // no
+LINE(norm(x, {}); average(x, {}); ptp(x, {}); norm(x, All, {.ord = 2}))
+
+// ---- a scope has a name ----
+// Without LINE, as g++ warns at the closing brace.
+void scope_1() { MeshScope(make_mesh({{"x", 2}})); } // no
+void scope_2() { MeshScope scope(make_mesh({{"x", 2}})); }
+void scope_3() { DefaultDtypes(i32, f64); } // no
+void scope_4() { DefaultDtypes{i32, f64}; } // no
+void scope_5() { StrictTypes(); } // no
+void scope_6() { StrictTypes{}; } // no
+void scope_7() { NanWatch(); } // no
+void scope_8() { CommPolicy(CommLimits{}); } // no
+void scope_9() { MachineBalance(3); } // no
+void scope_10() { random::KeyReuseCheck(); } // no
+void scope_11() { PinShardings(""); } // no
+void scope_12() { NanWatch nans; StrictTypes strict; CommPolicy policy({}); MachineBalance balance(3); }
 
 // ---- elements are changed by .at ----
 LINE(x[0] = 1.0) // no
 LINE(x + y = x) // no
+LINE(x[0] += 1.0) // no
+LINE(x[0] -= 1.0) // no
+LINE(x[0] *= y) // no
+LINE(x[0] /= y) // no
+LINE(x += 1.0; x -= y; x *= 2; x /= y; std::swap(x, y); std::vector<Array> list(2); list[0] = x; list[1] += y)
+LINE(std::tie(x, y) = std::pair(y, x); std::optional<Array> maybe; maybe = x; *maybe = y)
 LINE(x = x.at({0}).set(1.0); x = y; x = x + y)
 
 // ---- sizes, dims and indices are integers: no bools, characters or fractions ----

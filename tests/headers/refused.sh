@@ -1,7 +1,7 @@
 #!/bin/bash
 # refused.sh COMPILER INCLUDE: in refused.cc the compiler must refuse exactly the lines that end in
-# `// no`, with an error on that line. Each line is a function of its own, so that one compilation
-# checks all of them.
+# `// no`, with an error on that line; a warning about a result that is not used counts. Each line is
+# a function of its own, so that one compilation checks all of them.
 set -euo pipefail
 
 compiler=$1 include=$2
@@ -10,7 +10,8 @@ command -v "$compiler" >/dev/null || { echo "skipped: there is no $compiler here
 
 no_limit=-fmax-errors=0
 [[ $compiler == clang* ]] && no_limit=-ferror-limit=0
-messages=$("$compiler" -std=c++20 -fsyntax-only $no_limit -I "$include" refused.cc 2>&1) || true
+messages=$("$compiler" -std=c++20 -fsyntax-only -Werror=unused-result -Werror=unused-value $no_limit \
+  -I "$include" refused.cc 2>&1) || true
 wrong=$(grep -oE '(^|/)[a-z_.]+:[0-9]+:[0-9]+: (fatal )?error:.*' <<<"$messages" | grep -v '^refused\.cc' || true)
 refused=$(grep -oE '^refused\.cc:[0-9]+:[0-9]+: (fatal )?error' <<<"$messages" | cut -d: -f2 | sort -nu)
 expected=$(grep -nE '// no$' refused.cc | cut -d: -f1 | sort -nu)

@@ -1,10 +1,13 @@
-// Calls of higher-order functions that do not compile. words.sh looks for the compiler's message
-// for each: the words after `says`, and the line after them.
+// Calls that do not compile. words.sh looks for the compiler's message for each: the words after
+// `says` or `shows`, and the line after them.
+#include <tessera/batching.h>
 #include <tessera/callback.h>
 #include <tessera/control.h>
 #include <tessera/gradients.h>
+#include <tessera/hints.h>
 #include <tessera/jacobians.h>
 #include <tessera/modes.h>
+#include <tessera/shard_map.h>
 #include <tessera/transforms.h>
 
 #include <optional>
@@ -124,6 +127,20 @@ void Case26(Array x) {
 void Case27(Array x) {
   auto y = pure_callback([](Array y) { return y; }, x, std::tuple(x, x));
 }
+// shows: write sum(x, All, {.keepdims = true})
+void Case28(Array x) { sum(x, {.keepdims = true}); }
+// shows: not x[0] = v: x = x.at({0}).set(v)
+void Case29(Array x) { x[0] = 1.0; }
+// shows: not x[0] += v: x = x.at({0}).add(v)
+void Case30(Array x) { x[0] += 1.0; }
+// shows: write vmap(f, {.in_dims = {0, 1}})
+void Case31(Array x) {
+  auto f = vmap([](Array y, Array z) { return y * z; }, {0, 1});
+}
+// shows: name .in_specs and .out_specs
+void Case32(Array x) {
+  auto f = shard_map([](Array y) { return y; }, P("x"));
+}
 
 // ---- lists of fields ----------------------------------------------------------------------------
 
@@ -190,7 +207,7 @@ struct Derived : Base {
   Array b;
 };
 // says: not a tree: give the struct TESSERA_FIELDS
-void Case28(Derived d) { tree_leaves(d); }
+void Case33(Derived d) { tree_leaves(d); }
 struct Tied {
   Array w;
 };
@@ -199,7 +216,7 @@ struct DerivedFromTied : Tied {
   Array b;
 };
 // says: not a tree: give the struct TESSERA_FIELDS
-void Case29(DerivedFromTied d) { tree_leaves(d); }
+void Case34(DerivedFromTied d) { tree_leaves(d); }
 namespace other {
 struct Weights {
   Array w;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # words.sh COMPILER INCLUDE: the compiler must refuse each function of words.cc with the words above
-# it, and gives at most three errors for each.
+# it: in an error (`says`), or in a line that it shows (`shows`). It gives at most three errors for
+# each.
 set -euo pipefail
 
 compiler=$1 include=$2
@@ -14,13 +15,15 @@ errors=$(grep -E 'error:' <<<"$messages") || true
 cases=0 failed=0
 while IFS=: read -r line words; do
   cases=$((cases + 1))
-  words=${words#// says: }
-  if ! grep -qF "$words" <<<"$errors"; then
-    echo "no error says \"$words\"" && failed=1
+  where=$errors
+  [[ $words == "// shows: "* ]] && where=$messages
+  words=${words#// *s: }
+  if ! grep -qF "$words" <<<"$where"; then
+    echo "no error says or shows \"$words\"" && failed=1
   elif ! grep -qE "words\.cc:($((line + 1))|$((line + 2))|$((line + 3))):" <<<"$messages"; then
     echo "no message names line $((line + 1)), which should say \"$words\"" && failed=1
   fi
-done < <(grep -n '^// says: ' words.cc)
+done < <(grep -nE '^// (says|shows): ' words.cc)
 count=$(wc -l <<<"$errors")
 if ((count > 3 * cases)); then
   printf '%d errors for %d cases:\n%s\n' "$count" "$cases" "$errors"
