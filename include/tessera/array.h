@@ -290,7 +290,7 @@ class Index {
 };
 
 // Returns the type: shape, dtype and sharding. It is the same inside and outside of scopes, and for
-// traced and concrete arrays.
+// traced and concrete arrays. A donated array still has its type.
 ArrayType type_of(const Array& array, Loc loc = Loc::Current());
 
 }  // namespace tessera

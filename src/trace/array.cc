@@ -13,7 +13,15 @@
 
 namespace tessera::trace {
 namespace {
-std::atomic<int64_t> live_sharded{0};
+// The concrete arrays on meshes, oldest first.
+struct ShardedArrays {
+  std::mutex& mutex = base::NewForkMutex();
+  std::list<const ConcreteArray*> arrays;
+};
+ShardedArrays& TheShardedArrays() {
+  static auto& sharded = *new ShardedArrays;
+  return sharded;
+}
 }  // namespace
 
 ArrayImpl::~ArrayImpl() {
@@ -21,10 +29,16 @@ ArrayImpl::~ArrayImpl() {
 }
 ConcreteArray::ConcreteArray(const ir::Type* type, const ir::Type* placed, Loc loc)
     : ArrayImpl(kConcrete, type, loc), placed_(placed) {
-  if (type->mesh()) ++live_sharded;
+  if (!type->mesh()) return;
+  ShardedArrays& sharded = TheShardedArrays();
+  const std::lock_guard lock(sharded.mutex);
+  listed_ = sharded.arrays.insert(sharded.arrays.end(), this);
 }
 ConcreteArray::~ConcreteArray() {
-  if (type()->mesh()) --live_sharded;
+  if (!type()->mesh()) return;
+  ShardedArrays& sharded = TheShardedArrays();
+  const std::lock_guard lock(sharded.mutex);
+  sharded.arrays.erase(listed_);
 }
 const ir::Type* PlaceOf(const ArrayImpl& array) {
   if (array.kind() != ArrayImpl::kConcrete) return nullptr;
@@ -82,11 +96,16 @@ ArrayRef ArrayOf(const KeptArray& kept) {
   return keeper ? keeper->array : nullptr;
 }
 
-int64_t LiveShardedArrays() {
+LiveArrays LiveShardedArrays() {
   KeptArrays& kept = TheKeptArrays();
-  const std::lock_guard lock(kept.mutex);
-  int64_t live = live_sharded;
-  for (const auto& [array, entry] : kept.entries) live -= entry.array.use_count() == entry.times;
+  ShardedArrays& sharded = TheShardedArrays();
+  const std::scoped_lock lock(kept.mutex, sharded.mutex);
+  LiveArrays live;
+  for (const ConcreteArray* array : sharded.arrays) {
+    const auto at = kept.entries.find(array);
+    if (at != kept.entries.end() && at->second.array.use_count() == at->second.times) continue;
+    if (live.count++ == 0) live.oldest_made_at = array->loc();
+  }
   return live;
 }
 
@@ -149,16 +168,13 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
   return it->second;
 }
 
-const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
+namespace {
+// Returns the implementation of an array, which may be donated.
+const ArrayRef& GivenArray(const Array& array, const char* op, Loc loc) {
   const ArrayRef& impl = array.impl();
   if (!impl)
     RefuseUse(op, "empty", loc, "this Array was never given a value",
               {"assign one before using it"});
-  if (impl->donated_at)
-    RefuseUse(
-        op, "donated", loc,
-        fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
-        {"donated at " + base::Where(*impl->donated_at), "use the result of that call instead"});
   if (impl->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(impl.get());
     if (traced->trace->ended())
@@ -171,6 +187,20 @@ const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
     traced->trace->CheckThread(op, *impl, loc);
   }
   return impl;
+}
+}  // namespace
+
+const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
+  const ArrayRef& impl = GivenArray(array, op, loc);
+  if (impl->donated_at)
+    RefuseUse(
+        op, "donated", loc,
+        fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
+        {"donated at " + base::Where(*impl->donated_at), "use the result of that call instead"});
+  return impl;
+}
+const ir::Type* UseType(const Array& array, const char* op, Loc loc) {
+  return GivenArray(array, op, loc)->type();
 }
 
 namespace {

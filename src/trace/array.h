@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,11 +58,16 @@ class ConcreteArray : public ArrayImpl {
 
  private:
   const ir::Type* placed_;
+  std::list<const ConcreteArray*>::iterator listed_;  // among the arrays on meshes
 };
 // Returns the layout of an array, or null if it has none or its type says it all.
 const ir::Type* PlaceOf(const ArrayImpl& array);
-// Returns the number of concrete arrays on meshes, without those that only programs keep.
-int64_t LiveShardedArrays();
+// The concrete arrays on meshes, without those that only programs keep.
+struct LiveArrays {
+  int64_t count = 0;
+  std::optional<Loc> oldest_made_at = {};
+};
+LiveArrays LiveShardedArrays();
 
 // An array that a program or a cache keeps alive.
 using KeptArray = std::shared_ptr<const void>;
@@ -151,6 +157,8 @@ class TracedArray final : public ArrayImpl {
 // Returns the implementation of an array. Throws TraceError if it was never given a value, was
 // donated, or belongs to a trace that has ended.
 const ArrayRef& Use(const Array& array, const char* op, Loc loc);
+// Returns its type. Accepts a donated array too.
+const ir::Type* UseType(const Array& array, const char* op, Loc loc);
 
 // Runs programs.
 class Executor {

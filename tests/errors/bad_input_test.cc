@@ -96,6 +96,15 @@ const std::vector<Case>& Cases() {
          MeshScope scope(abstract_mesh({{"x", 2}}));
          SetDeviceCount(3);
        }},
+      {"devices_in_use",
+       [] {
+         Array kept;
+         {
+           MeshScope scope(make_mesh({{"x", 1}}));
+           kept = ones({2});
+         }
+         SetDeviceCount(3);
+       }},
       {"empty_array",
        [] {
          Array x;

@@ -28,10 +28,6 @@ namespace {
 
 using compile::Concrete;
 
-const ir::Type* UsableType(const Array& x, const char* op, Loc loc) {
-  return trace::Use(x, op, loc)->type();
-}
-
 // Whether `to` can represent every value of `from`.
 bool Widens(DType from, DType to) {
   if (from == to || from.is_bool()) return true;
@@ -52,15 +48,15 @@ bool Widens(DType from, DType to) {
 Array::Array(Scalar v, Loc loc) { *this = ToArray(Operand(v, loc), {"array", loc}); }
 
 const std::vector<int64_t>& Array::shape(Loc loc) const {
-  return UsableType(*this, "shape", loc)->shape();
+  return trace::UseType(*this, "shape", loc)->shape();
 }
 int64_t Array::shape(int dim, Loc loc) const {
   const base::Shape& s = shape(loc);
   return base::At(s, NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}));
 }
-DType Array::dtype(Loc loc) const { return UsableType(*this, "dtype", loc)->dtype(); }
-int Array::rank(Loc loc) const { return UsableType(*this, "rank", loc)->rank(); }
-int64_t Array::size(Loc loc) const { return UsableType(*this, "size", loc)->elements(); }
+DType Array::dtype(Loc loc) const { return trace::UseType(*this, "dtype", loc)->dtype(); }
+int Array::rank(Loc loc) const { return trace::UseType(*this, "rank", loc)->rank(); }
+int64_t Array::size(Loc loc) const { return trace::UseType(*this, "size", loc)->elements(); }
 bool Array::is_traced() const { return impl_ && impl_->kind() == trace::ArrayImpl::kTraced; }
 bool Array::is_abstract() const { return impl_ && impl_->kind() == trace::ArrayImpl::kAbstract; }
 
@@ -82,7 +78,7 @@ int64_t Array::Readable(const char* op, Loc loc) const {
 }
 
 void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) const {
-  const ir::Type* type = UsableType(*this, op, loc);
+  const ir::Type* type = trace::UseType(*this, op, loc);
   if (one && type->elements() != 1)
     FailShape({op, loc}, 18,
               fmt::format("{} has {} elements, not one", type->text(), type->elements()));
@@ -149,7 +145,7 @@ const void* Shard::Check(DType dtype, Loc loc) const {
 // ---- types ----
 
 ArrayType type_of(const Array& array, Loc loc) {
-  return ArrayType(trace::Use(array, "type_of", loc)->type()->WithWeak(false));
+  return ArrayType(trace::UseType(array, "type_of", loc)->WithWeak(false));
 }
 
 // ---- from host memory ----

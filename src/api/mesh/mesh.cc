@@ -80,9 +80,12 @@ void SetDeviceCount(int n, Loc loc) {
   if (trace::CurrentTrace())
     fail(3, "a function is being traced", "set the number of devices at the start");
   if (trace::MeshScopes() > 0) fail(4, "a mesh is in scope", "leave all MeshScopes first");
-  if (trace::LiveShardedArrays() > 0)
-    fail(5, fmt::format("{} arrays are still on the current devices", trace::LiveShardedArrays()),
-         "destroy all arrays on meshes first");
+  if (const trace::LiveArrays live = trace::LiveShardedArrays(); live.count > 0)
+    fail(5,
+         live.count == 1 ? std::string("an array is still on the current devices")
+                         : fmt::format("{} arrays are still on the current devices", live.count),
+         fmt::format("destroy all arrays on meshes first: {} was made at {}",
+                     live.count == 1 ? "it" : "the oldest", base::Where(*live.oldest_made_at)));
   trace::SetDevices(n);
 }
 

@@ -298,6 +298,18 @@ TEST(Jit, SaysWhichTypesRetraceOnlyAfterMany) {
   EXPECT_EQ(f.retraces(), 39);
 }
 
+TEST(Jit, DonatedArraysHaveTheirTypes) {
+  const Array x = ones({2, 3});
+  jit([](Array y) { return y + 1.0; }, {.donate = {0}})(x);
+  EXPECT_EQ(type_of(x).text(), "f32[2,3]");
+  EXPECT_THAT(x.shape(), testing::ElementsAre(2, 3));
+  EXPECT_EQ(x.shape(-1), 3);
+  EXPECT_EQ(x.dtype(), f32);
+  EXPECT_EQ(x.rank(), 2);
+  EXPECT_EQ(x.size(), 6);
+  EXPECT_THROW(x.to_vector<float>(), TraceError);
+}
+
 // A donated buffer that somebody else still has is left as it is.
 TEST(Jit, DonatedBuffersThatAreSharedAreNotReused) {
   auto step = jit([](Array x) { return x + 1.0; }, {.donate = {0}});
