@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/infer.h"
 #include "ir/op.h"
 
 namespace tessera::ops {
@@ -40,13 +41,22 @@ inline void CheckDims(const TypeCall& c, const std::vector<int64_t>& dims, int64
   }
 }
 
+// C13: refuses operands a and b, whose dtypes differ. The fix converts an int to the float dtype of
+// the other one, and otherwise b.
+[[noreturn]] inline void FailMixed(const TypeCall& c, size_t a, size_t b) {
+  const DType first = c.operands[a]->dtype(), second = c.operands[b]->dtype();
+  const bool to_second = !first.is_floating() && second.is_floating();
+  const std::string name = ir::OperandName(c.op, a), other = ir::OperandName(c.op, b);
+  c.FailDType(13, fmt::format("{} and {} have different dtypes, {} and {}: convert one of them, "
+                              "e.g. {}.astype({})",
+                              name, other, first.name(), second.name(), to_second ? name : other,
+                              (to_second ? second : first).name()));
+}
+
 // C13: the operands from `first` on must have one dtype.
 inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
   for (size_t i = first + 1; i < c.operands.size(); ++i)
-    if (c.operands[i]->dtype() != c.operands[first]->dtype())
-      c.FailDType(13,
-                  fmt::format("operands have different dtypes, {} and {}",
-                              c.operands[first]->dtype().name(), c.operands[i]->dtype().name()));
+    if (c.operands[i]->dtype() != c.operands[first]->dtype()) FailMixed(c, first, i);
 }
 
 // C15: refuses an index operand that is not an integer.

@@ -33,7 +33,11 @@ void CheckStarts(const TypeCall& c, size_t first) {
     CheckInteger(c, i);
     if (c.operands[i]->rank() != 0) c.FailShape(17, "start indices must be scalars");
   }
-  CheckSameDType(c, first < c.operands.size() ? first : 0);
+  for (size_t i = first + 1; i < c.operands.size(); ++i)
+    if (const DType one = c.operands[first]->dtype(), t = c.operands[i]->dtype(); t != one)
+      c.FailDType(13, fmt::format("start indices have different dtypes, {} and {}: convert one of "
+                                  "them, e.g. with .astype({})",
+                                  one.name(), t.name(), one.name()));
 }
 
 void CheckSizes(const TypeCall& c, const Shape& sizes) {
@@ -126,9 +130,7 @@ void DynamicSliceReference(const ir::ReferenceCall& call) {
 std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
   if (c.operands.size() < 2) CheckCount(c, 2);
   CheckStarts(c, 2);
-  if (c.operands[0]->dtype() != c.operands[1]->dtype())
-    c.FailDType(13, fmt::format("operand and update have different dtypes, {} and {}",
-                                c.operands[0]->dtype().name(), c.operands[1]->dtype().name()));
+  if (c.operands[0]->dtype() != c.operands[1]->dtype()) FailMixed(c, 0, 1);
   CheckSizes(c, c.operands[1]->shape());
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }

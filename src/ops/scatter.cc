@@ -43,9 +43,7 @@ std::vector<ShapeAndDType> ScatterType(const TypeCall& c) {
   CheckCount(c, 3);
   CheckInteger(c, 1);
   const ir::Type &operand = *c.operands[0], &updates = *c.operands[2];
-  if (operand.dtype() != updates.dtype())
-    c.FailDType(13, fmt::format("operand and updates have different dtypes, {} and {}",
-                                operand.dtype().name(), updates.dtype().name()));
+  if (operand.dtype() != updates.dtype()) FailMixed(c, 0, 2);
   CheckLookup(c, ScatterParamsOf(c.params).numbers(),
               {operand.shape(), c.operands[1]->shape(), updates.shape()}, "updates");
   return {{operand.shape(), operand.dtype()}};
