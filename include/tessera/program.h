@@ -166,7 +166,7 @@ struct CommLimits {
 // violations. Nested scopes all apply. A program whose mesh lacks an axis of the limits is refused.
 class [[nodiscard]] CommPolicy {
  public:
-  [[nodiscard]] explicit CommPolicy(CommLimits limits);
+  [[nodiscard]] explicit CommPolicy(CommLimits limits, Loc loc = Loc::Current());
   ~CommPolicy();
   CommPolicy(const CommPolicy&) = delete;
 };

@@ -127,7 +127,7 @@ std::ostream& operator<<(std::ostream& os, const CommReport& report) { return os
 std::ostream& operator<<(std::ostream& os, const Program& program) { return os << program.text(); }
 std::ostream& operator<<(std::ostream& os, const Lowered& lowered) { return os << lowered.text(); }
 
-CommPolicy::CommPolicy(CommLimits limits) { compile::PushPolicy(std::move(limits)); }
+CommPolicy::CommPolicy(CommLimits limits, Loc loc) { compile::PushPolicy(std::move(limits), loc); }
 CommPolicy::~CommPolicy() { compile::PopPolicy(); }
 
 MachineBalance::MachineBalance(double flops_per_byte, Loc loc) : old_(sharding::FlopsPerByte()) {

@@ -14,6 +14,7 @@ namespace {
 
 struct Scope {
   CommLimits limits;
+  Loc loc;
   std::string key;
 };
 thread_local std::vector<Scope> policies;
@@ -55,28 +56,28 @@ void AddViolations(const CommLimits& limits, const CommReport& report,
 
 // Refuses a limit on an axis that the mesh does not have, because it would always hold. A program
 // without a mesh may have any limit.
-void CheckAxes(const CommLimits& limits, const ir::Program& program) {
+void CheckAxes(const Scope& scope, const ir::Program& program) {
   std::vector<const sharding::MeshDef*> meshes;
   if (program.mesh) meshes.push_back(program.mesh);
   for (const ir::Value& v : program.values)
     if (v.type->mesh()) meshes.push_back(v.type->mesh());
   if (meshes.empty()) return;
-  for (const std::string& name : limits.axes.names())
+  for (const std::string& name : scope.limits.axes.names())
     if (std::none_of(meshes.begin(), meshes.end(), [&](auto* m) { return m->Find(name) >= 0; }))
       base::ThrowSharding(base::Refusal(
-          "CommPolicy", 2, "",
+          "CommPolicy", 2, base::Where(scope.loc),
           fmt::format("there is no axis \"{}\": the program's mesh is {}", name, meshes[0]->text()),
           {}));
 }
 
 }  // namespace
 
-void PushPolicy(CommLimits limits) {
+void PushPolicy(CommLimits limits, Loc loc) {
   std::string key =
       fmt::format("{} {} {}", static_cast<int>(limits.rule), limits.bytes, limits.warn_only);
   for (CommKind k : limits.kinds) key += fmt::format(" k{}", static_cast<int>(k));
   for (const std::string& a : limits.axes.names()) key += " " + a;
-  policies.push_back({std::move(limits), std::move(key)});
+  policies.push_back({std::move(limits), loc, std::move(key)});
   SetKey();
 }
 void PopPolicy() {
@@ -87,15 +88,19 @@ void PopPolicy() {
 const std::string& PolicyKey() { return policy_key; }
 
 void CheckPolicies(const CommReport& report, const ir::Program& program) {
-  for (const Scope& s : policies) CheckAxes(s.limits, program);
+  for (const Scope& s : policies) CheckAxes(s, program);
   std::vector<std::string> hard, soft;
-  for (const Scope& s : policies) AddViolations(s.limits, report, s.limits.warn_only ? soft : hard);
+  std::string where;  // the first policy that is broken
+  for (const Scope& s : policies) {
+    AddViolations(s.limits, report, s.limits.warn_only ? soft : hard);
+    if (where.empty() && !hard.empty()) where = base::Where(s.loc);
+  }
   for (const std::string& line : soft)
     std::fprintf(stderr, "tessera: CommPolicy: %s\n", line.c_str());
   if (hard.empty()) return;
   std::string reason = fmt::format("the program breaks the policy in scope: {}",
                                    base::CountText(hard.size(), "violation"));
-  base::ThrowSharding(base::Refusal("CommPolicy", 1, "", std::move(reason), std::move(hard)));
+  base::ThrowSharding(base::Refusal("CommPolicy", 1, where, std::move(reason), std::move(hard)));
 }
 
 }  // namespace tessera::compile

@@ -7,7 +7,8 @@
 
 namespace tessera::compile {
 
-void PushPolicy(CommLimits limits);
+// `loc`: the line of the scope, for messages.
+void PushPolicy(CommLimits limits, Loc loc);
 void PopPolicy();
 
 // Throws, or warns, if the report of the program breaks a policy in scope. Throws if a policy names

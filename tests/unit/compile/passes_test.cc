@@ -73,7 +73,7 @@ class Settings {
     } else if (setting == "replicas apart") {
       SetSharesReplicas(false);
     } else if (setting == "no communication") {
-      PushPolicy({.rule = CommRule::kForbid});
+      PushPolicy({.rule = CommRule::kForbid}, Loc::Unknown());
       ++policies_;
     } else if (setting.starts_with("only ")) {
       choice.only.push_back(setting.substr(5));
