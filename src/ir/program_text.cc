@@ -306,7 +306,10 @@ class Parser {
   ValueId Use() {
     std::string name = Name();
     auto it = names_.find(name);
-    if (it == names_.end()) in_.Fail("%" + name + " is not defined above");
+    if (it == names_.end()) {
+      in_.set_position(in_.position() - name.size() - 1);
+      in_.Fail("%" + name + " is not defined above");
+    }
     return it->second;
   }
 
@@ -327,7 +330,10 @@ class Parser {
       in_.set_position(begin);
       in_.Fail("expected an instruction or return");
     }
-    if (!instruction.op) in_.Fail("there is no op '" + name + "'");
+    if (!instruction.op) {
+      in_.set_position(in_.position() - name.size());
+      in_.Fail("there is no op '" + name + "'");
+    }
     if (in_.Peek("%")) do
         instruction.operands.push_back(Use());
       while (in_.Accept(","));
