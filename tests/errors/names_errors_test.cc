@@ -245,7 +245,11 @@ const std::vector<Call>& Shapes() {
       {"take_along_dim",
        {"f32[8@X]", "i32[3]"},
        [](E e, A a) { return take_along_dim(e(0, a), e(1, a), 0, {.out_sharding = e.out()}); }},
-      {"index", {"f32[8@X,4]"}, [](E e, A a) { return e(0, a)[3]; }},
+      {"index",
+       {"f32[8@X,4]"},
+       [](E e, A a) {
+         return e.out() ? e(0, a).at(3).get({.out_sharding = e.out()}) : e(0, a)[3];
+       }},
       {"at.get",
        {"f32[8@X]", "i32[3]"},
        [](E e, A a) { return e(0, a).at(e(1, a)).get({.out_sharding = e.out()}); }},

@@ -290,23 +290,76 @@ bool IsSharded(const Array& x) {
   return absl::c_any_of(dims, [](const auto& d) { return !d.axes.empty(); });
 }
 
-// Returns one element of a sharded array. Propagation lets the device that has it send it to all.
-Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
-  const sharding::TensorSharding& s = TypeOf(x)->sharding();
+// Returns the axes over which the slice is laid out by propagation: those that shard x or the
+// result, without those over which x is unreduced or reduced.
+std::vector<std::string> AxesOfCut(const sharding::TensorSharding& x,
+                                   const sharding::TensorSharding& result) {
+  sharding::AxisList axes, sets = x.unreduced;
+  sharding::AddTo(sets, x.reduced);
+  for (const sharding::TensorSharding* s : {&x, &result})
+    for (const sharding::DimAxes& d : s->dims) sharding::AddTo(axes, d.axes);
   std::vector<std::string> names;
-  for (const sharding::DimAxes& d : s.dims)
-    for (const sharding::AxisPart& a : d.axes)
-      names.push_back(base::At(s.mesh->axes(), a.axis).name);
-  const PartitionSpec own = sharding::ToSpec(s);
-  const PartitionSpec spec =
-      PartitionSpec().unreduced(own.unreduced_axes(), own.reduction()).reduced(own.reduced_axes());
+  for (const sharding::AxisPart& a : axes) {
+    const std::string& name = base::At(x.mesh->axes(), a.axis).name;
+    if (!absl::c_linear_search(names, name) && !sharding::ContainsAxis(sets, a))
+      names.push_back(name);
+  }
+  return names;
+}
+
+// Returns a slice of any size of a sharded array, laid out by `spec`. Propagation lets the devices
+// that have its elements send them to those that need them.
+Array CutTo(const Array& x, const std::vector<Piece>& pieces, const base::Shape& result,
+            const PartitionSpec& spec, Call call) {
+  const trace::MeshDefScope mesh(MeshInScope({x}));
+  const sharding::TensorSharding out =
+      *ResolveSpec(spec, static_cast<int>(result.size()), MeshOf({x}), call);
   const detail::Body cut = [&](const std::vector<Array>& xs) {
-    const Array y = Cut(xs[0], pieces, {}, call);
+    const Array y = Cut(xs[0], pieces, result, call);
     return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
   };
-  const trace::MeshDefScope mesh(MeshInScope({x}));
   auto arguments = std::tuple(x);
-  return CallAutoAxes({arguments, cut, call.loc}, {.axes = names, .out_sharding = spec}).arrays[0];
+  return CallAutoAxes({arguments, cut, call.loc},
+                      {.axes = AxesOfCut(TypeOf(x)->sharding(), out), .out_sharding = spec})
+      .arrays[0];
+}
+
+// Returns one element of a sharded array.
+Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
+  const PartitionSpec own = sharding::ToSpec(TypeOf(x)->sharding());
+  const PartitionSpec spec =
+      PartitionSpec().unreduced(own.unreduced_axes(), own.reduction()).reduced(own.reduced_axes());
+  return CutTo(x, pieces, {}, spec, call);
+}
+
+// Returns the first dim of x whose axes do not divide its piece; -1 if there is none.
+int FirstUnevenPiece(const Array& x, const std::vector<Piece>& pieces) {
+  const sharding::TensorSharding& s = TypeOf(x)->sharding();
+  for (size_t d = 0; d < pieces.size(); ++d)
+    if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) return static_cast<int>(d);
+  return -1;
+}
+
+// Whether an integer of the index picks one element of a sharded dim.
+bool PicksOfShards(const Array& x, const std::vector<Piece>& pieces) {
+  const sharding::TensorSharding& s = TypeOf(x)->sharding();
+  for (size_t d = 0; d < pieces.size(); ++d)
+    if (pieces[d].dropped && sharding::SizeOf(s.dims[d].axes) > 1) return true;
+  return false;
+}
+
+// C7: the result of an index without an out_sharding is sharded like x, which must divide it.
+[[noreturn]] void FailUnevenPiece(const Array& x, const Piece& piece, int dim, Call call) {
+  const sharding::AxisList& axes = base::At(TypeOf(x)->sharding().dims, dim).axes;
+  const std::string shards = fmt::format("{} shards over {}", sharding::SizeOf(axes),
+                                         sharding::AxesCode(TypeOf(x)->mesh(), axes));
+  FailSharding(call, 7,
+               (piece.dropped ? fmt::format("index {} picks one element of dim {}, which has {}",
+                                            piece.start, dim, shards)
+                              : fmt::format("the index keeps {} elements of dim {}, which its {} "
+                                            "do not divide",
+                                            piece.size(), dim, shards)) +
+                   ": say how the result is sharded");
 }
 
 // Slices x, then gathers from the slice by the index arrays.
@@ -350,7 +403,7 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
 
 Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& options, Call call) {
   trace::Use(x, call.name, call.loc);
-  const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
+  ParsedIndex parsed = Parse(index, ShapeOf(x), call);
   if (parsed.arrays) return GetByArrays(x, parsed, options, call);
   std::vector<Piece> pieces;
   base::Shape result;
@@ -359,6 +412,15 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
     if (e.kind == Entry::kNew) result.push_back(1);
     if (e.kind == Entry::kSlice) result.push_back(e.piece.size());
   }
+  const int uneven = result.empty() ? -1 : FirstUnevenPiece(x, pieces);
+  if (uneven >= 0 && options.out_sharding) {
+    // An integer is looked up, and devices add their terms. A slice would be sent to its first
+    // shard, and from there to the other devices, one by one.
+    parsed.arrays = PicksOfShards(x, pieces);
+    return parsed.arrays ? GetByArrays(x, parsed, options, call)
+                         : CutTo(x, pieces, result, *options.out_sharding, call);
+  }
+  if (uneven >= 0) FailUnevenPiece(x, base::At(pieces, uneven), uneven, call);
   Array y =
       result.empty() && IsSharded(x) ? OneElement(x, pieces, call) : Cut(x, pieces, result, call);
   return options.out_sharding ? reshard(y, *options.out_sharding, call.loc) : y;
@@ -436,7 +498,8 @@ Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Cal
       FailDType(
           call, 13,
           fmt::format("x and the values have different dtypes, {} and {}", dtype.name(), t.name()),
-          {"StrictTypes is in scope: convert one of them with astype"});
+          {fmt::format("StrictTypes is in scope: convert one of them, e.g. values.astype({})",
+                       dtype.name())});
   Array v = values.scalar() ? StrongScalar(*values.scalar(), dtype, call)
                             : Convert(ToArray(values, call), dtype, call);
   const base::Shape& own = ShapeOf(v);

@@ -3,6 +3,7 @@
 #include "api/core/edits.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -381,7 +382,9 @@ std::vector<Array> RunAsOne(Call call, const Arguments& arguments, OnOperands f,
   const Inside scope;
   const auto named = [&](const Error& e) {
     ErrorDetail detail = e.detail();
-    detail.op = call.name;
+    // The error of a scope, such as a CommPolicy, is not about this call. Scopes are classes.
+    if (detail.op.empty() || !absl::ascii_isupper(static_cast<unsigned char>(detail.op[0])))
+      detail.op = call.name;
     return detail;
   };
   const auto shown = [&](ErrorDetail detail) {
