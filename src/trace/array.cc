@@ -169,38 +169,54 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
 }
 
 namespace {
+// Returns "argument 0.w, f32[4]," or "f32[4]" for an array without a name.
+std::string Described(const ArrayImpl& impl, const std::string& name) {
+  return name.empty() ? impl.type()->text() : fmt::format("{}, {},", name, impl.type()->text());
+}
+
 // Returns the implementation of an array, which may be donated.
-const ArrayRef& GivenArray(const Array& array, const char* op, Loc loc) {
+const ArrayRef& GivenArray(const Array& array, const char* op, Loc loc,
+                           absl::FunctionRef<std::string()> name) {
   const ArrayRef& impl = array.impl();
-  if (!impl)
-    RefuseUse(op, "empty", loc, "this Array was never given a value",
+  if (!impl) {
+    const std::string known = name();
+    RefuseUse(op, "empty", loc, (known.empty() ? "this Array" : known) + " was never given a value",
               {"assign one before using it"});
+  }
   if (impl->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(impl.get());
-    if (traced->trace->ended())
+    if (traced->trace->ended()) {
+      const std::string known = name();
       RefuseUse(
           op, "escaped", loc,
-          fmt::format("the traced value {} is used after its trace ended", impl->type()->text()),
+          (known.empty() ? "the traced value " + impl->type()->text() : Described(*impl, known)) +
+              " is used after its trace ended",
           {"made at " + base::Where(impl->loc()) + ", traced from " +
                base::Where(traced->trace->loc()),
            "return it from the traced function instead"});
+    }
     traced->trace->CheckThread(op, *impl, loc);
   }
   return impl;
 }
+
+std::string NoName() { return {}; }
 }  // namespace
 
 const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
-  const ArrayRef& impl = GivenArray(array, op, loc);
+  return Use(array, op, loc, NoName);
+}
+const ArrayRef& Use(const Array& array, const char* op, Loc loc,
+                    absl::FunctionRef<std::string()> name) {
+  const ArrayRef& impl = GivenArray(array, op, loc, name);
   if (impl->donated_at)
     RefuseUse(
-        op, "donated", loc,
-        fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
+        op, "donated", loc, Described(*impl, name()) + " was donated and its buffers are gone",
         {"donated at " + base::Where(*impl->donated_at), "use the result of that call instead"});
   return impl;
 }
 const ir::Type* UseType(const Array& array, const char* op, Loc loc) {
-  return GivenArray(array, op, loc)->type();
+  return GivenArray(array, op, loc, NoName)->type();
 }
 
 namespace {

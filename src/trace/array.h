@@ -1,6 +1,7 @@
 // The contents of an Array: a value on devices, a value of a trace, or only a type.
 #pragma once
 #include <absl/container/flat_hash_map.h>
+#include <absl/functional/function_ref.h>
 
 #include <atomic>
 #include <list>
@@ -157,7 +158,11 @@ class TracedArray final : public ArrayImpl {
 // Returns the implementation of an array. Throws TraceError if it was never given a value, was
 // donated, or belongs to a trace that has ended.
 const ArrayRef& Use(const Array& array, const char* op, Loc loc);
-// Returns its type. Accepts a donated array too.
+// As above, for an array of a tree: `name`, which is called only for an error, returns its name,
+// such as "argument 0.layers[1].b".
+const ArrayRef& Use(const Array& array, const char* op, Loc loc,
+                    absl::FunctionRef<std::string()> name);
+// Returns the type of an array. Accepts a donated array too.
 const ir::Type* UseType(const Array& array, const char* op, Loc loc);
 
 // Runs programs.

@@ -4,6 +4,7 @@
 
 #include "trace/apply.h"
 #include "trace/scopes.h"
+#include "trace/tree.h"
 
 namespace tessera::trace {
 
@@ -31,8 +32,14 @@ TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detai
   detail::FunctionResult result = f(tracers);
   TracedFunction traced;
   traced.parameters = parameters.size();
-  for (const Array& leaf : result.arrays) {
-    const Array inside = Enter(Use(leaf, op, loc), op, loc);
+  for (size_t i = 0; i < result.arrays.size(); ++i) {
+    const auto name = [&]() -> std::string {
+      if (!result.tree.given()) return "";
+      const std::vector<std::string> names = TakeArrays(result.tree.ref(), "result").names;
+      if (i >= names.size()) return "";
+      return names[i] == "result" ? "the result" : names[i];
+    };
+    const Array inside = Enter(Use(result.arrays[i], op, loc, name), op, loc);
     const ArrayRef& output = inside.impl();
     traced.output_locs.push_back(output->loc());
     trace->program().outputs.push_back(trace->Lift(output, loc));

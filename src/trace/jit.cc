@@ -250,8 +250,11 @@ std::shared_ptr<JitEntry> Find(JitCache& cache, const FunctionCall& call, const 
   entry->made = std::move(traced.made);
   entry->key_uses = std::move(traced.key_uses);
   if (cache.keeps != Keeps::kCompiled) entry->watch = WatchCaptures(*entry->program, call.function);
-  entry->given.outline = detail::OutlineOf(call.arguments);
-  for (const Parameter& p : parameters) entry->given.types.push_back(p.type);
+  if (cache.keeps == Keeps::kPrograms) {
+    std::vector<const ir::Type*> types;
+    for (const Parameter& p : parameters) types.push_back(p.type);
+    entry->given = GivenOf(call.arguments, types);
+  }
   const bool same = last && ir::SameProgram(*last->program, *entry->program);
   std::string note;
   {

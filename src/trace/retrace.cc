@@ -14,37 +14,33 @@ namespace {
 
 std::atomic<bool> notes{true};
 
-// Returns "argument 1[0]". The first level of a path counts the arguments.
-std::string ArgumentName(const detail::Path& path) {
-  std::string name = fmt::format("argument {}", path.at(0));
-  for (size_t i = 1; i < path.size(); ++i) name += fmt::format("[{}]", path[i]);
-  return name;
-}
-
-using Facts = std::vector<std::pair<detail::Path, std::string>>;
-
-// Returns every fact about the arguments that a trace depends on, in the order of the note.
-Facts FactsOf(const Given& given) {
-  Facts facts = given.outline.statics;
-  for (const auto& [path, parts] : given.outline.nodes)
-    if (!path.empty()) facts.emplace_back(path, fmt::format("{} parts", parts));
-  for (size_t i = 0; i < given.types.size(); ++i)
-    facts.emplace_back(given.outline.arrays[i], given.types[i]->text());
-  return facts;
-}
+// Returns "4" for "is 4", "2 parts" for "has 2 parts".
+std::string WithoutVerb(const std::string& what) { return what.substr(what.find(' ') + 1); }
 
 }  // namespace
 
+Given GivenOf(detail::TreeRef arguments, const std::vector<const ir::Type*>& types) {
+  Given given = TakeArguments(arguments).facts;
+  auto type = types.begin();
+  for (Fact& fact : given)
+    if (fact.what == kIsArray) fact.what = "is " + (*type++)->text();
+  std::erase_if(given, [](const Fact& fact) { return fact.where == kArguments; });
+  return given;
+}
+
 std::string ChangeText(const Given& before, const Given& now) {
   constexpr size_t kShown = 3;
-  const Facts old = FactsOf(before), fresh = FactsOf(now);
   std::string text;
   size_t changes = 0;
-  for (size_t i = 0; i < std::min(old.size(), fresh.size()); ++i) {
-    if (old[i] == fresh[i] || ++changes > kShown) continue;
-    text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ",
-                        ArgumentName(fresh[i].first), old[i].second, fresh[i].second);
-    if (old[i].first != fresh[i].first) return text;  // a different tree
+  for (size_t i = 0; i < std::min(before.size(), now.size()); ++i) {
+    const Fact &old = before[i], &fresh = now[i];
+    if (old.where != fresh.where) {  // a different tree; its first change may be in the text
+      if (text.empty()) text = fmt::format("{} became {}", old.where, fresh.where);
+      return text;
+    }
+    if (old.what == fresh.what || ++changes > kShown) continue;
+    text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", fresh.where,
+                        WithoutVerb(old.what), WithoutVerb(fresh.what));
   }
   if (changes > kShown) text += fmt::format(", and {} more", changes - kShown);
   return text;

@@ -4,17 +4,16 @@
 #include <vector>
 
 #include "ir/type.h"
-#include "tessera/tree.h"
+#include "trace/tree.h"
 
 namespace tessera::trace {
 
-// The arguments of a call. The types are those of the outline's arrays.
-struct Given {
-  detail::Outline outline;
-  std::vector<const ir::Type*> types;
-};
+// Facts about the arguments of a call: the types of arrays, plain numbers, numbers of parts.
+using Given = std::vector<Fact>;
+// Returns the facts about arguments whose arrays have these types.
+Given GivenOf(detail::TreeRef arguments, const std::vector<const ir::Type*>& types);
 
-// Returns the changes between two calls: "argument 1 from 0.1 to 0.2, argument 2 from ...".
+// Returns the changes between two calls: "argument 1.rate from 0.1 to 0.2, argument 2 from ...".
 std::string ChangeText(const Given& before, const Given& now);
 
 // Whether jit may print notes (RetraceNotes).

@@ -119,6 +119,13 @@ class Tracker : public Visitor {
           path_[i].access.empty() ? "[" + std::to_string(path_[i].number) + "]" : path_[i].access;
     return text;
   }
+  // Returns the name in a tree named `name`: "carry.layers[0].w", "argument 0.layers[0].w".
+  std::string NameFrom(std::string_view name, size_t level) const {
+    if (name != trace::kArguments || path_.size() <= level)
+      return std::string(name) + Access(level);
+    return fmt::format("argument {}{}", path_[level].number, Access(level + 1));
+  }
+  bool IsAt(const Path& path) const { return path_.size() == path.size() && IsBelow(path); }
   bool IsBelow(const Path& above) const {
     bool below = path_.size() >= above.size();
     for (size_t i = 0; below && i < above.size(); ++i) below = path_[i].number == above[i];
@@ -183,7 +190,7 @@ class Taker final : public detail::Tracker {
     if (!IsBelow(above_)) return;
     leaves.arrays.push_back(a);
     leaves.names.push_back(Name());
-    Add("is an array");
+    Add(kIsArray);
   }
   Leaves leaves;
 
@@ -197,10 +204,44 @@ class Taker final : public detail::Tracker {
   void Add(std::string what) {
     if (facts_ && IsBelow(above_)) leaves.facts.push_back({Name(), std::move(what)});
   }
-  std::string Name() const { return name_ + Access(above_.size()); }
+  std::string Name() const { return NameFrom(name_, above_.size()); }
   const std::string& name_;
   const detail::Path& above_;
   const bool facts_;
+};
+
+// Finds the name of a part.
+class PartNamer final : public detail::Tracker {
+ public:
+  PartNamer(const std::string& name, const detail::Path& part) : name_(name), part_(part) {}
+  void Leaf(Array&) override { Visit(); }
+  std::string found;
+
+ private:
+  void OnNode(size_t) override { Visit(); }
+  void Visit() {
+    if (IsAt(part_)) found = NameFrom(name_, 0);
+  }
+  const std::string& name_;
+  const detail::Path& part_;
+};
+
+// Uses each array.
+class User final : public detail::Visitor {
+ public:
+  User(detail::TreeRef tree, const std::string& name, const char* op, Loc loc)
+      : tree_(tree), name_(name), op_(op), loc_(loc) {}
+  void Leaf(Array& a) override {
+    Use(a, op_, loc_, [&] { return TakeArrays(tree_, name_).names.at(before_); });
+    ++before_;
+  }
+
+ private:
+  const detail::TreeRef tree_;
+  const std::string& name_;
+  const char* const op_;
+  const Loc loc_;
+  size_t before_ = 0;  // the number of arrays before this one
 };
 
 bool IsAmong(const std::string& name, const std::vector<std::string>& names) {
@@ -221,6 +262,19 @@ Leaves TakeArrays(detail::TreeRef tree, const std::string& name, const detail::P
   Taker taker(name, above, /*facts=*/false);
   tree.type->visit(tree.tree, taker);
   return std::move(taker.leaves);
+}
+
+Leaves TakeArguments(detail::TreeRef arguments) { return TakeApart(arguments, kArguments); }
+
+std::string NameOf(detail::TreeRef tree, const std::string& name, const detail::Path& part) {
+  PartNamer namer(name, part);
+  tree.type->visit(tree.tree, namer);
+  return std::move(namer.found);
+}
+
+void UseAll(detail::TreeRef tree, const std::string& name, const char* op, Loc loc) {
+  User user(tree, name, op, loc);
+  tree.type->visit(tree.tree, user);
 }
 
 std::string DifferenceOf(const Leaves& wanted, const Leaves& came) {

@@ -12,6 +12,8 @@ struct Fact {
   std::string where, what;
 };
 
+inline constexpr char kIsArray[] = "is an array";  // Fact::what of an array
+
 struct Leaves {
   std::vector<Array> arrays;
   std::vector<std::string> names = {};  // of each array: "carry[1].w"
@@ -22,6 +24,17 @@ struct Leaves {
 Leaves TakeApart(detail::TreeRef tree, const std::string& name, const detail::Path& above = {});
 // Returns arrays without facts, where only arrays are compared.
 Leaves TakeArrays(detail::TreeRef tree, const std::string& name, const detail::Path& above = {});
+
+// Returns the arrays and facts of a call's arguments, which are a tuple. The names are
+// "argument 0.layers[1].w".
+Leaves TakeArguments(detail::TreeRef arguments);
+// Returns the name of a part of a tree named `name`.
+std::string NameOf(detail::TreeRef tree, const std::string& name, const detail::Path& part);
+// The name of the arguments of a call as one tree: their parts are named "argument 0".
+inline constexpr char kArguments[] = "argument #";
+
+// Throws TraceError if an array of the tree cannot be used (see Use). The message names it.
+void UseAll(detail::TreeRef tree, const std::string& name, const char* op, Loc loc);
 
 // Returns the first difference between two trees, "carry.layers has 2 parts instead of 3", or "".
 std::string DifferenceOf(const Leaves& wanted, const Leaves& came);

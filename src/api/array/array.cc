@@ -10,6 +10,7 @@
 
 #include "api/core/elements.h"
 #include "api/core/operands.h"
+#include "api/core/reshard_to.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
@@ -170,7 +171,7 @@ Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
     x = Array(std::move(whole));
   }
   if (!options.dtype.is_default()) x = Convert(x, options.dtype, call);
-  return options.out_sharding ? reshard(x, *options.out_sharding, loc) : x;
+  return options.out_sharding ? ReshardTo(x, *options.out_sharding, call) : x;
 }
 
 namespace {

@@ -253,13 +253,11 @@ void Check(Subject s, const CheckGradsOptions& options, Call call) {
 // Returns the specs of the floating leaves, for the arguments of a Subject.
 Specs SpecsOf(const detail::FunctionCall& f, const Specs& given, Call call) {
   if (!given.given()) return {};
-  const detail::Outline outline = detail::OutlineOf(f.arguments);
-  CheckParts(given, outline, {"in_shardings"}, call);
+  const std::vector<PartitionSpec> all = LeavesFor(given, f.arguments, {".in_shardings"}, call);
   const Arrays leaves = detail::LeavesOf(f.arguments);
   std::vector<Specs> specs;
   for (size_t i = 0; i < leaves.size(); ++i)
-    if (IsFloating(leaves[i]))
-      specs.emplace_back(LeafOf(given, outline.arrays[i], {"in_shardings"}, call));
+    if (IsFloating(leaves[i])) specs.emplace_back(all[i]);
   return Specs(std::vector<Specs>{Specs(std::move(specs))});
 }
 
@@ -319,7 +317,8 @@ namespace detail {
 
 void CheckGrads(const FunctionCall& f, const CheckGradsOptions& options) {
   const Call call{"check_grads", f.loc};
-  const trace::Leaves leaves = trace::TakeArrays(f.arguments, "argument");
+  const trace::Leaves leaves = trace::TakeArguments(f.arguments);
+  trace::UseAll(f.arguments, trace::kArguments, call.name, call.loc);
   Subject wide = SubjectOf(f, leaves, f64);
   CheckFloating(wide, call);
   Check(TakesWide(wide) ? std::move(wide) : SubjectOf(f, leaves), options, call);
@@ -328,7 +327,8 @@ void CheckGrads(const FunctionCall& f, const CheckGradsOptions& options) {
 void CheckSpmdGrads(const FunctionCall& f, const std::vector<Mesh>& meshes,
                     const CheckSpmdGradsOptions& options) {
   const Call call{"check_spmd_grads", f.loc};
-  trace::Leaves leaves = trace::TakeArrays(f.arguments, "argument");
+  trace::Leaves leaves = trace::TakeArguments(f.arguments);
+  trace::UseAll(f.arguments, trace::kArguments, call.name, call.loc);
   for (Array& x : leaves.arrays) x = OffMesh(x, call);
   const Subject subject = SubjectOf(f, leaves);
   CheckFloating(subject, call);

@@ -30,7 +30,7 @@ namespace {
 using TypeList = std::vector<const Type*>;
 
 // Names of the function's results and arguments in messages.
-constexpr char kResultName[] = "result", kArgumentName[] = "argument";
+constexpr char kResultName[] = "result";
 
 void AddFloating(const TypeList& from, TypeList& to) {
   for (const Type* t : from)
@@ -54,9 +54,9 @@ struct Expected {
 void CheckRule(Call call, const FunctionResult& made, const detail::Path& part,
                const Expected& like, const char* name, const char* what) {
   const Leaves came = trace::TakeArrays(made.tree.ref(), name, part);
-  CheckArrays(call, 1, like.leaves.names, came.names,
-              fmt::format("the rule returns, as the {},", what).c_str(),
-              {"return a tree of the same arrays"});
+  CheckNames(call, 1, like.leaves.names, came.names,
+             fmt::format("the rule returns, as the {},", what).c_str(),
+             {"return a tree of the same arrays"});
 }
 
 const Type* StrongType(const Type* type) { return type->WithWeak(false); }
@@ -78,7 +78,9 @@ Arrays CheckedOutputs(const RuleOutput& output, const Arrays& got, size_t begin,
   Arrays out;
   for (size_t i = 0; i < like.types.size(); ++i) {
     if (!output.is_used(like.types[i])) continue;
-    const ArrayRef& array = trace::Use(got[begin + i], call.name, call.loc);
+    const ArrayRef& array = trace::Use(got[begin + i], call.name, call.loc, [&] {
+      return fmt::format("the {} of {}", output.name, like.leaves.names[i]);
+    });
     const Type *type = array->type(), *must = output.type_of(like.types[i]);
     out.push_back(got[begin + i]);
     if (ir::SameType(type, must)) continue;
@@ -195,7 +197,7 @@ TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee&
         AddWithZeros(given, residuals, cotangents, leaves, call);
         FunctionResult result = backward(forward.tree, leaves);
         const Expected like{arguments.leaves, arguments.types};
-        CheckRule(call, result, {}, like, kArgumentName, "cotangents");
+        CheckRule(call, result, {}, like, trace::kArguments, "cotangents");
         result.arrays = CheckedOutputs(kCotangentOutput, result.arrays, 0, like, call);
         return result;
       },

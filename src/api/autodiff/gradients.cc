@@ -186,22 +186,22 @@ struct GivenTangents {
   std::vector<ArrayRef> arrays;
 };
 // Returns part 0 or 1 of the pair (arguments, tangents) of a jvp, each of which is a tuple. The
-// name of the only array of a part has no number.
-trace::Leaves PartOfPair(detail::TreeRef both, size_t part, const char* name) {
+// name of the only tangent has no number.
+trace::Leaves PartOfPair(detail::TreeRef both, size_t part, const std::string& name) {
   const detail::Outline outline = detail::OutlineOf(both);
   const auto of_one = [](const auto& node) {
     return node.first == detail::Path{0} && node.second == 1;
   };
   detail::Path above{part};
-  if (absl::c_any_of(outline.nodes, of_one)) above.push_back(0);
+  if (name != trace::kArguments && absl::c_any_of(outline.nodes, of_one)) above.push_back(0);
   return trace::TakeArrays(both, name, above);
 }
 
 // C24: refuses a tangent or cotangent whose tree is not the tree of its value.
 void CheckTangents(const std::vector<std::string>& wanted, const std::vector<std::string>& came,
                    const char* what, Call call) {
-  CheckArrays(call, 24, wanted, came, what,
-              {"a tangent or cotangent must have the same tree structure as its value"});
+  CheckNames(call, 24, wanted, came, what,
+             {"a tangent or cotangent must have the same tree structure as its value"});
 }
 
 // Appends the given tangents that are inputs of the program. C23: all have the types in `wanted`.
@@ -297,7 +297,7 @@ std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   std::vector<ArrayRef> inputs = RefsOf(map.residuals, call);
   const trace::Leaves given = trace::TakeArrays(argument, kArgument);
   CheckTangents(of.names, given.names, "the argument is", call);
-  CheckMeshes(given.arrays, given.names, call);
+  CheckArrays(given.arrays, given.names, call);
   AddTangents({given.names, RefsOf(given.arrays, call)}, of.in, of.is_input, inputs, call);
   return trace::CallProgram(of.program, inputs, call.name, loc, &of.compiled);
 }
@@ -379,8 +379,8 @@ FunctionResult CallJvp(const FunctionCall& f, const Jit& kept) {
   const trace::Leaves values = PartOfPair(f.arguments, 0, kTangent),
                       tangents = PartOfPair(f.arguments, 1, kTangent);
   CheckTangents(values.names, tangents.names, "the tangent is", call);
-  CheckMeshes(values.arrays, PartOfPair(f.arguments, 0, kArgument).names, call);
-  CheckMeshes(tangents.arrays, tangents.names, call);
+  CheckArrays(values.arrays, PartOfPair(f.arguments, 0, trace::kArguments).names, call);
+  CheckArrays(tangents.arrays, tangents.names, call);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return JvpInTrace(arrays, part_of, f, call);
   };

@@ -40,7 +40,7 @@ TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
 }
 
 TracedCall TraceAll(const detail::FunctionCall& f, Call call) {
-  CheckMeshes(f.arguments, call);
+  CheckArrays(f.arguments, call);
   std::vector<ArrayRef> inputs = RefsOf(f.arguments, call);
   const std::vector<bool> all(inputs.size(), true);
   return TraceCall(std::move(inputs), f.body, all, call);

@@ -113,7 +113,7 @@ std::vector<TracedFunction> TraceBranches(const std::vector<Body>& branches, Arr
 
 FunctionResult Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
                       const std::vector<Body>& branches, BranchName name) {
-  Leaves leaves = trace::TakeArrays(tree, "argument");
+  Leaves leaves = trace::TakeArguments(tree);
   BringIn(leaves, call);
   Arrays& arguments = leaves.arrays;
   const Type& predicate = *TypeOf(index);

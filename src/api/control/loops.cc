@@ -170,6 +170,13 @@ TracedFunction TraceRepeated(const TracedLoop& loop, const std::vector<const Typ
                      loop.call, loop.runs);
 }
 
+// Throws TraceError if an array that the body returned cannot be used.
+void CheckReturned(const Leaves& leaves, Call call) {
+  for (size_t i = 0; i < leaves.arrays.size(); ++i)
+    trace::Use(leaves.arrays[i], call.name, call.loc,
+               [&] { return "the body's " + leaves.names[i]; });
+}
+
 // Returns a body that checks its carry, which must be a tree like the given one. If `kept` is not
 // null, the loop is a scan: the carry is the first part of its result, and `kept` gets the
 // whole result.
@@ -178,9 +185,11 @@ OnLeaves CheckedBody(const Body& body, const Leaves& carry, Call call,
   return [&body, &carry, call, kept](const Arrays& arrays) {
     FunctionResult result = body(arrays);
     const detail::TreeRef tree = result.tree.ref();
-    CheckTree(call, carry, trace::TakeApart(tree, "carry", kept ? detail::Path{0} : detail::Path{}),
-              "the body returns");
+    const Leaves next = trace::TakeApart(tree, "carry", kept ? detail::Path{0} : detail::Path{});
+    CheckTree(call, carry, next, "the body returns");
+    CheckReturned(next, call);
     if (kept) {
+      CheckReturned(trace::TakeArrays(tree, "y", {1}), call);
       if (kept->given())
         CheckTree(call, trace::TakeApart(kept->ref(), "y", {1}), trace::TakeApart(tree, "y", {1}),
                   "another step of the body returns");

@@ -62,19 +62,18 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   return Moved(x, std::move(s), call);
 }
 
-std::vector<Array> UsableLeaves(detail::TreeRef tree, Call call) {
-  std::vector<Array> arrays = detail::LeavesOf(tree);
-  for (const Array& x : arrays) trace::Use(x, call.name, call.loc);
-  return arrays;
+std::vector<Array> UsableLeaves(detail::TreeRef arguments, Call call) {
+  trace::UseAll(arguments, trace::kArguments, call.name, call.loc);
+  return detail::LeavesOf(arguments);
 }
 
 // Returns the arrays of a tree, resharded to the specs of an option.
-std::vector<Array> Resharded(std::vector<Array> arrays, const detail::Outline& tree,
-                             const Specs& specs, const char* option, Call call) {
-  CheckParts(specs, tree, {option}, call);
+std::vector<Array> Resharded(std::vector<Array> arrays, detail::TreeRef tree, const Specs& specs,
+                             Said said, Call call) {
+  const std::vector<PartitionSpec> all = LeavesFor(specs, tree, said, call);
   for (size_t i = 0; i < arrays.size(); ++i)
-    arrays[i] =
-        ReshardTo(arrays[i], LeafOf(specs, tree.arrays[i], {option}, call), {"reshard", call.loc});
+    arrays[i] = ReshardNamed(arrays[i], all[i], call,
+                             [&] { return trace::TakeArrays(tree, said.tree).names[i]; });
   return arrays;
 }
 
@@ -92,7 +91,7 @@ detail::FunctionResult CallAutoAxes(const detail::FunctionCall& function,
   trace::NestingScope nesting(call.name, loc);
   const std::vector<Array> arguments = UsableLeaves(function.arguments, call);
   const sharding::MeshDef* outer = MeshInScope(arguments);
-  CheckMeshes(function.arguments, outer, call);
+  CheckArrays(function.arguments, outer, call);
   if (!outer) return function.body(arguments);
   const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Auto, call);
   if (inner == outer) return function.body(arguments);
@@ -106,8 +105,8 @@ detail::FunctionResult CallAutoAxes(const detail::FunctionCall& function,
     result = function.body(inside);
   }
   trace::MeshDefScope scope(outer);
-  result.arrays = Resharded(result.arrays, detail::OutlineOf(result.tree.ref()),
-                            options.out_sharding, "out_sharding", call);
+  result.arrays = Resharded(result.arrays, result.tree.ref(), options.out_sharding,
+                            {.option = ".out_sharding", .tree = "result"}, call);
   return result;
 }
 
@@ -124,8 +123,8 @@ detail::FunctionResult CallExplicitAxes(const detail::FunctionCall& function,
   detail::FunctionResult result;
   {
     trace::MeshDefScope scope(inner);
-    result = function.body(Resharded(arguments, detail::OutlineOf(function.arguments),
-                                     options.in_sharding, "in_sharding", call));
+    result = function.body(Resharded(arguments, function.arguments, options.in_sharding,
+                                     {.option = ".in_sharding"}, call));
   }
   trace::MeshDefScope scope(outer);
   for (Array& x : result.arrays) x = Under(x, outer, call);

@@ -44,7 +44,7 @@ std::shared_ptr<const Concrete> Whole(const Array& x, Call call) {
   return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
 }
 
-const Concrete& OnDevices(const Array& x, Call call) {
+const Concrete& OnDevices(const Array& x, Call call, const std::string& name) {
   const trace::ArrayRef& impl = trace::Use(x, call.name, call.loc);
   if (impl->kind() == trace::ArrayImpl::kConcrete) return static_cast<const Concrete&>(*impl);
   bool traced = impl->kind() == trace::ArrayImpl::kTraced;
@@ -54,7 +54,7 @@ const Concrete& OnDevices(const Array& x, Call call) {
                     .where = base::Where(call.loc),
                     .reason = traced ? "the array is traced: it has a type, but no value yet"
                                      : "the array is abstract: it has a type, but no value",
-                    .operands = {{"array", impl->type()->text(), base::Where(impl->loc())}},
+                    .operands = {{name, impl->type()->text(), base::Where(impl->loc())}},
                     .notes = {traced ? "return it from the function and read the result"
                                      : "use a mesh of real devices"},
                     .fixes = {}});

@@ -10,8 +10,8 @@ namespace tessera::api {
 using compile::Concrete;
 
 // Returns the array's elements on devices. Throws TraceError for arrays that have none: those that
-// are traced, abstract or donated, or were never given a value.
-const Concrete& OnDevices(const Array& x, Call call);
+// are traced, abstract or donated, or were never given a value. Messages show the array as `name`.
+const Concrete& OnDevices(const Array& x, Call call, const std::string& name = "array");
 // Whether each device has its own value, so that there is no single array: a value inside shard_map
 // that varies or is a partial sum.
 bool IsOnePerDevice(const ir::Type& type);

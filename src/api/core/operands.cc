@@ -236,7 +236,8 @@ DType StrictDType(const std::vector<Operand>& xs, Call call) {
     if (t != first)
       FailDType(call, 13,
                 fmt::format("operands have different dtypes, {} and {}", first.name(), t.name()),
-                {"StrictTypes is in scope: convert one of them with astype"});
+                {fmt::format("StrictTypes is in scope: convert one of them, e.g. with .astype({})",
+                             (t.is_floating() ? t : first).name())});
   }
   return first;
 }
@@ -412,15 +413,18 @@ void CheckExplicit(const PartitionSpec& spec, const sharding::MeshDef& mesh, Cal
 
 }  // namespace
 
+void CheckHasMesh(const PartitionSpec& spec, const sharding::MeshDef* mesh, Call call) {
+  if (mesh) return;
+  FailSharding(call, 1, fmt::format("the spec {} needs a mesh, but none is in scope", spec.text()),
+               {"enter one with a MeshScope"});
+}
+
 std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec,
                                                     int rank, const sharding::MeshDef* mesh,
                                                     Call call) {
   if (!spec) return std::nullopt;
   if (trace::CurrentMesh()) mesh = trace::CurrentMesh();
-  if (!mesh)
-    FailSharding(call, 1,
-                 fmt::format("the spec {} needs a mesh, but none is in scope", spec->text()),
-                 {"enter one with a MeshScope"});
+  CheckHasMesh(*spec, mesh, call);
   sharding::Resolved r = sharding::Resolve(*spec, mesh, rank);
   if (r.problem) FailSharding(call, 1, r.problem->reason, {"spec: " + spec->text()});
   CheckExplicit(*spec, *mesh, call);

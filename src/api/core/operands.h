@@ -80,6 +80,8 @@ std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call);
 std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec,
                                                     int rank, const sharding::MeshDef* mesh,
                                                     Call call);
+// C1: throws ShardingError for a spec without a mesh.
+void CheckHasMesh(const PartitionSpec& spec, const sharding::MeshDef* mesh, Call call);
 const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays);
 // Returns the current mesh, or the mesh of the arrays if there is no current one.
 const sharding::MeshDef* MeshInScope(const std::vector<Array>& arrays);

@@ -44,14 +44,13 @@ void UseUpKeys(const std::vector<trace::TracedFunction>& regions,
 }  // namespace
 
 void BringIn(Leaves& leaves, Call call) {
-  CheckMeshes(leaves.arrays, leaves.names, call);
+  CheckArrays(leaves.arrays, leaves.names, call);
   for (Array& a : leaves.arrays)
     a = trace::Enter(trace::Use(a, call.name, call.loc), call.name, call.loc);
 }
 
 CallArguments::CallArguments(const detail::FunctionCall& f, Call call)
-    : leaves(trace::TakeArrays(f.arguments, "argument")) {
-  CheckMeshes(f.arguments, call);
+    : leaves(trace::TakeArguments(f.arguments)) {
   BringIn(leaves, call);
   for (const Array& a : leaves.arrays) {
     refs.push_back(trace::Use(a, call.name, call.loc));

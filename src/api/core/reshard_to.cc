@@ -15,6 +15,8 @@ namespace tessera::api {
 
 namespace {
 
+std::string OperandNote(const ir::Type* type) { return "operand: " + type->text(); }
+
 // C7: throws ShardingError. Its fix keeps the longest prefix of each dim's axes that divides
 // the dim.
 [[noreturn]] void FailUnevenReshard(const ir::Type* from, const sharding::TensorSharding& s,
@@ -23,7 +25,7 @@ namespace {
       call.name, 7, base::Where(call.loc),
       fmt::format("dim {} of size {} cannot be divided evenly into {} shards", dim,
                   base::At(from->shape(), dim), sharding::SizeOf(base::At(s.dims, dim).axes)),
-      {"operand: " + from->text(), "spec: " + sharding::ToSpec(s).text()});
+      {OperandNote(from), "spec: " + sharding::ToSpec(s).text()});
   sharding::TensorSharding even = s;
   for (size_t d = 0; d < even.dims.size(); ++d)
     even.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, from->shape()[d]);
@@ -43,11 +45,9 @@ Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
   const sharding::TensorSharding& old = from->sharding();
   bool adds = !sharding::Difference(s.unreduced, old.unreduced).empty();
   if (adds && s.kind != Reduction::kSum)
-    FailSharding(call, 8, "only sums can be made unreduced by a reshard",
-                 {"operand: " + from->text()});
+    FailSharding(call, 8, "only sums can be made unreduced by a reshard", {OperandNote(from)});
   if (!s.unreduced.empty() && !old.unreduced.empty() && s.kind != old.kind)
-    FailSharding(call, 8, "the operand is unreduced by a different reduction",
-                 {"operand: " + from->text()});
+    FailSharding(call, 8, "the operand is unreduced by a different reduction", {OperandNote(from)});
   if (old.mesh && s.mesh != old.mesh && old.mesh->size() != s.mesh->size() &&
       !(old.trivial() && s.trivial()))
     FailSharding(call, 10,
@@ -66,6 +66,19 @@ Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
 
 Array ReshardTo(const Array& a, const PartitionSpec& spec, Call call) {
   return ReshardTo(a, *ResolveSpec(spec, TypeOf(a)->rank(), MeshOf({a}), call), call);
+}
+
+Array ReshardNamed(const Array& a, const PartitionSpec& spec, Call call,
+                   absl::FunctionRef<std::string()> name) {
+  try {
+    trace::Use(a, call.name, call.loc, name);
+    return ReshardTo(a, spec, call);
+  } catch (const ShardingError& e) {
+    ErrorDetail detail = e.detail();
+    std::erase(detail.notes, OperandNote(TypeOf(a)));
+    detail.operands = {{name(), TypeOf(a)->text(), base::Where(a.impl()->loc())}};
+    base::ThrowSharding(std::move(detail));
+  }
 }
 
 namespace {
@@ -107,7 +120,7 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
 }  // namespace
 
 Array Constrained(const Array& x, const PartitionSpec& spec, Call call) {
-  CheckMeshes({x}, {"the array"}, call);
+  CheckArrays({x}, {"the array"}, call);
   const Array a = trace::Enter(trace::Use(x, call.name, call.loc), call.name, call.loc);
   const sharding::MeshDef* mesh = MeshInScope({a});
   const ir::Type* type = TypeOf(a);

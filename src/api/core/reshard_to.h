@@ -7,6 +7,9 @@ namespace tessera::api {
 // Return x resharded to `to`. Throw ShardingError if x cannot have that sharding.
 Array ReshardTo(const Array& x, const sharding::TensorSharding& to, Call call);
 Array ReshardTo(const Array& x, const PartitionSpec& to, Call call);
+// As above, for an array of a tree. Errors show `name()`, such as "result[1].w".
+Array ReshardNamed(const Array& x, const PartitionSpec& to, Call call,
+                   absl::FunctionRef<std::string()> name);
 // As with_sharding_constraint, but errors name `call`.
 Array Constrained(const Array& x, const PartitionSpec& spec, Call call);
 

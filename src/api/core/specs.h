@@ -1,30 +1,64 @@
 // Options with one leaf for each array of a tree, such as a spec or a dim, nested like the tree.
 #pragma once
+#include <absl/functional/function_ref.h>
+
 #include "api/core/operands.h"
+#include "tessera/batching.h"
 #include "tessera/specs.h"
+#include "trace/tree.h"
 
 namespace tessera::api {
 
-// The name of an option and of its leaves, for messages.
+// An option and the tree that it is for, in messages.
 struct Said {
-  const char* option;
+  const char* option;                    // ".in_specs"
+  const char* tree = trace::kArguments;  // the name of the tree
   const char* leaf = "spec";
-  bool of_dims = false;  // the leaves are dims, not specs: errors are ShapeErrors
+  const char* other = "P()";  // the code of a leaf, offered for an array without one
+  bool of_dims = false;       // the leaves are dims, not specs: errors are ShapeErrors
 };
-[[noreturn]] void FailLeaf(size_t parts, Said said, Call call);
-[[noreturn]] void FailParts(size_t given, size_t parts, Said said, Call call);
 
-// Returns the leaf for the array at `path`. An option has one leaf for all arrays or one for each.
+// Throws for the first array that has no leaf, or that has several. `text` is the code of the whole
+// option; `parts` returns the number of its parts at a path.
+[[noreturn]] void FailLeaf(detail::TreeRef tree, const detail::Path& array, Said said,
+                           const std::string& text,
+                           absl::FunctionRef<size_t(const detail::Path&)> parts, Call call);
+[[noreturn]] void FailParts(detail::TreeRef tree, const detail::Path& node, size_t given,
+                            size_t parts, Said said, Call call);
+
+inline std::string LeafCode(const PartitionSpec& spec) { return spec.text(); }
+std::string LeafCode(const MapDim& dim);
+
+// Returns the leaf of each array of the tree. Throws if the option has more leaves or fewer.
 template <class Leaf>
-const Leaf& LeafOf(const PerArray<Leaf>& leaves, const detail::Path& path, Said said, Call call) {
-  if (const Leaf* leaf = leaves.At(path)) return *leaf;
-  FailLeaf(leaves.PartsAt(path), said, call);
+std::vector<Leaf> LeavesFor(const PerArray<Leaf>& option, detail::TreeRef tree, Said said,
+                            Call call) {
+  const detail::Outline outline = detail::OutlineOf(tree);
+  const auto parts_at = [&](const detail::Path& path) { return option.PartsAt(path); };
+  for (const auto& [path, parts] : outline.nodes)
+    if (const size_t given = option.PartsAt(path); given > parts)
+      FailParts(tree, path, given, parts, said, call);
+  std::vector<Leaf> leaves;
+  for (const detail::Path& path : outline.arrays) {
+    const Leaf* leaf = option.At(path);
+    if (!leaf)
+      FailLeaf(tree, path, said, option.Text([](const Leaf& l) { return LeafCode(l); }), parts_at,
+               call);
+    leaves.push_back(*leaf);
+  }
+  return leaves;
 }
-// Throws if an option has more leaves than the tree has arrays.
-template <class Leaf>
-void CheckParts(const PerArray<Leaf>& leaves, const detail::Outline& tree, Said said, Call call) {
-  for (const auto& [path, parts] : tree.nodes)
-    if (size_t given = leaves.PartsAt(path); given > parts) FailParts(given, parts, said, call);
-}
+
+// Returns the code of `specs` with `spec` for one array of the tree, and the other arrays as they
+// are. Returns "" if that is a long list.
+std::string CodeWith(const Specs& specs, detail::TreeRef tree, const detail::Path& array,
+                     const PartitionSpec& spec);
+
+// Returns the name of an array in a sentence: "the result" for a whole tree, "result[1].w" and
+// "argument 0" for parts.
+std::string InSentence(const std::string& name);
+// Returns code that reshards an array of an argument before the call: "x.w = reshard(x.w, P())"
+// for the name "argument 0.w".
+std::string ReshardCode(const std::string& name, const PartitionSpec& spec);
 
 }  // namespace tessera::api

@@ -26,9 +26,9 @@ void MapTrees(std::initializer_list<TreeRef> trees, const MapFunction& f) {
   std::vector<trace::Leaves> columns;
   for (const TreeRef& tree : trees) {
     columns.push_back(trace::TakeArrays(tree, "tree"));
-    CheckArrays(call, 2, columns[0].names, columns.back().names,
-                fmt::format("tree {}, counted from 0, is", columns.size() - 1).c_str(),
-                {"map over trees whose arrays have the same names"});
+    CheckNames(call, 2, columns[0].names, columns.back().names,
+               fmt::format("tree {}, counted from 0, is", columns.size() - 1).c_str(),
+               {"map over trees whose arrays have the same names"});
   }
   std::vector<Array> mapped, row(columns.size());
   for (size_t i = 0; i < names.size(); ++i) {
@@ -49,6 +49,8 @@ void Unflatten(TreeRef tree, const std::vector<Array>& leaves, Loc loc) {
 }
 
 namespace {
+
+constexpr char kTreeName[] = "tree";  // of the tree that is resharded, in messages
 
 // Returns the spec of the array's type, without axes that are not Explicit on the current mesh.
 PartitionSpec OwnSpec(const Array& x) {
@@ -72,28 +74,20 @@ PartitionSpec OwnSpec(const Array& x) {
 
 void ReshardTree(TreeRef tree, const Specs& specs, Loc loc) {
   const Call call{"reshard", loc};
-  const Outline outline = OutlineOf(tree);
-  const std::vector<std::string> names = NamesOf(tree);
+  trace::UseAll(tree, kTreeName, call.name, loc);
   std::vector<Array> arrays = LeavesOf(tree);
-  CheckParts(specs, outline, {"specs"}, call);
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    trace::Use(arrays[i], call.name, loc);
-    const PartitionSpec spec =
-        specs.given() ? LeafOf(specs, outline.arrays[i], {"specs"}, call) : OwnSpec(arrays[i]);
-    try {
-      arrays[i] = ReshardTo(arrays[i], spec, call);
-    } catch (const ShardingError& e) {
-      ErrorDetail detail = e.detail();
-      detail.notes.insert(detail.notes.begin(), "array of the tree: " + names[i]);
-      base::ThrowSharding(std::move(detail));
-    }
-  }
+  std::vector<PartitionSpec> given;
+  if (specs.given())
+    given = LeavesFor(specs, tree, {.option = "the list of specs", .tree = kTreeName}, call);
+  for (size_t i = 0; i < arrays.size(); ++i)
+    arrays[i] = ReshardNamed(arrays[i], specs.given() ? given[i] : OwnSpec(arrays[i]), call,
+                             [&] { return trace::TakeArrays(tree, kTreeName).names[i]; });
   Replace(tree, arrays);
 }
 
 FunctionResult EvalShape(const FunctionCall& f) {
   const Call call{"eval_shape", f.loc};
-  CheckMeshes(f.arguments, call);
+  CheckArrays(f.arguments, call);
   std::vector<trace::Parameter> parameters;
   for (const ArrayRef& a : RefsOf(f.arguments, call)) parameters.push_back(trace::LikeArray(a));
   const trace::UsesNoKeysScope types_alone;

@@ -21,9 +21,9 @@ void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came
                "numbers"});
 }
 
-void CheckArrays(Call call, int check, const std::vector<std::string>& wanted,
-                 const std::vector<std::string>& came, const char* what,
-                 std::vector<std::string> notes) {
+void CheckNames(Call call, int check, const std::vector<std::string>& wanted,
+                const std::vector<std::string>& came, const char* what,
+                std::vector<std::string> notes) {
   const std::string difference = trace::DifferenceOf(wanted, came);
   if (!difference.empty())
     FailTrace(call, check, fmt::format("{} a different tree: {}", what, difference),
@@ -32,30 +32,10 @@ void CheckArrays(Call call, int check, const std::vector<std::string>& wanted,
 
 namespace {
 
-// Whether the array is on another mesh than `current` and cannot enter it, so that ops refuse it.
-bool IsOfOtherMesh(const Array& array, const sharding::MeshDef* current, Call call) {
-  const sharding::MeshDef* mesh = trace::Use(array, call.name, call.loc)->type()->mesh();
-  return mesh && mesh != current && !trace::CanEnter(mesh, current);
+// Whether an array on `mesh` cannot enter `current`, so that ops refuse it.
+bool IsOfOtherMesh(const sharding::MeshDef* mesh, const sharding::MeshDef* current) {
+  return current && mesh && mesh != current && !trace::CanEnter(mesh, current);
 }
-
-// Finds the first array of a tree that is on another mesh, and counts the arrays before it.
-class MeshFinder final : public detail::Visitor {
- public:
-  MeshFinder(const sharding::MeshDef* mesh, Call call) : current_(mesh), call_(call) {}
-  void Leaf(Array& a) override {
-    if (found) return;
-    if (IsOfOtherMesh(a, current_, call_))
-      found = &a;
-    else
-      ++before;
-  }
-  const Array* found = nullptr;
-  size_t before = 0;  // number of arrays before `found`
-
- private:
-  const sharding::MeshDef* const current_;
-  const Call call_;
-};
 
 enum class Holder { kCall, kTree };  // an argument itself, or a tree among the arguments
 
@@ -78,32 +58,50 @@ enum class Holder { kCall, kTree };  // an argument itself, or a tree among the 
 
 }  // namespace
 
-void CheckMeshes(const std::vector<Array>& arrays, const std::vector<std::string>& names,
+void CheckArrays(const std::vector<Array>& arrays, const std::vector<std::string>& names,
                  Call call) {
-  const sharding::MeshDef* current = trace::CurrentMesh();
-  for (size_t i = 0; current && i < arrays.size(); ++i)
-    if (IsOfOtherMesh(arrays[i], current, call))
+  CheckArrays(arrays, names, trace::CurrentMesh(), call);
+}
+
+void CheckArrays(const std::vector<Array>& arrays, const std::vector<std::string>& names,
+                 const sharding::MeshDef* current, Call call) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const trace::ArrayRef& array =
+        trace::Use(arrays[i], call.name, call.loc, [&] { return names[i]; });
+    if (IsOfOtherMesh(array->type()->mesh(), current))
       FailMesh(arrays[i], *current, names[i],
                names[i].find_first_of(".[") < names[i].size() ? Holder::kTree : Holder::kCall,
                call);
+  }
 }
 
-void CheckMeshes(detail::TreeRef arguments, Call call) {
-  CheckMeshes(arguments, trace::CurrentMesh(), call);
+namespace {
+
+// Finds out whether an array of a tree is on another mesh.
+class MeshFinder final : public detail::Visitor {
+ public:
+  explicit MeshFinder(const sharding::MeshDef* current) : current_(current) {}
+  void Leaf(Array& a) override { found = found || IsOfOtherMesh(TypeOf(a)->mesh(), current_); }
+  bool found = false;
+
+ private:
+  const sharding::MeshDef* const current_;
+};
+
+}  // namespace
+
+void CheckArrays(detail::TreeRef arguments, Call call) {
+  CheckArrays(arguments, trace::CurrentMesh(), call);
 }
 
-void CheckMeshes(detail::TreeRef arguments, const sharding::MeshDef* current, Call call) {
+void CheckArrays(detail::TreeRef arguments, const sharding::MeshDef* current, Call call) {
+  trace::UseAll(arguments, trace::kArguments, call.name, call.loc);
   if (!current) return;
-  MeshFinder finder(current, call);
+  MeshFinder finder(current);
   arguments.type->visit(arguments.tree, finder);
   if (!finder.found) return;
-  // In a path such as "1.layers.0.w" the first level is the number of the argument.
-  const std::string path = detail::NamesOf(arguments)[finder.before];
-  const size_t dot = std::min(path.find('.'), path.size());
-  const std::string argument = "argument " + path.substr(0, dot);
-  if (dot == path.size()) FailMesh(*finder.found, *current, argument, Holder::kCall, call);
-  FailMesh(*finder.found, *current, fmt::format("{} of {}", path.substr(dot + 1), argument),
-           Holder::kTree, call);
+  const trace::Leaves leaves = trace::TakeArguments(arguments);
+  CheckArrays(leaves.arrays, leaves.names, current, call);
 }
 
 }  // namespace tessera::api

@@ -27,7 +27,8 @@ namespace {
 
 using trace::ArrayRef;
 
-constexpr Said kInDims{"in_dims", "dim", true}, kOutDims{"out_dims", "dim", true};
+constexpr Said kInDims{.option = ".in_dims", .leaf = "dim", .other = "0", .of_dims = true},
+    kOutDims{.option = ".out_dims", .tree = "result", .leaf = "dim", .other = "0", .of_dims = true};
 
 // A call's arrays, with mapped dims moved to the front.
 struct Lanes {
@@ -36,16 +37,11 @@ struct Lanes {
   ir::MappedDim dim;
 };
 
-std::string ArgumentText(const detail::Path& path) {
-  return path.size() == 1 ? fmt::format("argument {}", path[0])
-                          : fmt::format("an array of argument {}", path[0]);
-}
-
 // Sets how the mapped dim is sharded: Explicit axes go into types, Auto axes into constraints.
 void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   if (given.axes().empty() && !given.open()) return;
   const sharding::MeshDef* mesh = MeshInScope({});
-  ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
+  CheckHasMesh(P(given), mesh, call);
   const sharding::Resolved resolved = sharding::Resolve(P(given), mesh, 1);
   if (resolved.problem)
     FailSharding(call, 1, resolved.problem->reason, {"spec: " + P(given).text()});
@@ -136,16 +132,17 @@ void CheckUnmapped(const ir::Type* type, const ir::MappedDim& dim, const std::st
                      notes);
 }
 
-Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
-              const VmapOptions& options, Call call) {
-  CheckParts(options.in_dims, tree, kInDims, call);
+Lanes LanesOf(const std::vector<Array>& arrays, detail::TreeRef tree, const VmapOptions& options,
+              Call call) {
+  const std::vector<MapDim> in_dims = LeavesFor(options.in_dims, tree, kInDims, call);
+  const std::vector<std::string> names = trace::TakeArguments(tree).names;
   DimOfLanes dim(options, call);
   Lanes lanes;
   for (size_t i = 0; i < arrays.size(); ++i) {
     const Array& x = arrays[i];
-    trace::Use(x, call.name, call.loc);
-    const std::string name = ArgumentText(tree.arrays[i]);
-    const MapDim& wanted = LeafOf(options.in_dims, tree.arrays[i], kInDims, call);
+    const std::string& name = names[i];
+    trace::Use(x, call.name, call.loc, [&] { return name; });
+    const MapDim& wanted = in_dims[i];
     lanes.mapped.push_back(wanted.dim().has_value());
     lanes.arrays.push_back(x);
     if (!wanted.dim()) continue;
@@ -162,8 +159,7 @@ Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
   lanes.dim = dim.Done();
   for (size_t i = 0; i < arrays.size(); ++i)
     if (!lanes.mapped[i])
-      CheckUnmapped(TypeOf(arrays[i]), lanes.dim, ArgumentText(tree.arrays[i]), call,
-                    {"map it too, or reshard it"});
+      CheckUnmapped(TypeOf(arrays[i]), lanes.dim, names[i], call, {"map it too, or reshard it"});
   return lanes;
 }
 
@@ -206,47 +202,44 @@ trace::TracedFunction TraceLane(const std::vector<Array>& arrays, const Lanes& l
 }
 
 // Returns, per result, the place of its mapped dim, if it is to have one.
-std::vector<std::optional<int64_t>> OutDimsOf(const MapDims& out_dims, const detail::Outline& tree,
+std::vector<std::optional<int64_t>> OutDimsOf(const MapDims& out_dims, detail::TreeRef tree,
                                               Call call) {
-  CheckParts(out_dims, tree, kOutDims, call);
   std::vector<std::optional<int64_t>> dims;
-  for (const detail::Path& path : tree.arrays)
-    dims.push_back(LeafOf(out_dims, path, kOutDims, call).dim());
+  for (const MapDim& dim : LeavesFor(out_dims, tree, kOutDims, call)) dims.push_back(dim.dim());
   return dims;
 }
 
-// Moves the mapped dim of result i from the front to `dim`.
-Array MovedTo(const Array& out, int64_t dim, size_t i, Call call) {
+// Moves the mapped dim of a result from the front to `dim`.
+Array MovedTo(const Array& out, int64_t dim, const std::string& name, Call call) {
   const int rank = TypeOf(out)->rank();
   if (dim < -rank || dim >= rank)
-    FailShape(
-        call, 18,
-        fmt::format(".out_dims puts the mapped dim at {}, but result {} has rank {} including it",
-                    dim, i, rank));
+    FailShape(call, 18,
+              fmt::format(".out_dims puts the mapped dim at {}, but {} has rank {} including it",
+                          dim, InSentence(name), rank));
   return dim == 0 ? out : moveaxis(out, 0, dim, call.loc);
 }
 
 detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail::FunctionCall& f,
                                   const VmapOptions& options, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
-  const Lanes lanes = LanesOf(arrays, detail::OutlineOf(f.arguments), options, call);
+  const Lanes lanes = LanesOf(arrays, f.arguments, options, call);
   trace::TracedFunction traced = TraceLane(arrays, lanes, f.body, call);
   const std::vector<std::optional<int64_t>> out_dims =
-      OutDimsOf(options.out_dims, detail::OutlineOf(traced.tree.ref()), call);
+      OutDimsOf(options.out_dims, traced.tree.ref(), call);
   std::vector<bool> wanted;
   for (const std::optional<int64_t>& dim : out_dims) wanted.push_back(dim.has_value());
   transforms::Batch batch = transforms::MakeBatch(traced.program, lanes.mapped, wanted, lanes.dim);
   detail::FunctionResult result{trace::CallProgram(ir::Shared(std::move(batch.program)),
                                                    ImplsOf(lanes.arrays), call.name, call.loc),
                                 std::move(traced.tree)};
+  const std::vector<std::string> names = trace::TakeArrays(result.tree.ref(), "result").names;
   for (size_t i = 0; i < result.arrays.size(); ++i) {
     if (!out_dims[i] && batch.mapped[i])
-      FailShape(
-          call, 17,
-          fmt::format("result {} should have no mapped dim, but it differs between batch elements",
-                      i),
-          {"give .out_dims a dim for it"});
-    if (out_dims[i]) result.arrays[i] = MovedTo(result.arrays[i], *out_dims[i], i, call);
+      FailShape(call, 17,
+                fmt::format("{} should have no mapped dim, but it differs between batch elements",
+                            InSentence(names[i])),
+                {"give .out_dims a dim for it"});
+    if (out_dims[i]) result.arrays[i] = MovedTo(result.arrays[i], *out_dims[i], names[i], call);
   }
   return result;
 }

@@ -54,25 +54,46 @@ PartitionSpec PartOfSpec(const PartitionSpec& spec, const sharding::MeshDef* mes
   return part.reduced(only(spec.reduced_axes()));
 }
 
-void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const PartitionSpec& spec,
-                 Call call) {
+// One array of the arguments or results, and the option that lays it out.
+struct BorderArray {
+  const Specs& specs;
+  detail::TreeRef tree;
+  const detail::Path& path;
+  Said said;
+  Call call;
+
+  std::string name() const { return trace::NameOf(tree, said.tree, path); }
+  std::string in_sentence() const { return InSentence(name()); }
+  // Returns the note that offers this spec for the array.
+  std::string Offer(const PartitionSpec& spec) const {
+    const std::string whole = CodeWith(specs, tree, path, spec);
+    return whole.empty()
+               ? fmt::format("write {} for {} in {}", spec.text(), in_sentence(), said.option)
+               : fmt::format("write {} = {}", said.option, whole);
+  }
+};
+
+// C14: refuses an argument that is laid out in another way than its spec says.
+void CheckIsLaidOutAs(const Array& x, const sharding::TensorSharding& wanted,
+                      const PartitionSpec& spec, const BorderArray& array) {
   const ir::Type* type = TypeOf(x);
   const sharding::TensorSharding& s = type->sharding();
   if (s.dims == wanted.dims && s.unreduced == wanted.unreduced && s.reduced == wanted.reduced)
     return;
+  const std::string name = array.name();
   FailSharding(
-      call, 14,
-      fmt::format("an argument has type {}, but .in_shardings asks for {}", type->text(),
-                  spec.text()),
-      {"reshard the argument, or leave .in_shardings out: the argument keeps the sharding of "
-       "its type"});
+      array.call, 14,
+      fmt::format("{} has type {}, but .in_shardings asks for {}", name, type->text(), spec.text()),
+      {"reshard it before the call: " + ReshardCode(name, spec),
+       "or leave .in_shardings out: the argument keeps the sharding of its type"});
 }
 
 // C7, C17: refuses a spec that does not divide the dims of an argument or result evenly.
 void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& asked,
-                   const base::Shape& shape, const char* option, Call call) {
+                   const ir::Type* type, const BorderArray& array) {
   using propagation::engine::AtBorder;
   using propagation::engine::SubAxes;
+  const base::Shape& shape = type->shape();
   const sharding::TensorSharding even = AtBorder(asked, shape, SubAxes::kKeep),
                                  kept = AtBorder(asked, shape, SubAxes::kCut);
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -80,55 +101,61 @@ void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& as
     if (kept.dims[d].axes == axes) continue;
     sharding::TensorSharding edit = asked;
     edit.dims[d] = {.axes = even.dims[d].axes};
-    std::string offer = fmt::format("write .{} = {}", option, sharding::ToSpec(edit).text());
-    bool divides = even.dims[d].axes == axes;
-    FailSharding(
-        call, divides ? 17 : 7,
-        divides ? fmt::format("dim {} is open: it cannot keep part of an axis at the border", d)
-                : fmt::format("dim {} of size {} cannot be divided evenly into {} shards", d,
-                              shape[d], sharding::SizeOf(axes)),
-        {"spec: " + spec.text(), std::move(offer)});
+    const bool divides = even.dims[d].axes == axes;
+    const std::string dim = fmt::format("dim {} of {}, {},", d, array.in_sentence(), type->text());
+    FailSharding(array.call, divides ? 17 : 7,
+                 divides ? dim + " is open: it cannot keep part of an axis at the border"
+                         : fmt::format("{} cannot be divided evenly into {} shards", dim,
+                                       sharding::SizeOf(axes)),
+                 {"spec: " + spec.text(), array.Offer(sharding::ToSpec(edit))});
   }
 }
 
 // Returns an argument or a result laid out by its spec.
 Array LaidOut(const Array& given, const PartitionSpec& spec, const sharding::MeshDef* mesh,
-              JitSide side, Call call) {
-  const bool in = side == JitSide::kIn;
+              JitSide side, const BorderArray& array) {
+  const Call call = array.call;
   Array x = given;
   const int rank = x.rank(call.loc);
-  ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
+  CheckHasMesh(spec, mesh, call);
   if (spec.rank() > rank)
-    FailSharding(call, 15,
-                 fmt::format("the spec has {} dims, but the array has {}", spec.rank(), rank),
-                 {"spec: " + spec.text()});
+    FailSharding(
+        call, 15,
+        fmt::format("the spec has {} dims, but {} has {}", spec.rank(), array.in_sentence(), rank),
+        {"spec: " + spec.text()});
   sharding::Resolved all = sharding::Resolve(spec, mesh, rank);
-  if (all.problem) FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
-  CheckAtBorder(spec, all.sharding, TypeOf(x)->shape(), in ? "in_shardings" : "out_shardings",
-                call);
+  if (all.problem)
+    FailSharding(call, 1,
+                 fmt::format("the spec of {}: {}", array.in_sentence(), all.problem->reason),
+                 {"spec: " + spec.text()});
+  CheckAtBorder(spec, all.sharding, TypeOf(x), array);
   PartitionSpec typed = PartOfSpec(spec, mesh, SpecPart::kTyped);
-  if (in && TypeOf(x)->mesh())
-    CheckLiesAs(x, *ResolveSpec(typed, rank, mesh, call), typed, call);
+  if (side == JitSide::kIn && TypeOf(x)->mesh())
+    CheckIsLaidOutAs(x, *ResolveSpec(typed, rank, mesh, call), typed, array);
   else
-    x = reshard(x, typed, call.loc);
+    x = ReshardNamed(x, typed, call, [&] { return array.name(); });
   const bool hints = mesh->has_mode(AxisMode::Auto);
   return hints ? Constrained(x, PartOfSpec(spec, mesh, SpecPart::kHints), call) : x;
 }
 
 // Returns the arrays of a tree laid out by the specs.
-std::vector<Array> LayOut(const Specs& specs, const detail::Outline& tree,
+std::vector<Array> LayOut(const Specs& specs, detail::TreeRef tree,
                           const std::vector<Array>& arrays, JitSide side, Loc loc) {
   if (!specs.given()) return arrays;
-  Call call{"jit", loc};
-  for (const Array& x : arrays) trace::Use(x, call.name, call.loc);
-  const char* option = side == JitSide::kIn ? "in_shardings" : "out_shardings";
+  const Call call{"jit", loc};
+  const Said said = side == JitSide::kIn ? Said{".in_shardings"}
+                                         : Said{.option = ".out_shardings", .tree = "result"};
+  const detail::Outline outline = detail::OutlineOf(tree);
+  const auto border_array = [&](size_t i) {
+    return BorderArray{specs, tree, outline.arrays[i], said, call};
+  };
+  for (size_t i = 0; i < arrays.size(); ++i)
+    trace::Use(arrays[i], call.name, call.loc, [&] { return border_array(i).name(); });
   const sharding::MeshDef* mesh = MeshInScope(arrays);
-  CheckParts(specs, tree, {option}, call);
+  const std::vector<PartitionSpec> all = LeavesFor(specs, tree, said, call);
   std::vector<Array> out;
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    const PartitionSpec& spec = LeafOf(specs, tree.arrays[i], {option}, call);
-    out.push_back(LaidOut(arrays[i], spec, mesh, side, call));
-  }
+  for (size_t i = 0; i < arrays.size(); ++i)
+    out.push_back(LaidOut(arrays[i], all[i], mesh, side, border_array(i)));
   return out;
 }
 
@@ -147,17 +174,17 @@ detail::Body BodyThatLaysOut(const detail::FunctionCall& call, const JitOptions&
   return [&call, &options](const std::vector<Array>& arrays) {
     const Loc loc = call.loc;
     if (options.out_shardings.given()) CheckAxes(options.out_shardings, loc);
-    detail::FunctionResult result = call.body(
-        LayOut(options.in_shardings, detail::OutlineOf(call.arguments), arrays, JitSide::kIn, loc));
-    result.arrays = LayOut(options.out_shardings, detail::OutlineOf(result.tree.ref()),
-                           result.arrays, JitSide::kOut, loc);
+    detail::FunctionResult result =
+        call.body(LayOut(options.in_shardings, call.arguments, arrays, JitSide::kIn, loc));
+    result.arrays =
+        LayOut(options.out_shardings, result.tree.ref(), result.arrays, JitSide::kOut, loc);
     return result;
   };
 }
 
 // Returns the call that is traced.
 detail::FunctionCall LaidOut(const detail::FunctionCall& call, const JitOptions& options) {
-  CheckMeshes(call.arguments, {"jit", call.loc});
+  CheckArrays(call.arguments, {"jit", call.loc});
   if (!options.in_shardings.given() && !options.out_shardings.given()) return call;
   return {call.arguments, BodyThatLaysOut(call, options), call.loc, call.function};
 }

@@ -8,7 +8,7 @@ namespace tessera::api {
 
 detail::FunctionResult CallTransformed(const detail::FunctionCall& f, RunCompiled compiled,
                                        const detail::Body& in_trace, Call call) {
-  CheckMeshes(f.arguments, call);
+  CheckArrays(f.arguments, call);
   const std::vector<Array> arrays = detail::LeavesOf(f.arguments);
   if (trace::InsideTrace(RefsOf(arrays, call))) return in_trace(arrays);
   return compiled({f.arguments, in_trace, f.loc});

@@ -7,6 +7,7 @@
 
 #include "api/core/elements.h"
 #include "api/core/operands.h"
+#include "api/core/reshard_to.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
@@ -149,7 +150,8 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   if (h.fortran) absl::c_reverse(stored);
   Array x = detail::ArrayFromHost({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);
   if (h.fortran) x = transpose(x, All, loc);
-  return options.out_sharding ? reshard(x, *options.out_sharding, loc) : x;
+  if (!options.out_sharding) return x;
+  return ReshardNamed(x, *options.out_sharding, {"load_npy", loc}, [&] { return path; });
 }
 
 void save_npy(const std::string& path, const Array& x, Loc loc) {

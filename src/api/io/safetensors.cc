@@ -15,6 +15,7 @@
 #include "sharding/local.h"
 #include "tessera/io.h"
 #include "trace/scopes.h"
+#include "trace/tree.h"
 
 namespace tessera {
 
@@ -23,6 +24,8 @@ using namespace api;
 namespace {
 
 using compile::Concrete;
+
+constexpr char kTreeName[] = "tree";  // in messages
 
 // Returns the names of a tree's arrays. Throws RuntimeError if a name is empty or not unique.
 std::vector<std::string> UniqueNames(const std::string& path, detail::TreeRef tree, Call call) {
@@ -188,15 +191,16 @@ void detail::SaveSafetensors(const std::string& path, TreeRef tree,
                              const SafetensorsOptions& options, Loc loc) {
   const Call call{"save_safetensors", loc};
   const std::vector<std::string> names = UniqueNames(path, tree, call);
-  const std::vector<Array> leaves = LeavesOf(tree);
+  trace::UseAll(tree, kTreeName, call.name, loc);
+  const trace::Leaves leaves = trace::TakeArrays(tree, kTreeName);
   std::vector<NamedArray> arrays;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const ir::Type* type = OnDevices(leaves[i], call).type();
+  for (size_t i = 0; i < names.size(); ++i) {
+    const ir::Type* type = OnDevices(leaves.arrays[i], call, leaves.names[i]).type();
     if (SafetensorsName(type->dtype()).empty())
       FailFile(call, path,
                fmt::format("{} is {}, which the format cannot store", ShownName(names[i]),
                            type->text()));
-    arrays.push_back({names[i], leaves[i]});
+    arrays.push_back({names[i], leaves.arrays[i]});
   }
   WriteSafetensors(path, std::move(arrays), options.metadata, call);
 }
@@ -220,10 +224,12 @@ void detail::LoadSafetensorsLike(const std::string& path, TreeRef like,
                                  const LoadLikeOptions& options, Loc loc) {
   const Call call{"load_safetensors_like", loc};
   const std::vector<std::string> names = UniqueNames(path, like, call);
-  std::vector<Array> arrays = LeavesOf(like);
-  for (const Array& array : arrays)
-    if (trace::Use(array, call.name, loc)->kind() == trace::ArrayImpl::kTraced)
-      OnDevices(array, call);
+  trace::UseAll(like, kTreeName, call.name, loc);
+  const trace::Leaves leaves = trace::TakeArrays(like, kTreeName);
+  std::vector<Array> arrays = leaves.arrays;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (arrays[i].impl()->kind() == trace::ArrayImpl::kTraced)
+      OnDevices(arrays[i], call, leaves.names[i]);
   const SafetensorsFile file(path, call);
   const Pairing pairs(path, file, options, call);
   pairs.CheckNames(names);
@@ -237,9 +243,10 @@ void detail::LoadSafetensorsLike(const std::string& path, TreeRef like,
 }
 
 void detail::MakeAbstract(TreeRef tree, Loc loc) {
+  trace::UseAll(tree, kTreeName, "abstract_like", loc);
   std::vector<Array> arrays = LeavesOf(tree);
   for (Array& array : arrays) {
-    const ir::Type* type = trace::Use(array, "abstract_like", loc)->type();
+    const ir::Type* type = TypeOf(array);
     array = Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
   }
   Replace(tree, arrays);

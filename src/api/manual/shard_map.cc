@@ -8,9 +8,11 @@
 
 #include "api/core/manual_axes.h"
 #include "api/core/operands.h"
+#include "api/core/regions.h"
 #include "api/core/specs.h"
 #include "api/core/tree_match.h"
 #include "base/at.h"
+#include "base/error.h"
 #include "ir/mapped_axes.h"
 #include "trace/apply.h"
 #include "trace/scopes.h"
@@ -26,7 +28,7 @@ using sharding::AxisList;
 using sharding::MeshDef;
 using sharding::TensorSharding;
 
-constexpr Said kIn{"in_specs"}, kOut{"out_specs"};
+constexpr Said kIn{".in_specs"}, kOut{.option = ".out_specs", .tree = "result"};
 
 const MeshAxis& AxisOf(const MeshDef* mesh, sharding::AxisPart a) {
   return base::At(mesh->axes(), a.axis);
@@ -218,9 +220,9 @@ void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const std::
     return;
   const std::string spec = sharding::ToSpec(given).text();
   FailSharding(b.call, 4,
-               fmt::format("in_specs {} does not match the layout of {}: it is {}", spec, name,
+               fmt::format(".in_specs {} does not match the layout of {}: it is {}", spec, name,
                            type->text()),
-               {fmt::format("lay it out first: reshard({}, {})", name, spec),
+               {"lay it out first: " + ReshardCode(name, sharding::ToSpec(given)),
                 "or leave .in_specs out: each device then gets its shard of the argument"});
 }
 
@@ -234,7 +236,7 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std:
     return;
   FailSharding(
       b.call, 36,
-      fmt::format("the unreduced or reduced axes of in_specs {} differ from those of {}, {}",
+      fmt::format("the unreduced or reduced axes of .in_specs {} differ from those of {}, {}",
                   sharding::ToSpec(given).text(), name, type->text()));
 }
 
@@ -247,7 +249,7 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std:
       call, 7,
       fmt::format("dim {} of {}, {}, cannot be divided evenly into {} parts", d, name, type->text(),
                   sharding::SizeOf(cut.dims[d].axes)),
-      {"in_specs: " + sharding::ToSpec(cut).text(), "write " + sharding::ToSpec(even).text()});
+      {".in_specs: " + sharding::ToSpec(cut).text(), "write " + sharding::ToSpec(even).text()});
 }
 
 Array Entering(const Array& x, const TensorSharding& cut, const std::string& name,
@@ -272,7 +274,7 @@ Array Entering(const Array& x, const TensorSharding& cut, const std::string& nam
                              "divide",
                              uneven, base::At(shape, uneven),
                              sharding::SizeOf(base::At(inside.dims, uneven).axes)),
-                 {name + ": " + type->text(), "in_specs: " + sharding::ToSpec(cut).text()});
+                 {name + ": " + type->text(), ".in_specs: " + sharding::ToSpec(cut).text()});
   return ApplyManual(ops::kFullToShard, ParamsOf(cut), x,
                      ir::Type::Get(std::move(shape), type->dtype(), std::move(inside)), b.call);
 }
@@ -281,43 +283,50 @@ Array Entering(const Array& x, const TensorSharding& cut, const std::string& nam
 
 // C24: refuses a result that varies over axes along which it is not joined. C36: refuses a spec
 // that changes the axes over which it is unreduced or reduced.
-void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& b) {
+void CheckStates(const Array& x, const TensorSharding& joined, const PartitionSpec& written,
+                 const std::string& name, const MapBorder& b) {
   const TensorSharding& own = TypeOf(x)->sharding();
-  const std::string spec = sharding::ToSpec(joined).text();
+  const std::string spec = written.text();
+  const auto refuse = [&](int check, std::string reason, std::vector<std::string> notes) {
+    ErrorDetail detail = base::Refusal(b.call.name, check, base::Where(b.call.loc),
+                                       std::move(reason), std::move(notes));
+    detail.operands = {Shown(name, *TypeOf(x), x.impl()->loc())};
+    base::ThrowSharding(std::move(detail));
+  };
   if (b.Only(own.unreduced) != joined.unreduced || b.Only(own.reduced) != joined.reduced ||
       (!joined.unreduced.empty() && own.kind != joined.kind))
-    FailSharding(b.call, 36,
-                 fmt::format("the unreduced or reduced axes of out_specs {} differ from those of "
-                             "the result, {}",
-                             spec, TypeOf(x)->text()),
-                 {"sum the result with psum, or add .unreduced or .reduced to the spec"});
+    refuse(36,
+           fmt::format("the unreduced or reduced axes of .out_specs {} differ from those of {}",
+                       spec, InSentence(name)),
+           {"sum the result with psum, or add .unreduced or .reduced to the spec"});
   const AxisList left = sharding::Difference(b.Only(own.varying), CutAxes(joined));
   if (left.empty()) return;
-  FailSharding(b.call, 24,
-               fmt::format("out_specs {} says that all devices along {} have the same result, but "
-                           "it varies: {}",
-                           spec, sharding::AxesCode(b.outer, left), TypeOf(x)->text()),
-               {fmt::format("name the axes in out_specs, or make it the same: psum(x, {})",
-                            sharding::AxesCode(b.outer, left)),
-                "if you know it is the same, use assume_invariant"});
+  const std::string axes = sharding::AxesCode(b.outer, left);
+  refuse(24,
+         fmt::format(".out_specs {} says that all devices along {} have the same {}, but it varies",
+                     spec, axes, name),
+         {fmt::format("name the axes in .out_specs, or make it the same: psum({}, {})", name, axes),
+          "if you know it is the same, use assume_invariant"});
 }
 
 // Returns a result joined by its spec. C37: Explicit axes of the spec are in its type outside, Auto
 // axes are not.
-Array Leaving(const Array& result, const PartitionSpec& spec, const MapBorder& b) {
-  Array x = trace::Enter(trace::Use(result, b.call.name, b.call.loc), b.call.name, b.call.loc);
+Array Leaving(const Array& result, const PartitionSpec& spec, const std::string& name,
+              const MapBorder& b) {
+  Array x = trace::Enter(trace::Use(result, b.call.name, b.call.loc, [&] { return name; }),
+                         b.call.name, b.call.loc);
   if (spec.rank() > TypeOf(x)->rank())
     FailShape(b.call, 15,
-              fmt::format("out_specs {} has {} dims, but the result {} has {}", spec.text(),
-                          spec.rank(), TypeOf(x)->text(), TypeOf(x)->rank()),
+              fmt::format(".out_specs {} has {} dims, but {}, {}, has {}", spec.text(), spec.rank(),
+                          InSentence(name), TypeOf(x)->text(), TypeOf(x)->rank()),
               {"parts are joined along a dim: give the result one, of size 1, with expand_dims"});
   const TensorSharding joined = Lookup(spec, b, TypeOf(x)->rank(), kOut);
   if (!TypeOf(x)->mesh() && joined.trivial()) return x;
   if (TypeOf(x)->mesh() && TypeOf(x)->mesh() != b.inner)
     FailSharding(b.call, 10,
-                 fmt::format("a result is on the mesh {}, but the one inside is {}",
+                 fmt::format("{} is on the mesh {}, but the one inside is {}", InSentence(name),
                              TypeOf(x)->mesh()->text(), b.inner->text()));
-  CheckStates(x, joined, b);
+  CheckStates(x, joined, spec, name, b);
   x = AsVarying(x, CutAxes(joined), b.call);
   const ir::Type* type = TypeOf(x);
   base::Shape shape = type->shape();
@@ -335,19 +344,20 @@ Array Leaving(const Array& result, const PartitionSpec& spec, const MapBorder& b
                      ir::Type::Get(std::move(shape), type->dtype(), std::move(outside)), b.call);
 }
 
-std::vector<Array> EnteringAll(const trace::Leaves& leaves, const detail::Outline& tree,
+std::vector<Array> EnteringAll(const trace::Leaves& leaves, detail::TreeRef tree,
                                const Specs& specs, const MapBorder& b) {
   const std::vector<Array>& arguments = leaves.arrays;
-  if (specs.given()) CheckParts(specs, tree, kIn, b.call);
+  std::vector<PartitionSpec> given;
+  if (specs.given()) given = LeavesFor(specs, tree, kIn, b.call);
   std::vector<Array> inside;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const ir::Type* type = TypeOf(arguments[i]);
     TensorSharding cut;
     if (specs.given()) {
-      const PartitionSpec& spec = LeafOf(specs, tree.arrays[i], kIn, b.call);
+      const PartitionSpec& spec = given[i];
       if (spec.rank() > type->rank())
         FailShape(b.call, 15,
-                  fmt::format("in_specs {} has {} dims, but {}, {}, has {}", spec.text(),
+                  fmt::format(".in_specs {} has {} dims, but {}, {}, has {}", spec.text(),
                               spec.rank(), leaves.names[i], type->text(), type->rank()));
       cut = Lookup(spec, b, type->rank(), kIn);
       CheckAsTyped(type, cut, leaves.names[i], b);
@@ -367,28 +377,27 @@ namespace detail {
 FunctionResult ShardMap::Call(const FunctionCall& function) const {
   const api::Call call{"shard_map", function.loc};
   trace::NestingScope nesting(call.name, function.loc);
-  trace::Leaves leaves = trace::TakeApart(function.arguments, "argument");
+  trace::UseAll(function.arguments, trace::kArguments, call.name, call.loc);
+  trace::Leaves leaves = trace::TakeArguments(function.arguments);
   std::vector<Array>& arguments = leaves.arrays;
-  for (const Array& x : arguments) trace::Use(x, call.name, call.loc);
   const MapBorder border = BorderOf(options, arguments, call);
   if (!options.out_specs.given())
     FailSharding(call, 11, ".out_specs must be given",
                  {"give one spec for all arrays, or one for each"});
-  CheckMeshes(function.arguments, border.outer, call);
+  CheckArrays(function.arguments, border.outer, call);
   for (Array& x : arguments) x = trace::Enter(x.impl(), call.name, call.loc);
   FunctionResult result;
   {
     trace::MeshDefScope scope(border.inner);
-    result =
-        function.body(EnteringAll(leaves, OutlineOf(function.arguments), options.in_specs, border));
+    result = function.body(EnteringAll(leaves, function.arguments, options.in_specs, border));
   }
   {
     trace::MeshDefScope scope(border.inner);
-    const Outline tree = OutlineOf(result.tree.ref());
-    CheckParts(options.out_specs, tree, kOut, call);
+    const std::vector<PartitionSpec> specs =
+        LeavesFor(options.out_specs, result.tree.ref(), kOut, call);
+    const std::vector<std::string> names = trace::TakeArrays(result.tree.ref(), "result").names;
     for (size_t i = 0; i < result.arrays.size(); ++i)
-      result.arrays[i] =
-          Leaving(result.arrays[i], LeafOf(options.out_specs, tree.arrays[i], kOut, call), border);
+      result.arrays[i] = Leaving(result.arrays[i], specs[i], names[i], border);
   }
   return result;
 }

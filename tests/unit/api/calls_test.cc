@@ -489,7 +489,7 @@ TEST(CheckGrads, NamesTheArgument) {
   EXPECT_THAT(
       Refused([] { check_grads(WithVjp(), std::tuple(Number(0.5), Number(2))); }),
       testing::ContainsRegex(
-          "first derivative with respect to argument\\[0\\] is .*, but finite differences"));
+          "first derivative with respect to argument 0 is .*, but finite differences"));
   // Its first derivative is right, but the second is not.
   auto second = custom_jvp([](Array x) { return x * x; },
                            [](auto p, auto t) {
@@ -497,7 +497,7 @@ TEST(CheckGrads, NamesTheArgument) {
                              return std::pair(x * x, 2 * stop_gradient(x) * std::get<0>(t));
                            });
   EXPECT_THAT(Refused([&] { check_grads(second, Number(0.5)); }),
-              testing::HasSubstr("second derivative with respect to argument[0] is 0"));
+              testing::HasSubstr("second derivative with respect to argument 0 is 0"));
   check_grads(second, Number(0.5), {.order = 1});
 }
 
@@ -529,7 +529,7 @@ TEST(CheckSpmdGrads, NamesTheFactor) {
   const std::string text = Refused([&] {
     check_spmd_grads([&](Array x, Array w) { return sum(matmul(x, twice(w))); }, args, meshes);
   });
-  EXPECT_THAT(text, testing::HasSubstr("the gradient with respect to argument[1]"));
+  EXPECT_THAT(text, testing::HasSubstr("the gradient with respect to argument 1"));
   EXPECT_THAT(text, testing::HasSubstr("every element is 2 times"));
 }
 

@@ -282,7 +282,7 @@ TEST(Jit, SaysOnceThatStaticValuesRetrace) {
   EXPECT_THAT(NotesOf([&] {
                 for (const char* key : {"a", "b", "c", "d"}) named({{key, ones({2})}});
               }),
-              testing::HasSubstr("argument 0[0] from \"c\" to \"d\"\n"));
+              testing::HasSubstr("argument 0[\"c\"] became argument 0[\"d\"]\n"));
 }
 
 TEST(Jit, SaysWhichTypesRetraceOnlyAfterMany) {

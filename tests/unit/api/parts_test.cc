@@ -396,7 +396,7 @@ TEST_F(Parts, ShardMapCutsAlongParts) {
       Refusal([&] { shard_map([](Array a) { return psum(a, "model"); }, {.out_specs = P()})(x); }),
       HasSubstr("varying over model:(1)4 but invarying over model:(4)2"));
   EXPECT_THAT(Refusal([&] { shard_map([](Array a) { return a; }, {.out_specs = P(kRest)})(x); }),
-              HasSubstr("psum(x, SubAxis(\"model\", 1, 4))"));
+              HasSubstr("psum(result, SubAxis(\"model\", 1, 4))"));
   const auto loss = [&](Array a) {
     const auto squares =
         shard_map([](Array v) { return psum(tessera::sum(v * v), kPart); }, {.out_specs = P()});

@@ -9,12 +9,18 @@
 namespace tessera::trace {
 namespace {
 
+struct Config {
+  Array w;
+  int heads;
+};
+TESSERA_FIELDS(Config, w, heads);
+
 template <class... A>
 Given GivenBy(A... arguments) {
   std::tuple<A...> tree(std::move(arguments)...);
-  Given given{detail::OutlineOf(tree), {}};
-  for (const Array& x : detail::LeavesOf(tree)) given.types.push_back(x.impl()->type());
-  return given;
+  std::vector<const ir::Type*> types;
+  for (const Array& x : detail::LeavesOf(tree)) types.push_back(x.impl()->type());
+  return GivenOf(tree, types);
 }
 
 TEST(ChangeText, NamesArgumentsAndTheirParts) {
@@ -23,6 +29,8 @@ TEST(ChangeText, NamesArgumentsAndTheirParts) {
   EXPECT_EQ(ChangeText(GivenBy(std::pair(1, std::vector{2, 3})),
                        GivenBy(std::pair(1, std::vector{2, 4}))),
             "argument 0[1][1] from 3 to 4");
+  EXPECT_EQ(ChangeText(GivenBy(Config{x, 2}), GivenBy(Config{x, 3})),
+            "argument 0.heads from 2 to 3");
   EXPECT_EQ(ChangeText(GivenBy(std::string("a"), true), GivenBy(std::string("b"), true)),
             "argument 0 from \"a\" to \"b\"");
   EXPECT_EQ(ChangeText(GivenBy(x), GivenBy(ones({3}))), "argument 0 from f32[2] to f32[3]");
@@ -31,9 +39,12 @@ TEST(ChangeText, NamesArgumentsAndTheirParts) {
 TEST(ChangeText, StopsWhereTheTreesDiffer) {
   const Array x = ones({2});
   EXPECT_EQ(ChangeText(GivenBy(std::vector{x}), GivenBy(std::vector{x, x})),
-            "argument 0 from 1 parts to 2 parts");
+            "argument 0 from 1 part to 2 parts");
   EXPECT_EQ(ChangeText(GivenBy(std::optional(x)), GivenBy(std::optional<Array>())),
             "argument 0 from a value to nothing");
+  using ByName = std::map<std::string, Array>;
+  EXPECT_EQ(ChangeText(GivenBy(ByName{{"a", x}}), GivenBy(ByName{{"b", x}})),
+            "argument 0[\"a\"] became argument 0[\"b\"]");
 }
 
 TEST(ChangeText, ShowsThree) {
