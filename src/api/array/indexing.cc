@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "api/array/index_entries.h"
 #include "api/array/index_lookups.h"
 #include "api/core/call_modes.h"
 #include "api/core/edits.h"
@@ -20,102 +21,11 @@ using namespace api;
 
 namespace {
 
-// The kept elements of one dim of the operand.
-struct Piece {
-  int64_t start, limit, stride;
-  bool reversed = false, dropped = false;
-  int64_t size() const { return (limit - start + stride - 1) / stride; }
-};
-
-int64_t SliceBound(const Slice::End& b, int64_t size, int64_t missing, int64_t low, int64_t high) {
-  if (!b.value) return missing;
-  int64_t v = *b.value < 0 ? *b.value + size : *b.value;
-  return std::clamp(v, low, high);
-}
-
-Piece SlicePiece(const Slice& s, int64_t size, Call call) {
-  if (s.step == 0) FailShape(call, 18, "the step of a slice is 0");
-  if (s.step > 0) {
-    int64_t begin = SliceBound(s.begin, size, 0, 0, size),
-            end = SliceBound(s.end, size, size, 0, size);
-    return {begin, std::max(begin, end), s.step};
-  }
-  // A negative step takes the same elements forwards, and then reverses them.
-  int64_t begin = SliceBound(s.begin, size, size - 1, -1, size - 1),
-          end = SliceBound(s.end, size, -1, -1, size - 1);
-  if (begin <= end) return {0, 0, 1};
-  int64_t count = (begin - end - s.step - 1) / -s.step;
-  int64_t first = begin + (count - 1) * s.step;
-  return {first, begin + 1, -s.step, true};
-}
-
-// One entry of an index. An Ellipsis becomes one slice per dim, or kNothing if no dim is left.
-struct Entry {
-  enum Kind : uint8_t { kNew, kNothing, kInteger, kSlice, kArray } kind;
-  Piece piece{0, 0, 1};
-  Array array = {};  // integers, with negative ones counted from the end
-  bool has_dim() const { return kind != kNew && kind != kNothing; }
-  // Whether the elements of a slice are contiguous and in order.
-  bool neighbours() const { return (piece.stride == 1 && !piece.reversed) || piece.size() <= 1; }
-};
-
-struct ParsedIndex {
-  std::vector<Entry> entries;
-  bool arrays = false;  // whether an entry is an array
-  // Whether the entry is an index array. Next to arrays, integers count as arrays too.
-  bool picks(const Entry& e) const {
-    return e.kind == Entry::kArray || (arrays && e.kind == Entry::kInteger);
-  }
-};
-
-Entry EntryOf(const Index& i, size_t d, int64_t size, Call call) {
-  if (i.kind() == Index::kSlice) return {Entry::kSlice, SlicePiece(i.slice(), size, call)};
-  if (i.kind() == Index::kArray) {
-    trace::Use(i.array(), call.name, call.loc);
-    DType t = TypeOf(i.array())->dtype();
-    if (t.is_bool())
-      FailDType(call, 15, "indices must be integers, not bool",
-                {"the shape would depend on the data: use where(mask, a, b)"});
-    return {Entry::kArray, {0, size, 1}, FromEnd(i.array(), size, call)};
-  }
-  int64_t at = i.integer() < 0 ? i.integer() + size : i.integer();
-  if (at < 0 || at >= size)
-    FailShape(call, 18,
-              fmt::format("index {} is outside of dim {} of size {}", i.integer(), d, size));
-  return {Entry::kInteger, {at, at + 1, 1, false, true}};
-}
-
-ParsedIndex Parse(std::vector<Index> index, const base::Shape& shape, Call call) {
-  size_t named = 0, dots = 0, d = 0;
-  for (const Index& i : index) {
-    named += i.kind() != Index::kNew && i.kind() != Index::kEllipsis;
-    dots += i.kind() == Index::kEllipsis;
-  }
-  if (dots > 1) FailShape(call, 17, "an index has at most one Ellipsis");
-  if (named > shape.size())
-    FailShape(call, 17, fmt::format("{} indices for an array of rank {}", named, shape.size()));
-  if (dots == 0) index.push_back(Index(Ellipsis, call.loc));
-  ParsedIndex parsed;
-  for (const Index& i : index) {
-    if (i.kind() == Index::kNew) {
-      parsed.entries.push_back({Entry::kNew});
-    } else if (i.kind() == Index::kEllipsis) {
-      if (named == shape.size()) parsed.entries.push_back({Entry::kNothing});
-      for (size_t k = named; k < shape.size(); ++k, ++d)
-        parsed.entries.push_back({Entry::kSlice, {0, shape[d], 1}});
-    } else {
-      parsed.entries.push_back(EntryOf(i, d, shape[d], call));
-      parsed.arrays = parsed.arrays || i.kind() == Index::kArray;
-      ++d;
-    }
-  }
-  return parsed;
-}
-
 // ---- slices ----
 
 // Slices one piece out of each dim of x, and reshapes the slice to `result`.
-Array Cut(const Array& x, const std::vector<Piece>& pieces, const base::Shape& result, Call call) {
+Array Cut(const Array& x, const std::vector<IndexPiece>& pieces, const base::Shape& result,
+          Call call) {
   const base::Shape shape = ShapeOf(x);
   ops::SliceParams p;
   std::vector<int64_t> reversed;
@@ -149,8 +59,8 @@ struct ResultDim {
 // Returns the shape that the index arrays broadcast to.
 base::Shape PickedShape(const ParsedIndex& index, Call call) {
   base::Shape picked;
-  for (const Entry& e : index.entries) {
-    if (e.kind != Entry::kArray) continue;
+  for (const IndexEntry& e : index.entries) {
+    if (e.kind != IndexEntry::kArray) continue;
     const base::Shape& shape = ShapeOf(e.array);
     if (!BroadcastWith(picked, shape))
       FailShape(call, 18,
@@ -173,11 +83,11 @@ std::vector<ResultDim> ResultDimsOf(const ParsedIndex& index, const base::Shape&
   }
   const size_t where = picks == 0 ? index.entries.size() : last - first + 1 == picks ? first : 0;
   for (size_t k = 0; k < index.entries.size(); ++k) {
-    const Entry& e = index.entries[k];
+    const IndexEntry& e = index.entries[k];
     if (k == where)
       for (int64_t size : picked) dims.push_back({ResultDim::kPicked, size});
-    if (e.kind == Entry::kNew) dims.push_back({ResultDim::kNew, 1, k});
-    if (e.kind == Entry::kSlice)
+    if (e.kind == IndexEntry::kNew) dims.push_back({ResultDim::kNew, 1, k});
+    if (e.kind == IndexEntry::kSlice)
       dims.push_back({e.neighbours() ? ResultDim::kAlong : ResultDim::kStrided, e.piece.size(), k});
   }
   return dims;
@@ -270,7 +180,7 @@ bool IsEmpty(const std::vector<ResultDim>& dims) {
 
 // Prepares x for slices in an index with arrays. A dim that is sharded and sliced needs an
 // out_sharding (`anyhow`). It is gathered if its axes do not divide the size of the slice.
-Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, Call call) {
+Array ReadyToCut(const Array& x, const std::vector<IndexPiece>& pieces, bool anyhow, Call call) {
   sharding::TensorSharding s = TypeOf(x)->sharding();
   for (size_t d = 0; d < pieces.size(); ++d) {
     const bool whole = pieces[d].size() == ShapeOf(x)[d] && !pieces[d].reversed;
@@ -309,7 +219,7 @@ std::vector<std::string> AxesOfCut(const sharding::TensorSharding& x,
 
 // Returns a slice of any size of a sharded array, laid out by `spec`. Propagation lets the devices
 // that have its elements send them to those that need them.
-Array CutTo(const Array& x, const std::vector<Piece>& pieces, const base::Shape& result,
+Array CutTo(const Array& x, const std::vector<IndexPiece>& pieces, const base::Shape& result,
             const PartitionSpec& spec, Call call) {
   const trace::MeshDefScope mesh(MeshInScope({x}));
   const sharding::TensorSharding out =
@@ -325,7 +235,7 @@ Array CutTo(const Array& x, const std::vector<Piece>& pieces, const base::Shape&
 }
 
 // Returns one element of a sharded array.
-Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
+Array OneElement(const Array& x, const std::vector<IndexPiece>& pieces, Call call) {
   const PartitionSpec own = sharding::ToSpec(TypeOf(x)->sharding());
   const PartitionSpec spec =
       PartitionSpec().unreduced(own.unreduced_axes(), own.reduction()).reduced(own.reduced_axes());
@@ -333,7 +243,7 @@ Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
 }
 
 // Returns the first dim of x whose axes do not divide its piece; -1 if there is none.
-int FirstUnevenPiece(const Array& x, const std::vector<Piece>& pieces) {
+int FirstUnevenPiece(const Array& x, const std::vector<IndexPiece>& pieces) {
   const sharding::TensorSharding& s = TypeOf(x)->sharding();
   for (size_t d = 0; d < pieces.size(); ++d)
     if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) return static_cast<int>(d);
@@ -341,7 +251,7 @@ int FirstUnevenPiece(const Array& x, const std::vector<Piece>& pieces) {
 }
 
 // Whether an integer of the index picks one element of a sharded dim.
-bool PicksOfShards(const Array& x, const std::vector<Piece>& pieces) {
+bool PicksOfShards(const Array& x, const std::vector<IndexPiece>& pieces) {
   const sharding::TensorSharding& s = TypeOf(x)->sharding();
   for (size_t d = 0; d < pieces.size(); ++d)
     if (pieces[d].dropped && sharding::SizeOf(s.dims[d].axes) > 1) return true;
@@ -349,7 +259,7 @@ bool PicksOfShards(const Array& x, const std::vector<Piece>& pieces) {
 }
 
 // C7: the result of an index without an out_sharding is sharded like x, which must divide it.
-[[noreturn]] void FailUnevenPiece(const Array& x, const Piece& piece, int dim, Call call) {
+[[noreturn]] void FailUnevenPiece(const Array& x, const IndexPiece& piece, int dim, Call call) {
   const sharding::AxisList& axes = base::At(TypeOf(x)->sharding().dims, dim).axes;
   const std::string shards = fmt::format("{} shards over {}", sharding::SizeOf(axes),
                                          sharding::AxesCode(TypeOf(x)->mesh(), axes));
@@ -371,19 +281,19 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
                  call.loc);
   const base::Shape shape = ShapeOf(x);
   base::Shape left;
-  std::vector<Piece> pieces;
+  std::vector<IndexPiece> pieces;
   std::vector<Component> components;
   ops::GatherParams p;
-  for (const Entry& e : index.entries) {
+  for (const IndexEntry& e : index.entries) {
     if (!e.has_dim()) continue;
     const int64_t size = shape[left.size()], d = static_cast<int64_t>(left.size());
-    if (e.kind == Entry::kArray) components.push_back({e.array, 0, picked.size()});
-    if (e.kind == Entry::kInteger) components.push_back({Place(e.piece.start, size, call)});
-    if (e.kind != Entry::kSlice) {
+    if (e.kind == IndexEntry::kArray) components.push_back({e.array, 0, picked.size()});
+    if (e.kind == IndexEntry::kInteger) components.push_back({Place(e.piece.start, size, call)});
+    if (e.kind != IndexEntry::kSlice) {
       p.dropped.push_back(d);
       p.starts.push_back(d);
     }
-    pieces.push_back(e.kind == Entry::kSlice ? e.piece : Piece{0, size, 1});
+    pieces.push_back(e.kind == IndexEntry::kSlice ? e.piece : IndexPiece{0, size, 1});
     left.push_back(pieces.back().size());
   }
   for (size_t d = 0; d < kept.size(); ++d)
@@ -403,14 +313,14 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
 
 Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& options, Call call) {
   trace::Use(x, call.name, call.loc);
-  ParsedIndex parsed = Parse(index, ShapeOf(x), call);
+  ParsedIndex parsed = ParseIndex(index, ShapeOf(x), call);
   if (parsed.arrays) return GetByArrays(x, parsed, options, call);
-  std::vector<Piece> pieces;
+  std::vector<IndexPiece> pieces;
   base::Shape result;
-  for (const Entry& e : parsed.entries) {
+  for (const IndexEntry& e : parsed.entries) {
     if (e.has_dim()) pieces.push_back(e.piece);
-    if (e.kind == Entry::kNew) result.push_back(1);
-    if (e.kind == Entry::kSlice) result.push_back(e.piece.size());
+    if (e.kind == IndexEntry::kNew) result.push_back(1);
+    if (e.kind == IndexEntry::kSlice) result.push_back(e.piece.size());
   }
   const int uneven = result.empty() ? -1 : FirstUnevenPiece(x, pieces);
   if (uneven >= 0 && options.out_sharding) {
@@ -456,7 +366,7 @@ QueryDims QueryDimsOf(const std::vector<ResultDim>& dims, size_t entries) {
 }
 
 // Returns the positions of the elements of a strided slice, in order.
-Array StridedPlaces(const Piece& piece, int64_t size, Call call) {
+Array StridedPlaces(const IndexPiece& piece, int64_t size, Call call) {
   Array at = iota({piece.size()}, 0, {.dtype = PlaceType(size)}, call.loc);
   int64_t step = piece.reversed ? -piece.stride : piece.stride;
   int64_t first = piece.reversed ? piece.limit - 1 : piece.start;
@@ -473,16 +383,16 @@ ScatterTarget ScatterTargetOf(const ParsedIndex& index, const base::Shape& shape
     if (dims[d].kind == ResultDim::kAlong) p.windows.push_back(static_cast<int64_t>(d));
   int64_t d = -1;
   for (size_t k = 0; k < index.entries.size(); ++k) {
-    const Entry& e = index.entries[k];
+    const IndexEntry& e = index.entries[k];
     if (!e.has_dim()) continue;
     const int64_t size = base::At(shape, ++d);
-    const bool along = e.kind == Entry::kSlice && e.neighbours();
+    const bool along = e.kind == IndexEntry::kSlice && e.neighbours();
     if (along && e.piece.size() == size) continue;
     if (!along) p.dropped.push_back(d);
     p.starts.push_back(d);
-    if (e.kind == Entry::kArray)
+    if (e.kind == IndexEntry::kArray)
       target.components.push_back({e.array, queries.picked, queries.picked_end});
-    else if (along || e.kind == Entry::kInteger)
+    else if (along || e.kind == IndexEntry::kInteger)
       target.components.push_back({Place(e.piece.start, size, call)});
     else
       target.components.push_back(
@@ -513,7 +423,7 @@ Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Cal
 Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
              const Operand& values, const AtOptions& options, Call call) {
   trace::Use(x, call.name, call.loc);
-  const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
+  const ParsedIndex parsed = ParseIndex(index, ShapeOf(x), call);
   const std::vector<ResultDim> dims = ResultDimsOf(parsed, PickedShape(parsed, call));
   const std::vector<ResultDim> kept = WithoutNew(dims);
   if (IsEmpty(dims))
@@ -524,8 +434,8 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
   target.params.mode = options.mode.value_or(LookupMode::kDrop);
   target.params.sorted = options.indices_are_sorted;
   // An index without arrays names each element once, and so does a single query.
-  const bool has_arrays =
-      absl::c_any_of(parsed.entries, [](const Entry& e) { return e.kind == Entry::kArray; });
+  const bool has_arrays = absl::c_any_of(
+      parsed.entries, [](const IndexEntry& e) { return e.kind == IndexEntry::kArray; });
   target.params.unique =
       options.unique_indices || !has_arrays || ir::CheckedElements(target.queries) <= 1;
   return Scatter(op, x,

@@ -57,8 +57,7 @@ std::string CodeWith(const Specs& specs, detail::TreeRef tree, const detail::Pat
 // Returns the name of an array in a sentence: "the result" for a whole tree, "result[1].w" and
 // "argument 0" for parts.
 std::string InSentence(const std::string& name);
-// Returns code that reshards an array of an argument before the call: "x.w = reshard(x.w, P())"
-// for the name "argument 0.w".
+// Returns the code of a reshard to `spec` before the call: "x.w = ..." for "argument 0.w".
 std::string ReshardCode(const std::string& name, const PartitionSpec& spec);
 
 }  // namespace tessera::api
