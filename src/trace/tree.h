@@ -12,7 +12,7 @@ struct Fact {
   std::string where, what;
 };
 
-inline constexpr char kIsArray[] = "is an array";  // Fact::what of an array
+inline constexpr char kIsArray[] = "is an array";  // the text of the fact that a part is an array
 
 struct Leaves {
   std::vector<Array> arrays;

@@ -486,10 +486,9 @@ std::string Refused(const std::function<void()>& f) {
 }
 
 TEST(CheckGrads, NamesTheArgument) {
-  EXPECT_THAT(
-      Refused([] { check_grads(WithVjp(), std::tuple(Number(0.5), Number(2))); }),
-      testing::ContainsRegex(
-          "first derivative with respect to argument 0 is .*, but finite differences"));
+  EXPECT_THAT(Refused([] { check_grads(WithVjp(), std::tuple(Number(0.5), Number(2))); }),
+              testing::ContainsRegex(
+                  "first derivative with respect to argument 0 is .*, but finite differences"));
   // Its first derivative is right, but the second is not.
   auto second = custom_jvp([](Array x) { return x * x; },
                            [](auto p, auto t) {
