@@ -140,7 +140,8 @@ TEST_F(Parts, AutoSendsNothingToCutAWeightIntoHeads) {
   const std::string place = out.sharding().text();
   EXPECT_THAT(dump_shardings(f, std::tuple(w)),
               HasSubstr("sharding_constraint f32[384,12,32] : " + place));
-  EXPECT_THAT(explain(f, w, "h"), HasSubstr("its final sharding is " + place + ", over the part of its axes"));
+  EXPECT_THAT(explain(f, w, "h"),
+              HasSubstr("its final sharding is " + place + ", over the part of its axes"));
   EXPECT_THAT(lowered.propagated().text(), HasSubstr("f32[384,12,32] " + place + " = reshape"));
   EXPECT_THAT(lowered.device_program().text(), HasSubstr("f32[384,3,32] = reshape"));
   // An argument enters whole, and is cut inside.
