@@ -170,10 +170,12 @@ inline constexpr bool kTree =
     Number<T> || std::is_enum_v<T> || Struct<T>;
 template <class T>
 inline constexpr bool kTree<T&> = kTree<T>;  // a field of a struct
+// A tuple of references, as std::tie makes it, is none: results would go to the caller's variables.
 template <class... T>
-inline constexpr bool kTree<std::tuple<T...>> = (kTree<T> && ...);
+inline constexpr bool kTree<std::tuple<T...>> = ((kTree<T> && !std::is_reference_v<T>)&&...);
 template <class A, class B>
-inline constexpr bool kTree<std::pair<A, B>> = kTree<A>&& kTree<B>;
+inline constexpr bool kTree<std::pair<A, B>> =
+    kTree<A>&& kTree<B> && !std::is_reference_v<A> && !std::is_reference_v<B>;
 template <class T>
 inline constexpr bool kTree<std::vector<T>> = kVector<std::vector<T>>&& kTree<T>;
 template <class T, size_t n>
@@ -188,7 +190,7 @@ constexpr void CheckTree() {
   static_assert(
       kTree<T>,
       "not a tree: give the struct TESSERA_FIELDS(Struct, field, ...); a base's list does "
-      "not count");
+      "not count. For std::tie(x, y) write std::tuple(x, y)");
 }
 
 // Visits a tree. Static is called for the leaves that select the traced program together with the
@@ -279,6 +281,20 @@ void VisitFields(S& s, Visitor& v, const std::string_view* names, Members... mem
 }
 
 template <class T>
+void Visit(T& t, Visitor& v);
+
+template <class T>
+void VisitTuple(T& t, Visitor& v) {
+  const auto each = [&v](auto& part) {
+    Visit(part, v);
+    v.Next();
+  };
+  v.Enter(std::tuple_size_v<T>);
+  std::apply([&](auto&... part) { (each(part), ...); }, t);
+  v.Leave();
+}
+
+template <class T>
 void Visit(T& t, Visitor& v) {
   CheckTree<T>();
   auto each = [&v](auto& part) {
@@ -311,10 +327,7 @@ void Visit(T& t, Visitor& v) {
     }
     v.Leave();
   } else if constexpr (kTuple<T>) {
-    v.Enter(std::tuple_size_v<T>);
-    [&]<size_t... i>(std::index_sequence<i...>) { (each(std::get<i>(t)), ...); }
-    (std::make_index_sequence<std::tuple_size_v<T>>());
-    v.Leave();
+    VisitTuple(t, v);
   } else if constexpr (ListsFields<T>) {
     visit_tree_fields(Exactly<T>{t}, v);
   } else if constexpr (Struct<T>) {
@@ -326,7 +339,7 @@ void Visit(T& t, Visitor& v) {
                  given.fields);
       v.Leave();
     } else {
-      Visit(given, v);  // std::tie(...): its fields are numbered
+      VisitTuple(given, v);  // std::tie(...): its fields are numbered
     }
   }
 }

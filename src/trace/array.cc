@@ -186,14 +186,13 @@ const ArrayRef& GivenArray(const Array& array, const char* op, Loc loc,
   if (impl->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(impl.get());
     if (traced->trace->ended()) {
-      const std::string known = name();
-      RefuseUse(
-          op, "escaped", loc,
-          (known.empty() ? "the traced value " + impl->type()->text() : Described(*impl, known)) +
-              " is used after its trace ended",
-          {"made at " + base::Where(impl->loc()) + ", traced from " +
-               base::Where(traced->trace->loc()),
-           "return it from the traced function instead"});
+      const std::string value = "the traced value " + impl->type()->text(), known = name();
+      RefuseUse(op, "escaped", loc,
+                (known.empty() ? value : fmt::format("{}, {},", known, value)) +
+                    " is used after its trace ended",
+                {"made at " + base::Where(impl->loc()) + ", traced from " +
+                     base::Where(traced->trace->loc()),
+                 "return it from the traced function instead"});
     }
     traced->trace->CheckThread(op, *impl, loc);
   }

@@ -217,6 +217,8 @@ struct DerivedFromTied : Tied {
 };
 // says: not a tree: give the struct TESSERA_FIELDS
 void Case34(DerivedFromTied d) { tree_leaves(d); }
+// says: For std::tie(x, y) write std::tuple(x, y)
+void Case35(Array x) { tree_leaves(std::tie(x, x)); }
 namespace other {
 struct Weights {
   Array w;

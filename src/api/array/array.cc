@@ -79,7 +79,7 @@ int64_t Array::Readable(const char* op, Loc loc) const {
 }
 
 void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) const {
-  const ir::Type* type = trace::UseType(*this, op, loc);
+  const ir::Type* type = trace::Use(*this, op, loc)->type();
   if (one && type->elements() != 1)
     FailShape({op, loc}, 18,
               fmt::format("{} has {} elements, not one", type->text(), type->elements()));
