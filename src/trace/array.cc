@@ -12,33 +12,39 @@
 #include "trace/watch.h"
 
 namespace tessera::trace {
-namespace {
-// The concrete arrays on meshes, oldest first.
+// The concrete arrays on meshes. They are linked to each other, as every call makes some.
 struct ShardedArrays {
   std::mutex& mutex = base::NewForkMutex();
-  std::list<const ConcreteArray*> arrays;
+  ConcreteArray *oldest = nullptr, *newest = nullptr;
+
+  static ShardedArrays& Get() {
+    static auto& sharded = *new ShardedArrays;
+    return sharded;
+  }
+  void Add(ConcreteArray& array) {
+    const std::lock_guard lock(mutex);
+    array.older_ = newest;
+    (newest != nullptr ? newest->newer_ : oldest) = &array;
+    newest = &array;
+  }
+  void Remove(const ConcreteArray& array) {
+    const std::lock_guard lock(mutex);
+    (array.older_ != nullptr ? array.older_->newer_ : oldest) = array.newer_;
+    (array.newer_ != nullptr ? array.newer_->older_ : newest) = array.older_;
+  }
+  // Returns the array that was made next.
+  static const ConcreteArray* After(const ConcreteArray& array) { return array.newer_; }
 };
-ShardedArrays& TheShardedArrays() {
-  static auto& sharded = *new ShardedArrays;
-  return sharded;
-}
-}  // namespace
 
 ArrayImpl::~ArrayImpl() {
   if (watched) Unwatch(this);
 }
 ConcreteArray::ConcreteArray(const ir::Type* type, const ir::Type* placed, Loc loc)
     : ArrayImpl(kConcrete, type, loc), placed_(placed) {
-  if (!type->mesh()) return;
-  ShardedArrays& sharded = TheShardedArrays();
-  const std::lock_guard lock(sharded.mutex);
-  listed_ = sharded.arrays.insert(sharded.arrays.end(), this);
+  if (type->mesh()) ShardedArrays::Get().Add(*this);
 }
 ConcreteArray::~ConcreteArray() {
-  if (!type()->mesh()) return;
-  ShardedArrays& sharded = TheShardedArrays();
-  const std::lock_guard lock(sharded.mutex);
-  sharded.arrays.erase(listed_);
+  if (type()->mesh()) ShardedArrays::Get().Remove(*this);
 }
 const ir::Type* PlaceOf(const ArrayImpl& array) {
   if (array.kind() != ArrayImpl::kConcrete) return nullptr;
@@ -98,10 +104,11 @@ ArrayRef ArrayOf(const KeptArray& kept) {
 
 LiveArrays LiveShardedArrays() {
   KeptArrays& kept = TheKeptArrays();
-  ShardedArrays& sharded = TheShardedArrays();
+  ShardedArrays& sharded = ShardedArrays::Get();
   const std::scoped_lock lock(kept.mutex, sharded.mutex);
   LiveArrays live;
-  for (const ConcreteArray* array : sharded.arrays) {
+  for (const ConcreteArray* array = sharded.oldest; array != nullptr;
+       array = ShardedArrays::After(*array)) {
     const auto at = kept.entries.find(array);
     if (at != kept.entries.end() && at->second.array.use_count() == at->second.times) continue;
     if (live.count++ == 0) live.oldest_made_at = array->loc();

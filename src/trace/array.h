@@ -4,7 +4,6 @@
 #include <absl/functional/function_ref.h>
 
 #include <atomic>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,7 +58,9 @@ class ConcreteArray : public ArrayImpl {
 
  private:
   const ir::Type* placed_;
-  std::list<const ConcreteArray*>::iterator listed_;  // among the arrays on meshes
+  // The neighbours in the list of all arrays on meshes, the older and the newer one.
+  ConcreteArray *older_ = nullptr, *newer_ = nullptr;
+  friend struct ShardedArrays;
 };
 // Returns the layout of an array, or null if it has none or its type says it all.
 const ir::Type* PlaceOf(const ArrayImpl& array);
