@@ -30,14 +30,17 @@ constexpr double kSerialSeconds = 5e-6;
 // libgomp's threads spin for some milliseconds after a region; waking them later costs about 50 us.
 constexpr double kWorthWaking = 100e-6;
 constexpr auto kAwake = std::chrono::milliseconds(1);
-// A run that takes this much longer than one worker would has waited for a core that other
-// processes use. One worker then runs alone for a while: several times the time that was lost, and
-// twice as long each time this happens again.
+// A run that takes this much longer than one worker would has probably waited for a core that other
+// processes use. One worker then runs alone for a while, twice as long each time this happens
+// again.
 constexpr double kStarvedFactor = 2;
 constexpr double kStarvedSeconds = 300e-6;
-constexpr int kLossesAlone = 8;
 constexpr auto kLeastBackoff = std::chrono::milliseconds(1);
-constexpr auto kMostBackoff = std::chrono::seconds(10);
+constexpr auto kMostBackoff = std::chrono::milliseconds(64);
+// A team that dissolved has certainly waited: one worker runs alone for several times the time that
+// was lost.
+constexpr int kLossesAlone = 8;
+constexpr auto kMostAlone = std::chrono::seconds(10);
 
 std::atomic<int> worker_count{0};  // 0: one per core
 std::atomic<bool> force_parallel{false};
@@ -257,11 +260,12 @@ void LearnFromTeam(const Executable& executable, Team& team, double estimate,
     team.backoff = kLeastBackoff;
     return;
   }
-  const auto lost = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(kLossesAlone * (taken - alone)));
-  team.backoff = std::min<Clock::duration>(std::max(team.backoff, lost), kMostBackoff);
   team.alone_until = team.last_large + team.backoff;
   team.backoff = std::min<Clock::duration>(2 * team.backoff, kMostBackoff);
+  if (!team.runner.run.barrier.dissolved()) return;
+  const auto losses = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(kLossesAlone * (taken - alone)));
+  team.alone_until = team.last_large + std::min<Clock::duration>(losses, kMostAlone);
 }
 
 // Learns from a run of one worker. If it took as long as the team's last run, the team was not
