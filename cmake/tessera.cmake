@@ -17,10 +17,12 @@ endif()
 add_compile_options($<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 # Containers check their indices in Debug builds.
 add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
-if(TESSERA_SANITIZE STREQUAL "address")
+if(TESSERA_SANITIZE)
   # With sanitizers g++ 12 warns that parts of standard containers are uninitialised.
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-    -Wno-maybe-uninitialized)
+  add_compile_options(-Wno-maybe-uninitialized)
+endif()
+if(TESSERA_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 elseif(TESSERA_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread)

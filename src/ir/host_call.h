@@ -18,8 +18,8 @@ struct Program;
 // A value on its devices, as the host sees it.
 struct HostArgument {
   const Type* place;  // the global type with the complete sharding, on the mesh without modes
-  // One shard per device by position in the mesh, or a single one without a mesh. They are valid
-  // during the call.
+  // One shard per device by position in the mesh, or a single one without a mesh; null if another
+  // process has it. They are valid during the call.
   std::vector<const std::byte*> shards;
 };
 // The buffer of one result of a host function, dense and row-major.

@@ -37,7 +37,8 @@ ir::HostArgument LaneOf(const ir::HostArgument& all, int64_t lane) {
   for (size_t device = 0; device < all.shards.size(); ++device) {
     auto at = static_cast<int64_t>(device);
     if (!lanes.empty()) at = sharding::WithShardIndex(*s.mesh, lanes, at, lane / per_shard);
-    one.shards.push_back(all.shards[at] + lane % per_shard * bytes);
+    const std::byte* shard = all.shards[at];
+    one.shards.push_back(shard ? shard + lane % per_shard * bytes : nullptr);
   }
   return one;
 }

@@ -13,9 +13,17 @@
 #include <variant>
 #include <vector>
 
+#include "base/ids.h"
 #include "tessera/dtype.h"
 
 namespace tessera::plan {
+
+// The position of a layout, of a value and of a note in the tables of a plan.
+enum class PlanLayoutId : int32_t {};
+enum class PlanValueId : int32_t {};
+inline constexpr PlanValueId kNoPlanValue{-1};
+enum class NoteId : int32_t {};
+inline constexpr NoteId kNoNote{-1};
 
 // The arguments of one call of a kernel: the buffers of one instance, and the share of the work.
 struct KernelArgs {
@@ -54,7 +62,7 @@ enum class ValueKind : uint8_t { kInput, kConstant, kTemp, kOutput };
 
 struct PlanValue {
   ValueKind kind = ValueKind::kTemp;
-  int32_t layout = 0;                     // index into Plan::layouts
+  PlanLayoutId layout{0};
   int64_t bytes = 0;                      // of one instance's buffer
   std::shared_ptr<const std::byte> data;  // kConstant: instances * bytes, in order of the instances
 };
@@ -63,9 +71,9 @@ struct PlanValue {
 // operand's own layout, that holds the representative device.
 struct Step {
   Kernel kernel;
-  int32_t layout = 0;
-  std::vector<int32_t> in, out;  // indices into Plan::values
-  int32_t note = -1;  // index into Plan::notes, for error messages and profiles; -1: none
+  PlanLayoutId layout{0};
+  std::vector<PlanValueId> in, out;
+  NoteId note = kNoNote;  // for error messages and profiles
 };
 
 // Steps that move no data between devices: every operand is defined outside the segment, or inside
@@ -95,8 +103,8 @@ struct Box {
 // collective_permute, and halo_exchange, whose pieces differ in size and may come from
 // several values.
 struct Exchange {
-  std::vector<int32_t> in;
-  int32_t out = 0;
+  std::vector<PlanValueId> in;
+  PlanValueId out{0};
   DType dtype;  // dtype of the result
   // The dtype of the operands, if the boxes' kernels compute the result's elements from elements of
   // another dtype.
@@ -111,12 +119,25 @@ struct Exchange {
   // Elements that no piece covers are zero.
   std::vector<std::vector<Piece>> pieces;  // per instance of `out`
   // If set, every piece of an instance covers the whole result, and the pieces are combined in
-  // their order; there is one box and one operand. If not set, pieces do not overlap.
+  // their order; there is one box. If not set, pieces do not overlap.
   CombineFn combine = nullptr;
+  // A box that this process sends to another process, from an instance of the operand, or receives
+  // from it, into an instance of `out`. All boxes between two processes are sent, and received, in
+  // one order. A sent box has the strides of the operand. A received one has the strides of the
+  // result, or those of the operand if `receives_as_sent`.
+  struct Message {
+    int32_t process = 0;  // the other one
+    int32_t instance = 0;
+    int64_t offset = 0;  // elements
+    int32_t box = 0;
+    int32_t operand = 0;  // of a send
+  };
+  std::vector<Message> sends = {}, receives = {};
+  bool receives_as_sent = false;
   // Whether the exchange runs together with the previous exchange in the same list of nodes.
   // Neither reads the result of the other.
   bool joined = false;
-  int32_t note = -1;
+  NoteId note = kNoNote;
 };
 
 // The arguments of a host function: for each operand the buffers of all instances.
@@ -126,9 +147,9 @@ struct HostBuffers {
 };
 // A host function. One thread calls it once per run of the node, in the order of the nodes.
 struct HostCall {
-  std::vector<int32_t> in;
+  std::vector<PlanValueId> in;
   std::function<void(const HostBuffers&)> function;
-  int32_t note = -1;
+  NoteId note = kNoNote;
 };
 
 struct Node;
@@ -137,34 +158,35 @@ struct Node;
 // the value of `next`, and after the loop it holds the value of the last iteration. The body
 // defines `next` once and uses it for nothing else. Both have the same layout and size.
 struct Carry {
-  int32_t value = 0, next = 0;
+  PlanValueId value{0}, next{0};
 };
 // A value of the body that is slice i of `whole`, a value outside the loop, in iteration i
 // (counted from the end if the loop is reversed). Each instance of `whole` stores its slices one
 // after the other.
 struct LoopSlice {
-  int32_t whole = 0, slice = 0;
+  PlanValueId whole{0}, slice{0};
 };
 
 // Runs the body `trips` times. With a predicate it runs the condition, then the body if the
 // predicate is true, and repeats. The predicate is a bool that is the same on all devices.
 struct Loop {
   int64_t trips = 0;
-  int32_t predicate = -1;
+  PlanValueId predicate = kNoPlanValue;
   bool reverse = false;
   std::vector<Carry> carries;
   std::vector<LoopSlice> reads;   // `whole` is defined before the loop
   std::vector<LoopSlice> writes;  // the body defines `slice`, the loop defines `whole`
   std::vector<Node> condition, body;
+  bool has_predicate() const { return predicate != kNoPlanValue; }
 };
 
 // Runs the branch with number `index`, clamped to the valid range. If the index is a bool, true
 // selects the first branch and false the second. The index is the same on all devices. Every branch
 // defines all results.
 struct Switch {
-  int32_t index = 0;
+  PlanValueId index{0};
   DType dtype;
-  std::vector<int32_t> results;
+  std::vector<PlanValueId> results;
   std::vector<std::vector<Node>> branches;
 };
 
@@ -173,18 +195,18 @@ struct Node : std::variant<Segment, Exchange, Loop, Switch, HostCall> {
 };
 
 struct PlanInput {
-  int32_t value = 0;
+  PlanValueId value{0};
   bool donated = false;  // whether the run may reuse its buffers
 };
 
 struct Plan {
   int32_t devices = 1;
-  std::vector<Layout> layouts;
-  std::vector<PlanValue> values;
+  base::IdVector<PlanLayoutId, Layout> layouts;
+  base::IdVector<PlanValueId, PlanValue> values;
   std::vector<PlanInput> inputs;
-  std::vector<int32_t> outputs;  // values; some may be inputs
+  std::vector<PlanValueId> outputs;  // some may be inputs
   std::vector<Node> nodes;
-  std::vector<std::string> notes;  // "dot_general at model.cc:12"
+  base::IdVector<NoteId, std::string> notes;  // "dot_general at model.cc:12"
 };
 
 }  // namespace tessera::plan

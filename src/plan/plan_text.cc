@@ -15,9 +15,11 @@ namespace {
 // The number of pieces is quadratic in the devices. Exchanges of more instances show only a count.
 constexpr size_t kMostInstances = 8;
 
-std::string List(const std::vector<int32_t>& values) {
+std::string Name(PlanValueId v) { return fmt::format("v{}", base::Number(v)); }
+
+std::string List(const std::vector<PlanValueId>& values) {
   std::string out;
-  for (int32_t v : values) out += fmt::format("{}v{}", out.empty() ? "" : ", ", v);
+  for (PlanValueId v : values) out += (out.empty() ? "" : ", ") + Name(v);
   return out;
 }
 
@@ -41,29 +43,27 @@ class Printer {
 
   std::string Run() {
     out_ = fmt::format("devices {}\n", plan_.devices);
-    for (size_t l = 0; l < plan_.layouts.size(); ++l)
-      out_ += fmt::format("layout {}: instances [{}]\n", l,
+    for (PlanLayoutId l : plan_.layouts.ids())
+      out_ += fmt::format("layout {}: instances [{}]\n", base::Number(l),
                           fmt::join(plan_.layouts[l].instance_of_device, ","));
-    for (size_t v = 0; v < plan_.values.size(); ++v) Value(static_cast<int32_t>(v));
+    for (PlanValueId v : plan_.values.ids()) Value(v);
     Nodes(plan_.nodes, "");
     out_ += fmt::format("return {}\n", List(plan_.outputs));
     return std::move(out_);
   }
 
  private:
-  void Value(int32_t v) {
-    const plan::PlanValue& value = base::At(plan_.values, v);
-    out_ +=
-        fmt::format("v{}: {} of {} B, layout {}", v, Name(value.kind), value.bytes, value.layout);
+  void Value(PlanValueId v) {
+    const PlanValue& value = plan_.values[v];
+    out_ += fmt::format("{}: {} of {} B, layout {}", Name(v), Name(value.kind), value.bytes,
+                        base::Number(value.layout));
     const auto input =
         absl::c_find_if(plan_.inputs, [&](const PlanInput& in) { return in.value == v; });
     if (input != plan_.inputs.end() && input->donated) out_ += ", donated";
     out_ += "\n";
   }
 
-  std::string Note(int32_t note) const {
-    return note < 0 ? "" : "  // " + base::At(plan_.notes, note);
-  }
+  std::string Note(NoteId note) const { return note == kNoNote ? "" : "  // " + plan_.notes[note]; }
 
   void Nodes(const std::vector<Node>& nodes, const std::string& indent) {
     for (const Node& node : nodes) {
@@ -80,12 +80,12 @@ class Printer {
     out_ += indent + "segment\n";
     for (const Step& step : segment.steps)
       out_ += fmt::format("{}  {} = step({}), layout {}{}\n", indent, List(step.out), List(step.in),
-                          step.layout, Note(step.note));
+                          base::Number(step.layout), Note(step.note));
   }
 
   void Pieces(const Exchange& e, const std::string& indent) {
     out_ += fmt::format(
-        "{}{} v{} = {}({}), {}{}{}\n", indent, e.joined ? "with it" : "exchange", e.out,
+        "{}{} {} = {}({}), {}{}{}\n", indent, e.joined ? "with it" : "exchange", Name(e.out),
         e.combine ? "combine" : "copy", List(e.in), e.dtype.name(),
         e.computed_from ? fmt::format(" computed from {}", e.computed_from->name()) : "",
         Note(e.note));
@@ -96,24 +96,24 @@ class Printer {
     for (size_t i = 0; i < std::min(e.pieces.size(), kMostInstances); ++i) {
       std::string pieces;
       for (const Exchange::Piece& p : e.pieces[i])
-        pieces += fmt::format("{}box {} of v{}.{} at {} -> {}", pieces.empty() ? "" : "; ", p.box,
-                              base::At(e.in, p.operand), p.source, p.in_offset, p.out_offset);
-      out_ += fmt::format("{}  v{}.{}: {}\n", indent, e.out, i, pieces);
+        pieces += fmt::format("{}box {} of {}.{} at {} -> {}", pieces.empty() ? "" : "; ", p.box,
+                              Name(base::At(e.in, p.operand)), p.source, p.in_offset, p.out_offset);
+      out_ += fmt::format("{}  {}.{}: {}\n", indent, Name(e.out), i, pieces);
     }
     if (e.pieces.size() > kMostInstances)
       out_ += fmt::format("{}  and {} more instances\n", indent, e.pieces.size() - kMostInstances);
   }
 
   void Around(const Loop& loop, const std::string& indent) {
-    out_ += loop.predicate >= 0 ? fmt::format("{}loop while v{}", indent, loop.predicate)
-                                : fmt::format("{}loop {} times", indent, loop.trips);
+    out_ += loop.has_predicate() ? fmt::format("{}loop while {}", indent, Name(loop.predicate))
+                                 : fmt::format("{}loop {} times", indent, loop.trips);
     out_ += loop.reverse ? ", reversed\n" : "\n";
     for (const Carry& c : loop.carries)
-      out_ += fmt::format("{}  v{} becomes v{}\n", indent, c.value, c.next);
+      out_ += fmt::format("{}  {} becomes {}\n", indent, Name(c.value), Name(c.next));
     for (const LoopSlice& s : loop.reads)
-      out_ += fmt::format("{}  reads v{}, a slice of v{}\n", indent, s.slice, s.whole);
+      out_ += fmt::format("{}  reads {}, a slice of {}\n", indent, Name(s.slice), Name(s.whole));
     for (const LoopSlice& s : loop.writes)
-      out_ += fmt::format("{}  writes v{}, a slice of v{}\n", indent, s.slice, s.whole);
+      out_ += fmt::format("{}  writes {}, a slice of {}\n", indent, Name(s.slice), Name(s.whole));
     if (!loop.condition.empty()) {
       out_ += indent + "  condition\n";
       Nodes(loop.condition, indent + "    ");
@@ -123,7 +123,7 @@ class Printer {
   }
 
   void Branches(const Switch& node, const std::string& indent) {
-    out_ += fmt::format("{}switch on v{} -> {}\n", indent, node.index, List(node.results));
+    out_ += fmt::format("{}switch on {} -> {}\n", indent, Name(node.index), List(node.results));
     for (size_t b = 0; b < node.branches.size(); ++b) {
       out_ += fmt::format("{}  branch {}\n", indent, b);
       Nodes(node.branches[b], indent + "    ");

@@ -135,7 +135,7 @@ class Assigner {
   void EndIteration(const ReadyLoop& loop) {
     for (const Swap& swap : loop.swaps) SwapStorages(swap);
     for (const ReorderedView& order : loop.orders) Reorder(order.view);
-    for (int32_t view : loop.resets) Reorder(view);
+    for (ViewId view : loop.resets) Reorder(view);
   }
 
   void SwapStorages(const Swap& swap) {
@@ -147,14 +147,14 @@ class Assigner {
   }
 
   // Forgets which instance is at which address, because the instances have been reordered.
-  void Reorder(int32_t view) {
+  void Reorder(ViewId view) {
     const StorageId storage = executable_.bindings[view].storage;
     touched_[storage].family = written_[storage].family = kNoFamily;
   }
 
   NodeAssignment::Mode ModeOf(const ReadyNode& node) const {
     if (node.control) return NodeAssignment::kAll;
-    if (node.host) return NodeAssignment::kFirst;
+    if (node.host || node.messages) return NodeAssignment::kFirst;
     const auto in_order = [](const ReadyStep& step) { return step.in_order; };
     if (absl::c_any_of(node.steps, in_order)) return NodeAssignment::kFirst;
     const bool large = assignment_.forced || node.seconds >= kParallelSeconds;
@@ -255,7 +255,7 @@ class Assigner {
   // a representative of the storages that each is swapped with
   base::IdVector<StorageId, StorageId> group_;
   base::IdVector<StorageId, std::vector<ByteRange>> places_;  // of a group, in the run's block
-  std::vector<bool> is_deep_;                                 // per loop
+  base::IdVector<LoopId, bool> is_deep_;
   std::vector<StorageId> recent_;  // storages touched since the last barrier
   int64_t epoch_ = 0;
   int64_t added_ = 0;  // number of barriers added so far

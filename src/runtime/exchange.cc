@@ -73,7 +73,7 @@ ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::PlanVal
   if (combine_)
     PrepareReduction(exchange);
   else
-    PrepareCopies(instances);
+    PrepareCopies(instances, !exchange.receives.empty());
   bytes_ = static_cast<double>(out_bytes_) * instances;
   for (const ReadyPiece& piece : pieces_) {
     const ReadyBox& box = boxes_[piece.box];
@@ -134,7 +134,7 @@ void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
     if (box.dims[d].out != dense) Malformed("the pieces of a reduction overlap themselves");
   }
   for (const auto& pieces : exchange.pieces) {
-    if (pieces.empty()) Malformed("a reduction of nothing");
+    if (pieces.empty() && out_bytes_ > 0) Malformed("a reduction of nothing");
     if (pieces.size() > kMaxSources) Malformed("a reduction of more than 4096 pieces");
     for (const auto& piece : pieces) {
       if (piece.out_offset != 0) Malformed("the pieces of a reduction do not cover the result");
@@ -146,7 +146,7 @@ void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
   even_ = true;
 }
 
-void ReadyExchange::PrepareCopies(int32_t instances) {
+void ReadyExchange::PrepareCopies(int32_t instances, bool receives) {
   unit_ = kCopyUnit;
   for (ReadyBox& box : boxes_) {
     box.units = box.copy.fn        ? box.copy.max_parts
@@ -162,7 +162,7 @@ void ReadyExchange::PrepareCopies(int32_t instances) {
       first_unit_.push_back(units_);
       units_ += boxes_[pieces_[p].box].units;
     }
-    fill[i] = covered < out_bytes_;
+    fill[i] = covered < out_bytes_ && !receives;
   }
   if (std::find(fill.begin(), fill.end(), true) == fill.end()) return;
   fill_ = std::move(fill);  // each instance is then one unit: zeros first, then its pieces
@@ -198,8 +198,8 @@ void ReadyExchange::ChooseRows(ReadyBox& box) const {
   }
 }
 
-void ReadyExchange::Run(const View* views, const int32_t* in, const View& out, int64_t begin,
-                        int64_t end, std::byte* scratch) const {
+void ReadyExchange::Run(Views views, const ViewId* in, const View& out, int64_t begin, int64_t end,
+                        std::byte* scratch) const {
   if (begin >= end) return;
   const ReadyOperands operands{views, in, scratch};
   if (combine_)
@@ -341,8 +341,7 @@ bool ReadyExchange::IsSmallReduction() const {
   return true;
 }
 
-void ReadyExchange::AddTo(SmallReductions& small, const std::vector<int32_t>& in,
-                          int32_t out) const {
+void ReadyExchange::AddTo(SmallReductions& small, const std::vector<ViewId>& in, ViewId out) const {
   std::vector<SmallReductions::Source> sources;
   for (size_t i = 0; i + 1 < first_piece_.size(); ++i) {
     sources.clear();
@@ -352,7 +351,7 @@ void ReadyExchange::AddTo(SmallReductions& small, const std::vector<int32_t>& in
   }
 }
 
-void ReadyExchanges::Add(ReadyExchange exchange, std::vector<int32_t> in, int32_t out) {
+void ReadyExchanges::Add(ReadyExchange exchange, std::vector<ViewId> in, ViewId out) {
   const int64_t first = units_;
   int64_t first_small = -1;
   if (exchange.IsSmallReduction()) {
@@ -365,7 +364,7 @@ void ReadyExchanges::Add(ReadyExchange exchange, std::vector<int32_t> in, int32_
   parts_.push_back({std::move(exchange), std::move(in), out, first, first_small});
 }
 
-void ReadyExchanges::Run(const View* views, int64_t begin, int64_t end, std::byte* scratch) const {
+void ReadyExchanges::Run(Views views, int64_t begin, int64_t end, std::byte* scratch) const {
   if (small_.count() == units_) return small_.Run(views, begin, end);
   auto part = std::upper_bound(parts_.begin(), parts_.end(), begin,
                                [](int64_t unit, const Part& p) { return unit < p.first_unit; });

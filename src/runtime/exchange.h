@@ -27,13 +27,13 @@ class ReadyExchange {
 
   // Does units [begin, end). `in` lists the views of the operands; `scratch` is for the kernels
   // of boxes.
-  void Run(const View* views, const int32_t* in, const View& out, int64_t begin, int64_t end,
+  void Run(Views views, const ViewId* in, const View& out, int64_t begin, int64_t end,
            std::byte* scratch) const;
 
   // Whether each unit combines a few dense buffers into a whole instance of the result.
   bool IsSmallReduction() const;
   // Adds all units of a small reduction.
-  void AddTo(SmallReductions& small, const std::vector<int32_t>& in, int32_t out) const;
+  void AddTo(SmallReductions& small, const std::vector<ViewId>& in, ViewId out) const;
 
  private:
   struct Dim {
@@ -45,8 +45,8 @@ class ReadyExchange {
     int64_t in, out;  // offsets
   };
   struct ReadyOperands {
-    const View* views;
-    const int32_t* in;
+    Views views;
+    const ViewId* in;
     std::byte* scratch;
     const std::byte* at(const ReadyPiece& piece) const {
       return views[in[piece.operand]].at(piece.source) + piece.in;
@@ -70,7 +70,8 @@ class ReadyExchange {
   ReadyBox Normalise(const plan::Box& box) const;
   void AddPieces(const plan::Exchange& exchange);
   void PrepareReduction(const plan::Exchange& exchange);
-  void PrepareCopies(int32_t instances);
+  // `receives`: boxes of other processes cover the rest of the result.
+  void PrepareCopies(int32_t instances, bool receives);
   void ChooseRows(ReadyBox& box) const;
 
   void RunCopies(const ReadyOperands& in, const View& out, int64_t begin, int64_t end) const;
@@ -109,7 +110,7 @@ class ReadyExchange {
 class ReadyExchanges {
  public:
   // `in` and `out` are the views of the exchange's values.
-  void Add(ReadyExchange exchange, std::vector<int32_t> in, int32_t out);
+  void Add(ReadyExchange exchange, std::vector<ViewId> in, ViewId out);
 
   int64_t units() const { return units_; }
   // Whether each instance has the same number of units, so that a share of the units is a share of
@@ -120,13 +121,13 @@ class ReadyExchanges {
   double flops() const { return flops_; }
 
   // Does units [begin, end).
-  void Run(const View* views, int64_t begin, int64_t end, std::byte* scratch) const;
+  void Run(Views views, int64_t begin, int64_t end, std::byte* scratch) const;
 
  private:
   struct Part {
     ReadyExchange exchange;
-    std::vector<int32_t> in;
-    int32_t out;
+    std::vector<ViewId> in;
+    ViewId out;
     int64_t first_unit;
     int64_t first_small;  // its first reduction in small_; -1: it has none there
   };

@@ -7,11 +7,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "plan/plan.h"
 #include "runtime/alias.h"
 #include "runtime/buffers.h"
 #include "runtime/exchange.h"
 #include "runtime/ids.h"
+#include "runtime/messages.h"
 #include "runtime/prepare.h"
 #include "runtime/view.h"
 
@@ -19,8 +21,8 @@ namespace tessera::runtime {
 
 // Where a step finds a buffer.
 struct BufferRef {
-  int32_t view = -1;   // index of the run's views; -1: in the worker's frame
-  int64_t offset = 0;  // offset in the frame
+  ViewId view = kNoView;  // kNoView: in the worker's frame
+  int64_t offset = 0;     // offset in the frame
   // the value's instance for each instance of the step; null: the same
   const int32_t* index = nullptr;
 };
@@ -39,7 +41,7 @@ struct ReadyStep {
 
 // A read or write of a view by a node, from which barriers follow.
 struct ViewUse {
-  int32_t view;
+  ViewId view;
   bool writes;
   bool identity;  // instance i of the node touches only instance i of the value
 };
@@ -56,8 +58,8 @@ struct Control {
     kLeave,   // ends a branch: goes to `targets[0]`
   };
   Kind kind = kEnter;
-  int32_t loop = -1;  // index into Executable::loops
-  int32_t view = -1;
+  LoopId loop = kNoLoop;
+  ViewId view = kNoView;
   DType dtype = {};  // dtype of the view
   std::vector<int32_t> targets = {};
 };
@@ -65,16 +67,16 @@ struct Control {
 // Two storages that change places at the end of each iteration, and all views of each.
 struct Swap {
   StorageId storages[2];
-  std::vector<int32_t> views[2];  // the first one is the view of the storage's root value
+  std::vector<ViewId> views[2];  // the first one is the view of the storage's root value
 };
 // At the end of an iteration, `view` gets the buffers of `from`, with the instances in
 // another order.
 struct ReorderedView {
-  int32_t view = -1, from = -1;
+  ViewId view = kNoView, from = kNoView;
   const std::vector<int32_t>* order = nullptr;  // null: the same order
 };
 struct Window {  // a view that is one slice of another's instances
-  int32_t whole = -1, view = -1;
+  ViewId whole = kNoView, view = kNoView;
   int64_t bytes = 0;  // bytes of a slice
 };
 struct ReadyLoop {
@@ -84,24 +86,27 @@ struct ReadyLoop {
   std::vector<Swap> swaps;
   std::vector<ReorderedView> orders;  // carried values, and all views that derive from them
   // views that inner loops reorder: they start again with their bound order
-  std::vector<int32_t> resets;
+  std::vector<ViewId> resets;
 };
 
-// Steps of one layout that move no data between instances, exchanges that run as one, a host call,
-// or control.
+// Steps of one layout that move no data between instances, exchanges that run as one, the start or
+// the end of messages, a host call, or control.
 struct ReadyNode {
   std::unique_ptr<const Control> control;
   const plan::HostCall* host = nullptr;  // points into Executable::plan
-  int32_t note = -1;                     // note of the first exchange
-  std::vector<int32_t> loops;            // of a host call: the enclosing loops, outermost first
+  plan::NoteId note = plan::kNoNote;     // note of the first exchange
+  std::vector<LoopId> loops;             // of a host call: the enclosing loops, outermost first
   std::vector<ReadyStep> steps;
   std::vector<BufferRef> operands;   // operands of all steps, in their order
   int32_t instances = 0;             // of the layout, or of the result of the exchanges
   const int32_t* devices = nullptr;  // the representative of each instance
   std::unique_ptr<const ReadyExchanges> exchanges;
-  std::vector<int32_t> in;  // of a host call: the views of its operands
-  double seconds = 0;       // estimate for all instances on one worker, per execution of the node
-  double times = 1;         // how often a run executes the node, if known
+  std::shared_ptr<const ReadyMessages> messages;
+  int32_t mail = 0;              // of messages: which of the run's
+  bool starts_messages = false;  // or else waits for them
+  std::vector<ViewId> in;        // of a host call: the views of its operands
+  double seconds = 0;  // estimate for all instances on one worker, per execution of the node
+  double times = 1;    // how often a run executes the node, if known
   std::vector<ViewUse> uses;
 };
 
@@ -109,7 +114,7 @@ struct ReadyNode {
 struct Binding {
   enum How : uint8_t {
     kInput,     // buffers of the caller
-    kConstant,  // Executable::constants[from]
+    kConstant,  // Executable::constants[constant]
     kBlock,     // at `offset` of the run's block
     kFresh,     // allocated for an output
     kTake,      // the buffers of `from`, a donated input that is dead, if nobody else holds them
@@ -118,7 +123,8 @@ struct Binding {
     kWindow,    // the slice of `from` for the current iteration
   };
   How how = kFresh;
-  int32_t from = -1;  // an earlier binding, or a constant
+  ViewId from = kNoView;  // an earlier one
+  int32_t constant = -1;
   int32_t node = -1;  // kAlias: the node that copies if the alias is not possible; -1: it always is
   StorageId storage = kNoStorage;  // values with the same number may share memory
   FamilyId family =
@@ -129,7 +135,7 @@ struct Binding {
 };
 
 struct Output {
-  int32_t view;
+  ViewId view;
   bool last;  // no later output is the same view
 };
 
@@ -156,16 +162,17 @@ struct Assignment {
 struct Executable {
   plan::Plan plan;  // keeps the kernels' configurations and the constants alive
   std::vector<ReadyNode> nodes;
-  std::vector<Binding> bindings;  // the plan's inputs come first, in their order
+  base::IdVector<ViewId, Binding> bindings;  // the plan's inputs come first, in their order
   std::vector<Buffers> constants;
   std::vector<Output> outputs;
-  std::vector<ReadyLoop> loops;
+  base::IdVector<LoopId, ReadyLoop> loops;
   // the tables that BufferRef::index points to
   std::vector<std::unique_ptr<const std::vector<int32_t>>> indices;
   int64_t block_bytes = 0;    // memory of values that cross nodes
   int64_t frame_bytes = 0;    // per worker: memory of values that live inside one node
   int64_t scratch_bytes = 0;  // per worker
   int32_t max_operands = 0;
+  int32_t mails = 0;  // messages that start in different nodes
   // The most bytes that a run allocates for device 0, which is a representative in every layout and
   // so has the most instances. It is the sum of
   // - outputs allocated for the run, which exist for all of it,

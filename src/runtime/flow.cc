@@ -1,12 +1,16 @@
 // Flattens a plan into one list of nodes, and finds the lifetime of each value.
 #include "runtime/flow.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 namespace tessera::runtime {
 namespace {
+
+using plan::PlanValueId;
 
 class Analyser {
  public:
@@ -16,7 +20,7 @@ class Analyser {
 
   Flow Run() {
     AddNodes(plan_.nodes);
-    for (int32_t v : plan_.outputs) {
+    for (PlanValueId v : plan_.outputs) {
       flow_.lives[v].output = true;
       flow_.lives[v].last_node = FlowNodeId{std::numeric_limits<int32_t>::max()};
     }
@@ -28,18 +32,23 @@ class Analyser {
   static constexpr double kUnknownTrips = 10;
 
   void AddNodes(const std::vector<plan::Node>& nodes) {
+    std::vector<const plan::Exchange*> together;
     for (const plan::Node& node : nodes) {
-      if (const auto* segment = std::get_if<plan::Segment>(&node))
+      const auto* exchange = std::get_if<plan::Exchange>(&node);
+      if (!together.empty() && !(exchange && exchange->joined))
+        AddExchanges(std::exchange(together, {}));
+      if (exchange)
+        together.push_back(exchange);
+      else if (const auto* segment = std::get_if<plan::Segment>(&node))
         AddSegment(*segment);
       else if (const auto* loop = std::get_if<plan::Loop>(&node))
         AddLoop(*loop);
       else if (const auto* branches = std::get_if<plan::Switch>(&node))
         AddSwitch(*branches);
-      else if (const auto* call = std::get_if<plan::HostCall>(&node))
-        AddHostCall(*call);
       else
-        AddExchange(std::get<plan::Exchange>(node));
+        AddHostCall(std::get<plan::HostCall>(node));
     }
+    if (!together.empty()) AddExchanges(together);
   }
 
   // Returns the number of the next node, as a target of control.
@@ -48,8 +57,9 @@ class Analyser {
     node.times = times_;
     return flow_.nodes.Add(std::move(node));
   }
-  FlowNodeId AddControl(Control control) {
+  FlowNodeId AddControl(Control control, PlanValueId reads = plan::kNoPlanValue) {
     FlowNode node;
+    node.reads = reads;
     node.control = std::move(control);
     return AddNode(std::move(node));
   }
@@ -59,10 +69,10 @@ class Analyser {
   void AddLoop(const plan::Loop& loop) {
     const FlowNodeId first = AddControl({.kind = Control::kEnter});
     for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.whole, first);
-    if (loop.predicate < 0 && loop.trips == 0) return;
-    std::vector<int32_t> around = std::exchange(reads_, {});
+    if (!loop.has_predicate() && loop.trips == 0) return;
+    std::vector<PlanValueId> around = std::exchange(reads_, {});
     const double times = times_;
-    times_ *= loop.predicate < 0 ? static_cast<double>(loop.trips) : kUnknownTrips;
+    times_ *= !loop.has_predicate() ? static_cast<double>(loop.trips) : kUnknownTrips;
     for (const plan::LoopSlice& slice : loop.reads) {
       Read(slice.whole, first, 0);
       MakeAt(slice.slice, first);
@@ -70,8 +80,8 @@ class Analyser {
     for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.slice, first);
     AddNodes(loop.condition);
     FlowNodeId test = kNoNode;
-    if (loop.predicate >= 0) {
-      test = AddControl({.kind = Control::kTest, .view = loop.predicate, .dtype = bool_});
+    if (loop.has_predicate()) {
+      test = AddControl({.kind = Control::kTest, .dtype = bool_}, loop.predicate);
       Read(loop.predicate, test, 0);
     }
     AddNodes(loop.body);
@@ -80,41 +90,41 @@ class Analyser {
       const Life& life = flow_.lives[carry.value];
       flow.carries.push_back({carry.value, carry.next, life.last_node, life.last_step, first});
     }
-    const auto index = static_cast<int32_t>(flow_.loops.size());
+    const LoopId index = flow_.loops.next_id();
     AddControl({.kind = Control::kRepeat, .targets = {base::Number(first) + 1}});
     for (const plan::Carry& carry : loop.carries) {
       Read(carry.value, flow.last, 0);
       Read(carry.next, flow.last, 0);
     }
     for (const plan::LoopSlice& slice : loop.writes) Read(slice.whole, flow.last, 0);
-    for (int32_t v : std::exchange(reads_, std::move(around))) {
+    for (PlanValueId v : std::exchange(reads_, std::move(around))) {
       if (flow_.lives[v].made_node <= first) Read(v, flow.last, 0);
     }
     flow_.nodes[first].control->loop = flow_.nodes[flow.last].control->loop = index;
     if (test != kNoNode) flow_.nodes[test].control->targets = {NextTarget()};
     times_ = times;
-    flow_.loops.push_back(std::move(flow));
+    flow_.loops.Add(std::move(flow));
   }
 
   void AddSwitch(const plan::Switch& node) {
     const FlowNodeId select =
-        AddControl({.kind = Control::kSelect, .view = node.index, .dtype = node.dtype});
+        AddControl({.kind = Control::kSelect, .dtype = node.dtype}, node.index);
     Read(node.index, select, 0);
-    for (int32_t v : node.results) MakeAt(v, select);
+    for (PlanValueId v : node.results) MakeAt(v, select);
     std::vector<FlowNodeId> leaves;
     for (const std::vector<plan::Node>& branch : node.branches) {
       flow_.nodes[select].control->targets.push_back(NextTarget());
       AddNodes(branch);
       // The index counts as read here: one worker may still read it while another has begun
       // a branch.
-      leaves.push_back(AddControl({.kind = Control::kLeave, .view = node.index}));
+      leaves.push_back(AddControl({.kind = Control::kLeave}, node.index));
       Read(node.index, leaves.back(), 0);
-      for (int32_t v : node.results) Read(v, leaves.back(), 0);
+      for (PlanValueId v : node.results) Read(v, leaves.back(), 0);
     }
     for (FlowNodeId leave : leaves) flow_.nodes[leave].control->targets = {NextTarget()};
   }
 
-  void MakeAt(int32_t value, FlowNodeId node) {
+  void MakeAt(PlanValueId value, FlowNodeId node) {
     if (flow_.lives[value].made_node != kNoNode) return Read(value, node, 0);
     Make(value, node, 0);
     flow_.nodes[node].makes.push_back(value);
@@ -129,40 +139,61 @@ class Analyser {
       const FlowNodeId node = NodeOf(step.layout);
       flow_.nodes[node].steps.push_back(&step);
       const auto at = static_cast<int32_t>(flow_.nodes[node].steps.size()) - 1;
-      for (int32_t v : step.in) Read(v, node, at);
-      for (int32_t v : step.out) Make(v, node, at);
+      for (PlanValueId v : step.in) Read(v, node, at);
+      for (PlanValueId v : step.out) Make(v, node, at);
     }
   }
 
-  void AddExchange(const plan::Exchange& exchange) {
-    if (!exchange.joined)
-      exchange_ = AddNode({.layout = plan_.values[exchange.out].layout, .steps = {}});
-    flow_.nodes[exchange_].exchanges.push_back(&exchange);
-    for (int32_t v : exchange.in) Read(v, exchange_, 0);
-    Make(exchange.out, exchange_, 0);
+  // Adds exchanges that run as one. Their messages start first, so that they travel while the boxes
+  // between devices of this process are copied.
+  void AddExchanges(const std::vector<const plan::Exchange*>& together) {
+    FlowNode start, local, end;
+    for (const plan::Exchange* e : together) {
+      const bool has_messages = !e->sends.empty() || !e->receives.empty();
+      if (has_messages) start.starts.push_back(e);
+      if (!has_messages || HasPieces(*e)) local.exchanges.push_back(e);
+    }
+    local.layout = plan_.values[together[0]->out].layout;
+    if (!start.starts.empty()) {
+      end.started = AddNode(start);
+      MakeResults(start.starts, end.started);
+    }
+    if (!local.exchanges.empty()) MakeResults(local.exchanges, AddNode(local));
+    if (!start.starts.empty()) MakeResults(start.starts, AddNode(end));
+  }
+
+  static bool HasPieces(const plan::Exchange& exchange) {
+    return absl::c_any_of(exchange.pieces, [](const auto& pieces) { return !pieces.empty(); });
+  }
+
+  void MakeResults(const std::vector<const plan::Exchange*>& exchanges, FlowNodeId node) {
+    for (const plan::Exchange* e : exchanges) {
+      for (PlanValueId v : e->in) Read(v, node, 0);
+      Make(e->out, node, 0);
+    }
   }
 
   void AddHostCall(const plan::HostCall& call) {
     const FlowNodeId node = AddNode({.host = &call, .steps = {}});
-    for (int32_t v : call.in) Read(v, node, 0);
+    for (PlanValueId v : call.in) Read(v, node, 0);
   }
 
   bool ReadsOtherLayout(const plan::Step& step) const {
-    for (int32_t v : step.in) {
+    for (PlanValueId v : step.in) {
       const FlowNodeId node = flow_.lives[v].made_node;
       if (node >= begin_ && flow_.nodes[node].layout != step.layout) return true;
     }
     return false;
   }
 
-  FlowNodeId NodeOf(int32_t layout) {
+  FlowNodeId NodeOf(plan::PlanLayoutId layout) {
     for (FlowNodeId n : base::IdRange(begin_, flow_.nodes.next_id())) {
       if (flow_.nodes[n].layout == layout) return n;
     }
     return AddNode({.layout = layout, .steps = {}});
   }
 
-  void Read(int32_t value, FlowNodeId node, int32_t step) {
+  void Read(PlanValueId value, FlowNodeId node, int32_t step) {
     reads_.push_back(value);
     Life& life = flow_.lives[value];
     if (node < life.last_node) return;
@@ -170,7 +201,7 @@ class Analyser {
     life.last_node = node;
   }
 
-  void Make(int32_t value, FlowNodeId node, int32_t step) {
+  void Make(PlanValueId value, FlowNodeId node, int32_t step) {
     Life& life = flow_.lives[value];
     // results of loops and switches are defined more than once
     if (life.made_node != kNoNode) return Read(value, node, step);
@@ -180,10 +211,9 @@ class Analyser {
 
   const plan::Plan& plan_;
   Flow flow_;
-  FlowNodeId begin_{0};            // the first node that may still get steps
-  FlowNodeId exchange_ = kNoNode;  // the last node of exchanges
-  double times_ = 1;               // how often the nodes being added run
-  std::vector<int32_t> reads_;     // values read so far in the innermost loop
+  FlowNodeId begin_{0};             // the first node that may still get steps
+  double times_ = 1;                // how often the nodes being added run
+  std::vector<PlanValueId> reads_;  // values read so far in the innermost loop
 };
 
 }  // namespace

@@ -11,16 +11,21 @@
 
 namespace tessera::runtime {
 
-// Steps of one layout in their order, exchanges that run as one, a host call, or control. Nodes run
-// in order, except where control directs the run.
+// Steps of one layout in their order, exchanges that run as one, messages of exchanges, a host
+// call, or control. Nodes run in order, except where control directs the run.
 struct FlowNode {
   std::vector<const plan::Exchange*> exchanges = {};
+  // The messages of these exchanges start here; or those that started at `started` are complete
+  // after this node.
+  std::vector<const plan::Exchange*> starts = {};
+  FlowNodeId started = kNoNode;
   const plan::HostCall* host = nullptr;
-  int32_t layout = -1;
+  plan::PlanLayoutId layout{-1};
   std::vector<const plan::Step*> steps;
-  std::optional<Control> control = {};  // its views are values, and its targets nodes of the flow
-  std::vector<int32_t> makes = {};      // control: values that get their memory here
-  double times = 1;                     // how often a run executes the node, if known
+  std::optional<Control> control = {};  // without its view; its targets are nodes of the flow
+  plan::PlanValueId reads = plan::kNoPlanValue;  // control: the predicate or index
+  std::vector<plan::PlanValueId> makes = {};     // control: values that get their memory here
+  double times = 1;                              // how often a run executes the node, if known
 };
 
 // Where a value is defined and last read: a node and a step in it. Inputs and constants are defined
@@ -34,7 +39,7 @@ struct Life {
 // A carried value and its last read in the loop. After that read, its successor may take
 // its memory.
 struct CarryFlow {
-  int32_t value, next;
+  plan::PlanValueId value, next;
   FlowNodeId read_node;
   int32_t read_step;
   FlowNodeId first;  // first node of the loop
@@ -47,8 +52,8 @@ struct LoopFlow {
 
 struct Flow {
   base::IdVector<FlowNodeId, FlowNode> nodes;
-  base::IdVector<int32_t, Life> lives;  // by value
-  std::vector<LoopFlow> loops;          // inner loops before the loops around them
+  base::IdVector<plan::PlanValueId, Life> lives;
+  base::IdVector<LoopId, LoopFlow> loops;
 };
 
 Flow Analyse(const plan::Plan& plan);

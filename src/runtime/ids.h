@@ -1,4 +1,4 @@
-// Ids of the tables that Prepare makes. Values have the numbers of Plan::values.
+// Ids of the tables that Prepare makes.
 #pragma once
 #include <cstdint>
 
@@ -15,5 +15,13 @@ inline constexpr StorageId kNoStorage{-1};
 // Values whose instance i is at the same address, if they are in one storage.
 enum class FamilyId : int32_t {};
 inline constexpr FamilyId kNoFamily{-1};
+
+// The buffers of one value in a run. A value whose memory is in the workers' frames has none.
+enum class ViewId : int32_t {};
+inline constexpr ViewId kNoView{-1};
+
+// A loop of the flow. Inner loops come before the loops around them.
+enum class LoopId : int32_t {};
+inline constexpr LoopId kNoLoop{-1};
 
 }  // namespace tessera::runtime

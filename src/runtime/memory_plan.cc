@@ -14,9 +14,11 @@
 namespace tessera::runtime {
 namespace {
 
+using plan::PlanValueId;
+
 // The memory of one value, or of several that share it by aliasing or reuse in place.
 struct StoragePlan {
-  int32_t root = -1;  // the value that it is made for
+  PlanValueId root = plan::kNoPlanValue;  // the value that it is made for
   bool frame = false;
   bool owned = false;       // allocated by the run; false for inputs and constants
   bool escapes = false;     // holds an output
@@ -29,7 +31,7 @@ struct StoragePlan {
   int32_t made_step = -1, last_step = -1;
   // The newest value of each family. A value overwritten in place by a newer one is dead, unless a
   // loop carries it.
-  std::vector<int32_t> newest;
+  std::vector<PlanValueId> newest;
   const CarryFlow* carry = nullptr;  // the carry whose value or successor it holds
   bool carries = false;              // it holds values of several carries
 };
@@ -44,24 +46,24 @@ struct Memory {
   const Flow& flow;
   MemoryPlan result = {};
   Storages storages = {};
-  std::vector<int32_t> reordered = {};  // successors with an instance order of their own
+  std::vector<PlanValueId> reordered = {};  // successors with an instance order of their own
 
-  const plan::PlanValue& ValueOf(int32_t v) const { return plan.values[v]; }
-  int32_t Instances(int32_t v) const { return plan.layouts[ValueOf(v).layout].instances; }
-  StoragePlan& StorageOf(int32_t v) { return storages[result.places[v].storage]; }
-  const StoragePlan& StorageOf(int32_t v) const { return storages[result.places[v].storage]; }
+  const plan::PlanValue& ValueOf(PlanValueId v) const { return plan.values[v]; }
+  int32_t Instances(PlanValueId v) const { return plan.layouts[ValueOf(v).layout].instances; }
+  StoragePlan& StorageOf(PlanValueId v) { return storages[result.places[v].storage]; }
+  const StoragePlan& StorageOf(PlanValueId v) const { return storages[result.places[v].storage]; }
 };
 
 // Whether all families except the family of `v` are dead before node n. In node n another instance
 // may still read the memory that this one overwrites.
-bool AreOthersDead(const Flow& flow, const StoragePlan& storage, int32_t v, FlowNodeId n) {
-  return absl::c_none_of(storage.newest, [&](int32_t other) {
+bool AreOthersDead(const Flow& flow, const StoragePlan& storage, PlanValueId v, FlowNodeId n) {
+  return absl::c_none_of(storage.newest, [&](PlanValueId other) {
     return other != v && flow.lives[other].last_node >= n;
   });
 }
 
 // Whether the kernel may overwrite every operand that is `v`.
-bool CanOverwrite(const plan::Step& step, int32_t v) {
+bool CanOverwrite(const plan::Step& step, PlanValueId v) {
   for (size_t i = 0; i < step.in.size(); ++i)
     if (step.in[i] == v && (i >= 64 || !(step.kernel.in_place >> i & 1))) return false;
   return true;
@@ -87,12 +89,13 @@ class Sharer {
   }
 
   void Run() {
-    for (int32_t v : places_.ids()) {
+    for (PlanValueId v : places_.ids()) {
       const plan::ValueKind kind = plan_.values[v].kind;
       if (kind == plan::ValueKind::kInput) AddOutside(v, Binding::kInput);
       if (kind == plan::ValueKind::kConstant) AddOutside(v, Binding::kConstant);
     }
     for (FlowNodeId n : flow_.nodes.ids()) {
+      for (const plan::Exchange* exchange : flow_.nodes[n].starts) ReceiveInto(exchange->out);
       for (const plan::Exchange* exchange : flow_.nodes[n].exchanges) ShareExchange(*exchange, n);
       ShareSteps(n);
       if (flow_.nodes[n].control) AddControl(n);
@@ -100,15 +103,15 @@ class Sharer {
   }
 
  private:
-  const plan::PlanValue& ValueOf(int32_t v) const { return memory_.ValueOf(v); }
-  StoragePlan& StorageOf(int32_t v) { return memory_.StorageOf(v); }
+  const plan::PlanValue& ValueOf(PlanValueId v) const { return memory_.ValueOf(v); }
+  StoragePlan& StorageOf(PlanValueId v) { return memory_.StorageOf(v); }
 
-  void AddOutside(int32_t v, Binding::How how) {
+  void AddOutside(PlanValueId v, Binding::How how) {
     NewStorage(v, how);
     memory_.storages.back().owned = false;
   }
 
-  void NewStorage(int32_t v, Binding::How how) {
+  void NewStorage(PlanValueId v, Binding::How how) {
     Allocation& place = places_[v];
     place.how = how;
     place.storage = memory_.storages.next_id();
@@ -123,12 +126,12 @@ class Sharer {
     AddToStorage(v);
   }
 
-  void NewFamily(int32_t v) {
+  void NewFamily(PlanValueId v) {
     places_[v].family = FamilyId{families_++};
     StorageOf(v).newest.push_back(v);
   }
 
-  void AddToStorage(int32_t v) {
+  void AddToStorage(PlanValueId v) {
     StoragePlan& storage = StorageOf(v);
     const Life& life = flow_.lives[v];
     storage.bytes = std::max(storage.bytes, ValueOf(v).bytes);
@@ -144,8 +147,12 @@ class Sharer {
     }
   }
 
+  void ReceiveInto(PlanValueId v) {
+    if (places_[v].storage == kNoStorage) NewStorage(v, Binding::kFresh);
+  }
+
   void ShareExchange(const plan::Exchange& exchange, FlowNodeId n) {
-    const int32_t in = exchange.in[0], out = exchange.out;
+    const PlanValueId in = exchange.in[0], out = exchange.out;
     if (places_[out].storage != kNoStorage) return;
     std::optional<Alias> alias;
     if (flow_.nodes[n].exchanges.size() == 1)
@@ -173,7 +180,7 @@ class Sharer {
 
   // Whether the value that a loop carries next may be a reordering of the operand's instances. Its
   // storage must hold only values of the body, and nothing may write where instances may be zeros.
-  bool CanReorder(int32_t in, int32_t out, const Alias& alias) {
+  bool CanReorder(PlanValueId in, PlanValueId out, const Alias& alias) {
     const CarryFlow& carry = *carry_of_[out];
     const StoragePlan &from = StorageOf(in), &to = StorageOf(carry.value);
     const bool same = &from == &to;
@@ -186,7 +193,7 @@ class Sharer {
   // Records that from the second iteration on the carried value has the successor's instance order.
   void ReorderCarried(const CarryFlow& carry, bool zeros) {
     memory_.reordered.push_back(carry.next);
-    for (int32_t v : places_.ids()) {
+    for (PlanValueId v : places_.ids()) {
       if (places_[v].storage != places_[carry.value].storage) continue;
       permuted_[v] = true;
       zeros_[v] = zeros_[v] || zeros;
@@ -198,10 +205,11 @@ class Sharer {
     for (size_t s = 0; s < node.steps.size(); ++s) {
       const plan::Step& step = *node.steps[s];
       for (size_t k = 0; k < step.out.size(); ++k) {
-        const int32_t out = step.out[k];
+        const PlanValueId out = step.out[k];
         if (places_[out].storage != kNoStorage) continue;
-        const int32_t in = k == 0 ? InPlaceOf(step, n, static_cast<int32_t>(s)) : -1;
-        if (in >= 0) {
+        const PlanValueId in =
+            k == 0 ? InPlaceOf(step, n, static_cast<int32_t>(s)) : plan::kNoPlanValue;
+        if (in != plan::kNoPlanValue) {
           TakeOver(out, in);
         } else {
           NewStorage(out, Binding::kFresh);
@@ -211,12 +219,12 @@ class Sharer {
     }
   }
 
-  bool DiesInside(int32_t v) const {
+  bool DiesInside(PlanValueId v) const {
     const Life& life = flow_.lives[v];
     return !life.output && life.last_node == life.made_node;
   }
 
-  void TakeOver(int32_t out, int32_t in) {
+  void TakeOver(PlanValueId out, PlanValueId in) {
     Allocation& place = places_[out];
     place.how = Binding::kSame;
     place.from = in;
@@ -224,7 +232,7 @@ class Sharer {
     place.family = places_[in].family;
     permuted_[out] = permuted_[in];
     StorageOf(in).taken_over = true;
-    std::vector<int32_t>& newest = StorageOf(in).newest;
+    std::vector<PlanValueId>& newest = StorageOf(in).newest;
     // A carried value is the newest again once its successor has taken its place.
     const CarryFlow* carry = carry_of_[out];
     if (carry && out == carry->next)
@@ -234,11 +242,11 @@ class Sharer {
     AddToStorage(out);
   }
 
-  // Returns the operand whose buffer the step's first result may overwrite, or -1.
-  int32_t InPlaceOf(const plan::Step& step, FlowNodeId n, int32_t s) {
-    const int32_t out = step.out[0];
-    if (ValueOf(out).bytes == 0 || ValueOf(out).layout != step.layout) return -1;
-    for (int32_t v : step.in) {
+  // Returns the operand whose buffer the step's first result may overwrite, or kNoPlanValue.
+  PlanValueId InPlaceOf(const plan::Step& step, FlowNodeId n, int32_t s) {
+    const PlanValueId out = step.out[0];
+    if (ValueOf(out).bytes == 0 || ValueOf(out).layout != step.layout) return plan::kNoPlanValue;
+    for (PlanValueId v : step.in) {
       const StoragePlan& storage = StorageOf(v);
       if (!storage.owned || (storage.frame && !DiesInside(out))) continue;
       if (places_[v].how == Binding::kWindow || zeros_[v] || !CanHoldCarried(out, v)) continue;
@@ -247,22 +255,22 @@ class Sharer {
         return v;
       }
     }
-    return -1;
+    return plan::kNoPlanValue;
   }
 
   // Whether `out` may be in the storage of `in`. Storages that change places must have the same
   // instance order. A successor must be in place of its carried value or in a storage of its own.
-  bool CanHoldCarried(int32_t out, int32_t in) {
+  bool CanHoldCarried(PlanValueId out, PlanValueId in) {
     const CarryFlow* carry = carry_of_[out];
     if (!carry) return true;
     return !permuted_[in] && !StorageOf(in).ranged && (out == carry->value || in == carry->value);
   }
 
-  bool HasSameBuffers(int32_t in, int32_t out) const {
+  bool HasSameBuffers(PlanValueId in, PlanValueId out) const {
     return ValueOf(in).bytes == ValueOf(out).bytes && ValueOf(in).layout == ValueOf(out).layout;
   }
 
-  bool DiesAt(int32_t v, int32_t out, FlowNodeId n, int32_t s) const {
+  bool DiesAt(PlanValueId v, PlanValueId out, FlowNodeId n, int32_t s) const {
     const Life& life = flow_.lives[v];
     const CarryFlow* carry = carry_of_[out];
     if (carry && out == carry->next) return carry->read_node == n && carry->read_step == s;
@@ -273,16 +281,17 @@ class Sharer {
 
   void AddControl(FlowNodeId n) {
     const Control& control = *flow_.nodes[n].control;
-    const LoopFlow* loop =
-        control.kind == Control::kEnter && control.loop >= 0 ? &flow_.loops[control.loop] : nullptr;
+    const LoopFlow* loop = control.kind == Control::kEnter && control.loop != kNoLoop
+                               ? &flow_.loops[control.loop]
+                               : nullptr;
     if (loop) AddWindows(loop->loop->reads);
-    for (int32_t v : flow_.nodes[n].makes) {
+    for (PlanValueId v : flow_.nodes[n].makes) {
       if (places_[v].storage == kNoStorage && !IsSlice(loop, v)) NewStorage(v, Binding::kFresh);
     }
     if (loop) AddWindows(loop->loop->writes);
   }
 
-  static bool IsSlice(const LoopFlow* loop, int32_t v) {
+  static bool IsSlice(const LoopFlow* loop, PlanValueId v) {
     if (!loop) return false;
     const auto& writes = loop->loop->writes;
     return absl::c_any_of(writes, [v](const plan::LoopSlice& slice) { return slice.slice == v; });
@@ -303,11 +312,11 @@ class Sharer {
   Memory& memory_;
   const plan::Plan& plan_;
   const Flow& flow_;
-  base::IdVector<int32_t, Allocation>& places_;
-  // By value: its instances may not be in order in one block; some may be zeros without storage.
-  base::IdVector<int32_t, bool> permuted_, zeros_;
-  // By value: the carry whose value or successor it is.
-  base::IdVector<int32_t, const CarryFlow*> carry_of_;
+  base::IdVector<PlanValueId, Allocation>& places_;
+  // Its instances may not be in order in one block; some may be zeros without storage.
+  base::IdVector<PlanValueId, bool> permuted_, zeros_;
+  // The carry whose value or successor it is.
+  base::IdVector<PlanValueId, const CarryFlow*> carry_of_;
   int32_t families_ = 0;
 };
 
@@ -336,9 +345,9 @@ bool LiveTogether(StoragePlan& a, StoragePlan& b) {
 // storages then live as long as either.
 void FindSwaps(Memory& memory) {
   MemoryPlan& result = memory.result;
-  for (size_t l = 0; l < memory.flow.loops.size(); ++l) {
+  for (LoopId l : memory.flow.loops.ids()) {
     for (const CarryFlow& carry : memory.flow.loops[l].carries) {
-      const CarryUpdate swap{static_cast<int32_t>(l), carry.value, carry.next};
+      const CarryUpdate swap{l, carry.value, carry.next};
       const bool reorders = absl::c_linear_search(memory.reordered, carry.next);
       if (reorders) result.reorders.push_back(swap);
       if (result.places[carry.value].storage == result.places[carry.next].storage) continue;
@@ -357,7 +366,7 @@ void FindSwaps(Memory& memory) {
 // ---- outputs in the buffers of donated inputs ---------------------------------------------------
 
 // Whether donated input x is dead where `storage` is first written.
-bool IsDeadFor(const Memory& memory, const StoragePlan& storage, int32_t x) {
+bool IsDeadFor(const Memory& memory, const StoragePlan& storage, PlanValueId x) {
   const StoragePlan& old = memory.StorageOf(x);
   const FlowNodeId n = storage.made_node;
   if (old.last_node < n) return true;
@@ -373,22 +382,22 @@ bool IsDeadFor(const Memory& memory, const StoragePlan& storage, int32_t x) {
   return step.out[0] == storage.root && CanOverwrite(step, x);
 }
 
-// Returns the donated input to take, or -1. Prefers an operand of the step that defines the
-// storage: it is in the caches, and the other inputs stay available.
-int32_t ChooseDonated(const Memory& memory, const StoragePlan& storage,
-                      const std::vector<int32_t>& inputs) {
+// Returns the donated input to take, or kNoPlanValue. Prefers an operand of the step that defines
+// the storage: it is in the caches, and the other inputs stay available.
+PlanValueId ChooseDonated(const Memory& memory, const StoragePlan& storage,
+                          const std::vector<PlanValueId>& inputs) {
   const FlowNode& node = memory.flow.nodes[storage.made_node];
   if (!node.steps.empty()) {
-    for (int32_t v : node.steps[storage.made_step]->in) {
+    for (PlanValueId v : node.steps[storage.made_step]->in) {
       if (absl::c_linear_search(inputs, v) && IsDeadFor(memory, storage, v)) {
         return v;
       }
     }
   }
-  for (int32_t x : inputs) {
+  for (PlanValueId x : inputs) {
     if (IsDeadFor(memory, storage, x)) return x;
   }
-  return -1;
+  return plan::kNoPlanValue;
 }
 
 // Barriers are placed per storage, so a storage that takes an input's buffers gets the
@@ -404,7 +413,7 @@ void MergeTaken(Memory& memory) {
 // Gives outputs the buffers of donated inputs that are dead by then.
 void TakeDonated(Memory& memory) {
   using Size = std::pair<int64_t, int32_t>;  // bytes, instances
-  std::map<Size, std::vector<int32_t>> donated;
+  std::map<Size, std::vector<PlanValueId>> donated;
   for (const auto& [x, is_donated] : memory.plan.inputs) {
     if (!is_donated || memory.StorageOf(x).escapes) continue;
     donated[{memory.ValueOf(x).bytes, memory.Instances(x)}].push_back(x);
@@ -415,8 +424,8 @@ void TakeDonated(Memory& memory) {
     const auto list =
         donated.find({memory.ValueOf(storage.root).bytes, memory.Instances(storage.root)});
     if (list == donated.end()) continue;
-    const int32_t x = ChooseDonated(memory, storage, list->second);
-    if (x < 0) continue;
+    const PlanValueId x = ChooseDonated(memory, storage, list->second);
+    if (x == plan::kNoPlanValue) continue;
     std::erase(list->second, x);
     memory.result.places[storage.root].how = Binding::kTake;
     memory.result.places[storage.root].from = x;

@@ -17,7 +17,7 @@ namespace tessera::runtime {
 struct Allocation {
   Binding::How how = Binding::kFresh;
   bool frame = false;  // lives inside one node, at `offset` of the worker's frame
-  int32_t from = -1;   // kTake, kSame, kAlias: a value
+  plan::PlanValueId from = plan::kNoPlanValue;  // kTake, kSame, kAlias
   FlowNodeId node = kNoNode;
   StorageId storage = kNoStorage;
   FamilyId family = kNoFamily;
@@ -27,12 +27,12 @@ struct Allocation {
 
 // A carried value that takes the value of its successor after each iteration.
 struct CarryUpdate {
-  int32_t loop;  // index into Flow::loops
-  int32_t value, next;
+  LoopId loop;
+  plan::PlanValueId value, next;
 };
 
 struct MemoryPlan {
-  base::IdVector<int32_t, Allocation> places;  // by value
+  base::IdVector<plan::PlanValueId, Allocation> places;
   // Updates in which two storages change places, or the carried value gets another order of
   // instances. An update may do both.
   std::vector<CarryUpdate> swaps, reorders;

@@ -21,13 +21,13 @@ std::string PlaceText(const Allocation& place) {
     case Binding::kFresh:
       return place.frame ? fmt::format("frame +{}", place.offset) : "allocated";
     case Binding::kTake:
-      return fmt::format("takes the buffers of donated v{}", place.from);
+      return fmt::format("takes the buffers of donated v{}", base::Number(place.from));
     case Binding::kSame:
-      return fmt::format("in place of v{}", place.from);
+      return fmt::format("in place of v{}", base::Number(place.from));
     case Binding::kAlias:
-      return fmt::format("is v{} in another order or size", place.from);
+      return fmt::format("is v{} in another order or size", base::Number(place.from));
     case Binding::kWindow:
-      return fmt::format("is the current slice of v{}", place.from);
+      return fmt::format("is the current slice of v{}", base::Number(place.from));
   }
   return "";
 }
@@ -37,14 +37,15 @@ std::string PlaceText(const Allocation& place) {
 std::string MemoryText(const plan::Plan& plan) {
   const MemoryPlan memory = PlanMemory(plan, Analyse(plan));
   std::string out;
-  for (int32_t v : memory.places.ids())
+  for (plan::PlanValueId v : memory.places.ids())
     if (memory.places[v].storage != kNoStorage)
-      out += fmt::format("v{}: {}\n", v, PlaceText(memory.places[v]));
+      out += fmt::format("v{}: {}\n", base::Number(v), PlaceText(memory.places[v]));
   for (const CarryUpdate& swap : memory.swaps)
-    out += fmt::format("v{} and v{} change places after each iteration\n", swap.value, swap.next);
+    out += fmt::format("v{} and v{} change places after each iteration\n", base::Number(swap.value),
+                       base::Number(swap.next));
   for (const CarryUpdate& update : memory.reorders)
-    out +=
-        fmt::format("v{} is in the order of v{} after each iteration\n", update.value, update.next);
+    out += fmt::format("v{} is in the order of v{} after each iteration\n",
+                       base::Number(update.value), base::Number(update.next));
   return out + fmt::format("block {} B, frame of each worker {} B, at most {} B of a device\n",
                            memory.block_bytes, memory.frame_bytes, memory.peak_bytes);
 }

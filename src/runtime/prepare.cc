@@ -46,6 +46,9 @@ void DropPieces(std::vector<plan::Node>& nodes) {
   }
 }
 
+using plan::PlanLayoutId;
+using plan::PlanValueId;
+
 // ---- bindings -----------------------------------------------------------------------------------
 
 // Returns the plan's own memory of a constant if its alignment and spacing fit, else a copy.
@@ -71,47 +74,48 @@ class BindingWriter {
  public:
   BindingWriter(const MemoryPlan& memory, Executable& executable)
       : memory_(memory), executable_(executable) {
-    views_.assign(plan().values.size(), -1);
+    views_.assign(plan().values.size(), kNoView);
     for (const plan::PlanInput& input : plan().inputs) Bind(input.value);
-    for (size_t v = 0; v < plan().values.size(); ++v) {
+    for (PlanValueId v : plan().values.ids()) {
       const plan::PlanValue& value = plan().values[v];
       if (value.kind != plan::ValueKind::kConstant) continue;
-      Bind(static_cast<int32_t>(v)).from = static_cast<int32_t>(executable_.constants.size());
-      executable_.constants.push_back(BuffersOf(value, Instances(static_cast<int32_t>(v))));
+      Bind(v).constant = static_cast<int32_t>(executable_.constants.size());
+      executable_.constants.push_back(BuffersOf(value, Instances(v)));
     }
   }
 
-  const Allocation& PlaceOf(int32_t v) const { return memory_.places[v]; }
-  int32_t Instances(int32_t v) const { return plan().layouts[plan().values[v].layout].instances; }
-  // Returns the view of a value; -1: it is not bound, or in a frame.
-  int32_t ViewOf(int32_t v) const { return views_[v]; }
+  const Allocation& PlaceOf(PlanValueId v) const { return memory_.places[v]; }
+  int32_t Instances(PlanValueId v) const {
+    return plan().layouts[plan().values[v].layout].instances;
+  }
+  // Returns the view of a value, or kNoView if it is not bound, or in a frame.
+  ViewId ViewOf(PlanValueId v) const { return views_[v]; }
   // Returns the value's binding; makes it on the first call.
-  Binding& Bound(int32_t v) {
-    return views_[v] < 0 ? Bind(v) : base::At(executable_.bindings, views_[v]);
+  Binding& Bound(PlanValueId v) {
+    return views_[v] == kNoView ? Bind(v) : executable_.bindings[views_[v]];
   }
 
  private:
   const plan::Plan& plan() const { return executable_.plan; }
 
-  Binding& Bind(int32_t v) {
+  Binding& Bind(PlanValueId v) {
     const Allocation& place = memory_.places[v];
-    views_[v] = static_cast<int32_t>(executable_.bindings.size());
     Binding b;
     b.how = place.how;
-    b.from = place.from >= 0 ? views_[place.from] : -1;
+    if (place.from != plan::kNoPlanValue) b.from = views_[place.from];
     b.storage = place.storage;
     b.family = place.family;
     b.instances = Instances(v);
     b.bytes = plan().values[v].bytes;
     b.offset = place.offset;
     b.alias = place.alias;
-    executable_.bindings.push_back(std::move(b));
-    return executable_.bindings.back();
+    views_[v] = executable_.bindings.Add(std::move(b));
+    return executable_.bindings[views_[v]];
   }
 
   const MemoryPlan& memory_;
   Executable& executable_;
-  base::IdVector<int32_t, int32_t> views_;  // by value
+  base::IdVector<PlanValueId, ViewId> views_;
 };
 
 // ---- nodes --------------------------------------------------------------------------------------
@@ -130,6 +134,10 @@ class NodeWriter {
       ready_of.Add(static_cast<int32_t>(executable_.nodes.size()));
       if (flow_.nodes[n].control)
         AddControl(flow_.nodes[n]);
+      else if (!flow_.nodes[n].starts.empty())
+        StartMessages(flow_.nodes[n], n);
+      else if (flow_.nodes[n].started != kNoNode)
+        AwaitMessages(flow_.nodes[n]);
       else if (!flow_.nodes[n].exchanges.empty())
         AddExchanges(flow_.nodes[n], n);
       else if (flow_.nodes[n].host)
@@ -144,7 +152,7 @@ class NodeWriter {
 
  private:
   const plan::Plan& plan() const { return executable_.plan; }
-  int32_t Instances(int32_t v) const { return binder_.Instances(v); }
+  int32_t Instances(PlanValueId v) const { return binder_.Instances(v); }
 
   void AddSteps(const FlowNode& flow) {
     const plan::Layout& layout = plan().layouts[flow.layout];
@@ -180,8 +188,8 @@ class NodeWriter {
     ready.seconds =
         kCallSeconds + kernel.run_seconds + Seconds(kernel.bytes, kernel.flops, node.instances);
     node.seconds += ready.seconds * node.instances;
-    for (int32_t v : step.in) AddOperand(v, step.layout, false, node);
-    for (int32_t v : step.out) {
+    for (PlanValueId v : step.in) AddOperand(v, step.layout, false, node);
+    for (PlanValueId v : step.out) {
       if (!binder_.PlaceOf(v).frame) binder_.Bound(v);
       AddOperand(v, step.layout, true, node);
     }
@@ -190,10 +198,10 @@ class NodeWriter {
     node.steps.push_back(ready);
   }
 
-  void AddOperand(int32_t v, int32_t layout, bool writes, ReadyNode& node) {
+  void AddOperand(PlanValueId v, PlanLayoutId layout, bool writes, ReadyNode& node) {
     const Allocation& place = binder_.PlaceOf(v);
     if (place.frame) {
-      node.operands.push_back({.view = -1, .offset = place.offset, .index = nullptr});
+      node.operands.push_back({.view = kNoView, .offset = place.offset, .index = nullptr});
       return;
     }
     const int32_t* index = IndexOf(layout, plan().values[v].layout);
@@ -204,7 +212,7 @@ class NodeWriter {
 
   // Returns for each instance of layout `from` the instance of layout `to` that holds its
   // representative, or null if it is always the same number.
-  const int32_t* IndexOf(int32_t from, int32_t to) {
+  const int32_t* IndexOf(PlanLayoutId from, PlanLayoutId to) {
     if (from == to) return nullptr;
     auto [found, fresh] = indices_.try_emplace({from, to}, nullptr);
     if (!fresh) return found->second;
@@ -242,18 +250,55 @@ class NodeWriter {
     Push(std::move(node));
   }
 
+  void StartMessages(const FlowNode& flow, FlowNodeId flow_node) {
+    ReadyNode node;
+    node.times = flow.times;
+    node.note = flow.starts[0]->note;
+    node.instances = 1;
+    node.mail = executable_.mails++;
+    node.starts_messages = true;
+    auto messages = std::make_shared<ReadyMessages>();
+    for (const plan::Exchange* exchange : flow.starts) {
+      binder_.Bound(exchange->out);
+      const std::vector<ViewId> in = UsesOf(*exchange, node.uses);
+      messages->Add(*exchange, in, binder_.ViewOf(exchange->out));
+    }
+    messages->Prepare();
+    node.messages = std::move(messages);
+    started_[flow_node] = static_cast<int32_t>(executable_.nodes.size());
+    Push(std::move(node));
+  }
+
+  void AwaitMessages(const FlowNode& flow) {
+    const ReadyNode& start = base::At(executable_.nodes, started_.at(flow.started));
+    ReadyNode node;
+    node.times = flow.times;
+    node.note = start.note;
+    node.instances = 1;
+    node.mail = start.mail;
+    node.messages = start.messages;
+    node.uses = start.uses;
+    node.seconds = Seconds(start.messages->bytes(), 0, 1);
+    Push(std::move(node));
+  }
+
+  // Returns the views of the operands. Adds the uses of the operands and of the result.
+  std::vector<ViewId> UsesOf(const plan::Exchange& exchange, std::vector<ViewUse>& uses) const {
+    std::vector<ViewId> in;
+    for (PlanValueId v : exchange.in) {
+      in.push_back(binder_.ViewOf(v));
+      uses.push_back({binder_.ViewOf(v), false, false});
+    }
+    uses.push_back({binder_.ViewOf(exchange.out), true, false});
+    return in;
+  }
+
   void AddExchange(const plan::Exchange& exchange, ReadyExchanges& ready,
                    std::vector<ViewUse>& uses) const {
     for (const plan::Box& box : exchange.boxes)
       executable_.scratch_bytes = std::max(executable_.scratch_bytes, box.copy.scratch_bytes);
-    std::vector<int32_t> in;
-    for (int32_t v : exchange.in) {
-      in.push_back(binder_.ViewOf(v));
-      uses.push_back({binder_.ViewOf(v), false, false});
-    }
-    const int32_t out = binder_.ViewOf(exchange.out);
-    uses.push_back({out, true, false});
-    ready.Add({exchange, plan().values[exchange.out]}, std::move(in), out);
+    std::vector<ViewId> in = UsesOf(exchange, uses);
+    ready.Add({exchange, plan().values[exchange.out]}, std::move(in), binder_.ViewOf(exchange.out));
   }
 
   void AddHostCall(const FlowNode& flow) {
@@ -262,7 +307,7 @@ class NodeWriter {
     node.host = flow.host;
     node.loops = loops_;
     node.instances = 1;
-    for (int32_t v : flow.host->in) {
+    for (PlanValueId v : flow.host->in) {
       node.in.push_back(binder_.ViewOf(v));
       node.uses.push_back({binder_.ViewOf(v), false, false});
     }
@@ -272,16 +317,16 @@ class NodeWriter {
   void AddControl(const FlowNode& from) {
     auto control = std::make_unique<Control>(*from.control);
     ReadyNode node;
-    for (int32_t v : from.makes) {
+    for (PlanValueId v : from.makes) {
       if (binder_.PlaceOf(v).how != Binding::kWindow) binder_.Bound(v);
     }
-    if (control->kind == Control::kEnter && control->loop >= 0) {
+    if (control->kind == Control::kEnter && control->loop != kNoLoop) {
       AddLoop(*flow_.loops[control->loop].loop, executable_.loops[control->loop]);
       loops_.push_back(control->loop);
     }
     if (control->kind == Control::kRepeat) loops_.pop_back();
-    if (control->view >= 0) {
-      control->view = binder_.ViewOf(control->view);
+    if (from.reads != plan::kNoPlanValue) {
+      control->view = binder_.ViewOf(from.reads);
       node.uses = {{control->view, false, false}};
     }
     controls_.push_back(control.get());
@@ -290,7 +335,7 @@ class NodeWriter {
   }
 
   void AddLoop(const plan::Loop& loop, ReadyLoop& ready) {
-    if (loop.predicate < 0) ready.trips = loop.trips;
+    if (!loop.has_predicate()) ready.trips = loop.trips;
     ready.reverse = loop.reverse;
     for (const auto* slices : {&loop.reads, &loop.writes}) {
       for (const plan::LoopSlice& slice : *slices) {
@@ -304,9 +349,10 @@ class NodeWriter {
   const Flow& flow_;
   BindingWriter& binder_;
   Executable& executable_;
-  std::vector<int32_t> loops_;      // the loops around the node being added, outermost first
-  std::vector<Control*> controls_;  // their targets are still nodes of the flow
-  std::map<std::pair<int32_t, int32_t>, const int32_t*> indices_;
+  std::vector<LoopId> loops_;              // the loops around the node being added, outermost first
+  std::vector<Control*> controls_;         // their targets are still nodes of the flow
+  std::map<FlowNodeId, int32_t> started_;  // the ready node that starts messages
+  std::map<std::pair<PlanLayoutId, PlanLayoutId>, const int32_t*> indices_;
 };
 
 // ---- loops and outputs --------------------------------------------------------------------------
@@ -314,14 +360,12 @@ class NodeWriter {
 void AddSwaps(const MemoryPlan& memory, Executable& executable) {
   for (const CarryUpdate& plan : memory.swaps) {
     Swap swap;
-    const int32_t values[] = {plan.value, plan.next};
+    const PlanValueId values[] = {plan.value, plan.next};
     for (int k = 0; k < 2; ++k) {
       swap.storages[k] = memory.places[values[k]].storage;
-      for (size_t v = 0; v < executable.bindings.size(); ++v) {
+      for (ViewId v : executable.bindings.ids()) {
         const Binding& b = executable.bindings[v];
-        if (b.storage == swap.storages[k] && b.how != Binding::kWindow) {
-          swap.views[k].push_back(static_cast<int32_t>(v));
-        }
+        if (b.storage == swap.storages[k] && b.how != Binding::kWindow) swap.views[k].push_back(v);
       }
     }
     executable.loops[plan.loop].swaps.push_back(std::move(swap));
@@ -335,18 +379,18 @@ void AddOrders(const MemoryPlan& memory, const Flow& flow, const BindingWriter& 
                Executable& executable) {
   for (const CarryUpdate& update : memory.reorders) {
     std::vector<ReorderedView>& orders = executable.loops[update.loop].orders;
-    std::vector<bool> follows(executable.bindings.size());
+    base::IdVector<ViewId, bool> follows(executable.bindings.size());
     const size_t first = orders.size();
     orders.push_back({binder.ViewOf(update.value), binder.ViewOf(update.next)});
     follows[binder.ViewOf(update.value)] = true;
-    for (size_t v = 0; v < executable.bindings.size(); ++v) {
+    for (ViewId v : executable.bindings.ids()) {
       const Binding& b = executable.bindings[v];
       const bool alias = b.how == Binding::kAlias;
       if (!(alias || b.how == Binding::kSame) || !follows[b.from]) continue;
       follows[v] = true;
-      orders.push_back({static_cast<int32_t>(v), b.from, alias ? b.alias->slots.get() : nullptr});
+      orders.push_back({v, b.from, alias ? b.alias->slots.get() : nullptr});
     }
-    for (size_t l = 0; l < flow.loops.size(); ++l) {
+    for (LoopId l : flow.loops.ids()) {
       const LoopFlow &outer = flow.loops[l], &inner = flow.loops[update.loop];
       if (outer.first >= inner.first || outer.last <= inner.last) continue;
       for (size_t k = first; k < orders.size(); ++k)
@@ -356,10 +400,10 @@ void AddOrders(const MemoryPlan& memory, const Flow& flow, const BindingWriter& 
 }
 
 void AddOutputs(const BindingWriter& binder, Executable& executable) {
-  const std::vector<int32_t>& outputs = executable.plan.outputs;
-  std::vector<bool> seen(executable.bindings.size());
+  const std::vector<PlanValueId>& outputs = executable.plan.outputs;
+  base::IdVector<ViewId, bool> seen(executable.bindings.size());
   for (size_t k = outputs.size(); k-- > 0;) {
-    const int32_t view = binder.ViewOf(outputs[k]);
+    const ViewId view = binder.ViewOf(outputs[k]);
     executable.outputs.push_back({view, !seen[view]});
     seen[view] = true;
   }

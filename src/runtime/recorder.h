@@ -11,7 +11,7 @@ namespace tessera::runtime {
 
 struct Event {
   enum Kind : uint8_t { kStep, kExchange, kWait } kind = kStep;
-  int32_t note = -1;            // index into Plan::notes; -1: none
+  plan::NoteId note = plan::kNoNote;
   int32_t device = -1;          // of a step: the representative device
   int64_t begin = 0, end = 0;   // nanoseconds of the steady clock
   double bytes = 0, flops = 0;  // of this call

@@ -49,8 +49,8 @@ std::atomic<int> barriers_of_team{0};
 // The state of one run, and memory that the next run reuses.
 struct Runner {
   RunState run;
-  std::vector<uint8_t> unique;  // per input: donated, and held by nobody else
-  int workers = 1;              // workers that the run may use
+  base::IdVector<ViewId, bool> unique;  // of inputs: donated, and held by nobody else
+  int workers = 1;                      // workers that the run may use
   bool forced = false;
 };
 
@@ -95,6 +95,9 @@ bool IsUnshared(const Buffers& buffers) {
   return true;
 }
 
+// The plan's inputs are the first views.
+ViewId ViewOfInput(size_t input) { return ViewId{static_cast<int32_t>(input)}; }
+
 // Binds all values of one run.
 class Binder {
  public:
@@ -104,7 +107,7 @@ class Binder {
   // Returns the estimated seconds of work left after binding: exchanges that became aliases
   // take none.
   double Run(std::vector<Buffers>& inputs) {
-    const std::vector<Binding>& bindings = executable_.bindings;
+    const base::IdVector<ViewId, Binding>& bindings = executable_.bindings;
     run_.executable = &executable_;
     run_.done.assign(executable_.nodes.size(), 0);
     run_.buffers.resize(bindings.size());
@@ -113,12 +116,13 @@ class Binder {
     run_.worker_views.resize(runner_.workers);
     run_.iterations.resize(runner_.workers);
     run_.slots.resize(runner_.workers);
+    if (run_.mail.size() < base::Size(executable_.mails)) run_.mail.resize(executable_.mails);
     if (executable_.block_bytes > 0) run_.block.emplace(executable_.block_bytes);
     TakeInputs(inputs);
-    for (size_t v = inputs.size(); v < bindings.size(); ++v) {
+    for (ViewId v : base::IdRange(ViewOfInput(inputs.size()), bindings.next_id())) {
       Bind(bindings[v], run_.buffers[v]);
     }
-    for (size_t v = 0; v < bindings.size(); ++v) {
+    for (ViewId v : bindings.ids()) {
       const Buffers& b = run_.buffers[v];
       run_.views[v] = {b.base, b.stride, b.slots ? b.slots->data() : nullptr};
     }
@@ -128,17 +132,17 @@ class Binder {
  private:
   void TakeInputs(std::vector<Buffers>& inputs) {
     const std::vector<plan::PlanInput>& planned = executable_.plan.inputs;
-    runner_.unique.assign(inputs.size(), 0);
+    runner_.unique.assign(inputs.size(), false);
     for (size_t k = 0; k < planned.size(); ++k) {
-      if (planned[k].donated) runner_.unique[k] = IsUnshared(inputs[k]);
+      if (planned[k].donated) runner_.unique[ViewOfInput(k)] = IsUnshared(inputs[k]);
     }
-    for (size_t k = 0; k < inputs.size(); ++k) run_.buffers[k] = std::move(inputs[k]);
+    for (size_t k = 0; k < inputs.size(); ++k) run_.buffers[ViewOfInput(k)] = std::move(inputs[k]);
   }
 
   void Bind(const Binding& b, Buffers& out) {
     switch (b.how) {
       case Binding::kConstant:
-        out = executable_.constants[b.from];
+        out = executable_.constants[b.constant];
         break;
       case Binding::kSame:
         out = run_.buffers[b.from];
@@ -219,7 +223,7 @@ class Cleaner {
 void CheckInputs(const Executable& executable, const std::vector<Buffers>& inputs) {
   bool good = inputs.size() == executable.plan.inputs.size();
   for (size_t k = 0; good && k < inputs.size(); ++k) {
-    good = inputs[k].bytes == executable.bindings[k].bytes;
+    good = inputs[k].bytes == executable.bindings[ViewOfInput(k)].bytes;
   }
   if (good) return;
   ErrorDetail detail;
@@ -304,7 +308,7 @@ void Execute(const Executable& executable, Team& team, double seconds) {
 
 // Returns where a value is after the run. It starts as it was bound; if a loop has swapped
 // storages, it is in another storage, and a loop may have changed the order of its instances.
-Buffers BuffersAfterRun(const RunState& run, int32_t view) {
+Buffers BuffersAfterRun(const RunState& run, ViewId view) {
   Buffers result = run.buffers[view];
   const auto& [base, stride, slots] = run.worker_views[0][view];
   if (slots != run.views[view].slots) {

@@ -6,13 +6,13 @@
 namespace tessera::runtime {
 
 void SmallReductions::Add(plan::CombineFn combine, int64_t elements,
-                          const std::vector<Source>& sources, int32_t out, int32_t instance) {
+                          const std::vector<Source>& sources, ViewId out, int32_t instance) {
   reductions_.push_back({combine, elements, static_cast<int64_t>(sources_.size()),
                          static_cast<int32_t>(sources.size()), out, instance});
   sources_.insert(sources_.end(), sources.begin(), sources.end());
 }
 
-void SmallReductions::Run(const View* views, int64_t begin, int64_t end) const {
+void SmallReductions::Run(Views views, int64_t begin, int64_t end) const {
   if (begin >= end) return;
   const std::byte* at[2][kMostSources];  // of this reduction, and of the next one
   Fetch(views, reductions_[begin], at[begin % 2]);
@@ -24,7 +24,7 @@ void SmallReductions::Run(const View* views, int64_t begin, int64_t end) const {
   }
 }
 
-void SmallReductions::Fetch(const View* views, const SmallReduction& reduction,
+void SmallReductions::Fetch(Views views, const SmallReduction& reduction,
                             const std::byte** at) const {
   const Source* sources = &sources_[reduction.first_source];
   for (int32_t j = 0; j < reduction.sources; ++j) {

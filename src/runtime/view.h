@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/ids.h"
 #include "runtime/buffers.h"
+#include "runtime/ids.h"
 
 namespace tessera::runtime {
 
@@ -16,6 +18,17 @@ struct View {
     const int32_t slot = slots[instance];
     return slot == kZeroSlot ? const_cast<std::byte*>(Zeros()) : base + stride * slot;
   }
+};
+
+// The views of a run, or of one of its workers. They are not owned.
+class Views {
+ public:
+  explicit Views(base::IdVector<ViewId, View>& views)
+      : first_(views.empty() ? nullptr : &views[ViewId{0}]) {}
+  View& operator[](ViewId id) const { return first_[base::Number(id)]; }
+
+ private:
+  View* first_;
 };
 
 }  // namespace tessera::runtime

@@ -53,12 +53,12 @@ size_t BranchOf(const Control& control, const std::byte* data) {
 class Worker {
  public:
   Worker(RunState& run, int id)
-      : run_(run), executable_(*run.executable), views_(run.views.data()), id_(id) {
+      : run_(run), executable_(*run.executable), views_(run.views), id_(id) {
     if (!executable_.loops.empty()) {
       run.worker_views[id] = run.views;
       run.iterations[id].assign(executable_.loops.size(), 0);
       run.slots[id].resize(run.views.size());
-      views_ = run.worker_views[id].data();
+      views_ = Views(run.worker_views[id]);
     }
     if (run.own) {
       frame0_ = run.own->data();
@@ -77,6 +77,8 @@ class Worker {
         n = Steer(*node.control, n) - 1;
       else if (node.host)
         CallHost(node);
+      else if (node.messages)
+        RunMessages(node);
       else if (!node.exchanges)
         RunInstances(node, 0, node.instances);
       else if (!run_.done[n])
@@ -153,7 +155,7 @@ class Worker {
   size_t Steer(const Control& control, size_t at) {
     switch (control.kind) {
       case Control::kEnter:
-        if (control.loop >= 0) SetIteration(control.loop, 0);
+        if (control.loop != kNoLoop) SetIteration(control.loop, 0);
         return at + 1;
       case Control::kTest:
         return views_[control.view].at(0)[0] != std::byte{0} ? at + 1 : control.targets[0];
@@ -161,7 +163,7 @@ class Worker {
         const ReadyLoop& loop = executable_.loops[control.loop];
         for (const Swap& swap : loop.swaps) Exchange(swap);
         for (const ReorderedView& order : loop.orders) Reorder(order);
-        for (int32_t v : loop.resets) views_[v].slots = run_.views[v].slots;
+        for (ViewId v : loop.resets) views_[v].slots = run_.views[v].slots;
         const int64_t next = run_.iterations[id_][control.loop] + 1;
         if (next == loop.trips) return at + 1;
         SetIteration(control.loop, next);
@@ -174,7 +176,7 @@ class Worker {
     }
   }
 
-  void SetIteration(int32_t index, int64_t iteration) {
+  void SetIteration(LoopId index, int64_t iteration) {
     const ReadyLoop& loop = executable_.loops[index];
     run_.iterations[id_][index] = iteration;
     const int64_t slice = loop.reverse ? loop.trips - 1 - iteration : iteration;
@@ -187,8 +189,8 @@ class Worker {
 
   void Exchange(const Swap& swap) {
     const std::ptrdiff_t distance = views_[swap.views[1][0]].base - views_[swap.views[0][0]].base;
-    for (int32_t v : swap.views[0]) views_[v].base += distance;
-    for (int32_t v : swap.views[1]) views_[v].base -= distance;
+    for (ViewId v : swap.views[0]) views_[v].base += distance;
+    for (ViewId v : swap.views[1]) views_[v].base -= distance;
   }
 
   void Reorder(const ReorderedView& order) {
@@ -217,6 +219,8 @@ class Worker {
     }
     if (node.host)
       CallHost(node);
+    else if (node.messages)
+      RunMessages(node);
     else if (node.exchanges)
       RunExchanges(node, begin, end);
     else
@@ -238,13 +242,25 @@ class Worker {
   // Calls the function with the buffers of all instances.
   void CallHost(const ReadyNode& node) {
     plan::HostBuffers buffers;
-    for (int32_t v : node.in) {
+    for (ViewId v : node.in) {
       buffers.in.emplace_back();
       for (int64_t i = 0; i < executable_.bindings[v].instances; ++i)
         buffers.in.back().push_back(views_[v].at(i));
     }
-    for (int32_t loop : node.loops) buffers.iterations.push_back(run_.iterations[id_][loop]);
+    for (LoopId loop : node.loops) buffers.iterations.push_back(run_.iterations[id_][loop]);
     node.host->function(buffers);
+  }
+
+  void RunMessages(const ReadyNode& node) {
+    Event event{.kind = Event::kExchange, .note = node.note, .begin = events_ ? Now() : 0};
+    Mail& mail = base::At(run_.mail, node.mail);
+    if (node.starts_messages)
+      node.messages->Start(views_, mail);
+    else
+      node.messages->Finish(views_, mail);
+    if (!events_) return;
+    event.bytes = node.starts_messages ? 0 : node.messages->bytes();
+    Record(event);
   }
 
   void RunExchanges(const ReadyNode& node, int64_t begin, int64_t end) {
@@ -290,7 +306,7 @@ class Worker {
     const int count = step.ins + step.outs;
     for (int k = 0; k < count; ++k) {
       const BufferRef& operand = step.operands[k];
-      if (operand.view < 0) {
+      if (operand.view == kNoView) {
         buffers_[k] = frame + operand.offset;
       } else {
         const int64_t i = operand.index ? operand.index[instance] : instance;
@@ -310,7 +326,7 @@ class Worker {
 
   RunState& run_;
   const Executable& executable_;
-  View* views_;
+  Views views_;
   const int id_;
   bool failed_ = false;
   int64_t claimed_ = 0;                   // claims of all workers together before this node

@@ -17,14 +17,15 @@ namespace tessera::runtime {
 struct RunState {
   const Executable* executable = nullptr;
   int workers = 1;
-  std::vector<Buffers> buffers;  // per binding: owns the memory
-  std::vector<View> views;       // per binding: the same, for the inner loops
+  base::IdVector<ViewId, Buffers> buffers;  // own the memory
+  base::IdVector<ViewId, View> views;       // the same, for the inner loops
   // Per worker, if there are loops: its views, some of which windows and swaps move; the slots of
   // views that loops reorder; and the current iteration of each loop.
-  std::vector<std::vector<View>> worker_views;
-  std::vector<std::vector<std::vector<int32_t>>> slots;
-  std::vector<std::vector<int64_t>> iterations;
+  std::vector<base::IdVector<ViewId, View>> worker_views;
+  std::vector<base::IdVector<ViewId, std::vector<int32_t>>> slots;
+  std::vector<base::IdVector<LoopId, int64_t>> iterations;
   std::vector<std::vector<Event>> events;  // per worker, if they are recorded
+  std::vector<Mail> mail;                  // messages on their way
   std::vector<uint8_t> done;     // per node: whether it is an exchange that became an alias
   std::optional<Storage> block;  // memory of values that cross nodes
   std::optional<Storage> own;    // memory of the workers, one after the other

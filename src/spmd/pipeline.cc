@@ -151,6 +151,9 @@ constexpr LoweringPass kPasses[] = {
     {"build_plan", kPlan, RunBuildPlan,  //
      "spmd/emit/plan_builder.cc", "the final schedule",
      "the plan: kernels, exchanges, loops, switches, host calls"},
+    {"localise", kPlan, [](PassState& s) { s.plan = s.outer->localise(std::move(s.plan)); },  //
+     "plan/localise.cc", "the plan of all devices",
+     "the plan of this process: the instances of its devices, and the messages to and from others"},
     {"prepare", kPlan, [](PassState& s) { s.outer->prepare(std::move(s.plan)); },  //
      "runtime/prepare.cc", "the plan",
      "memory for every value (`runtime/memory_plan.cc`), and the nodes that a run executes"},

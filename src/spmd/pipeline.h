@@ -29,6 +29,7 @@ struct OuterPasses {
   KernelFactories kernels = {};
   int32_t devices = 1;             // of the process
   std::vector<bool> donated = {};  // per input and capture
+  std::function<plan::Plan(plan::Plan)> localise = {};
   std::function<void(plan::Plan)> prepare = {};
 };
 

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "compile/host/processes.h"
 #include "ops/ops.h"
 #include "ops/reference_values.h"
 #include "runtime/buffers.h"
+#include "runtime/transport.h"
 #include "sharding/explicit_rule.h"
 #include "sharding/local.h"
 #include "sharding/text.h"
@@ -123,13 +125,29 @@ void Combine(HostTensor& out, int64_t i, const HostTensor& part, int64_t j, Redu
   }
 }
 
-HostTensor PartOf(const compile::Concrete& array, int64_t position) {
+// Returns the part of each device by its position in the mesh. Every process gets all of them.
+std::vector<HostTensor> PartsOf(const compile::Concrete& array) {
   const ir::Type& type = *array.placed();
-  HostTensor part(type.dtype(), sharding::LocalShape(type.shape(), type.sharding()));
-  if (!part.data.empty())
-    std::memcpy(part.data.data(), array.buffers.at(compile::InstanceAt(array, position)),
-                part.data.size());
-  return part;
+  const HostTensor empty(type.dtype(), sharding::LocalShape(type.shape(), type.sharding()));
+  std::vector<HostTensor> parts(static_cast<size_t>(Positions(type)), empty);
+  if (empty.data.empty()) return parts;
+  const std::vector<int32_t> instances = compile::InstancesByPosition(array);
+  std::string here;  // the parts of this process
+  for (size_t p = 0; p < parts.size(); ++p) {
+    if (instances[p] == compile::kElsewhere) continue;
+    std::memcpy(parts[p].data.data(), array.buffers.at(instances[p]), empty.data.size());
+    here.append(reinterpret_cast<const char*>(parts[p].data.data()), empty.data.size());
+  }
+  if (compile::Processes() == 1 || !type.mesh()) return parts;
+  const std::vector<std::string> all = runtime::TheTransport()->Gather(here);
+  std::vector<size_t> at(all.size(), 0);
+  for (size_t p = 0; p < parts.size(); ++p) {
+    const auto process =
+        static_cast<size_t>(compile::ProcessOf(type.mesh()->Device(static_cast<int64_t>(p))));
+    std::memcpy(parts[p].data.data(), all[process].data() + at[process], empty.data.size());
+    at[process] += empty.data.size();
+  }
+  return parts;
 }
 
 }  // namespace
@@ -193,14 +211,14 @@ Array Place(const HostTensor& data, const ir::Type* type, const MeshDef* mesh) {
   const ir::Type* seen =
       is_auto ? type->WithSharding(sharding::Replicated(mesh, type->rank())) : type;
   bool shares = compile::SharesReplicas();
-  int64_t instances = !s.mesh  ? 1
-                      : shares ? sharding::SizeOf(sharding::VaryingAxes(s))
-                               : s.mesh->size();
   int64_t bytes = sharding::LocalElements(type->shape(), s) * type->dtype().size();
   auto array = std::make_shared<compile::Concrete>(
-      seen, type, Loc::Unknown(), runtime::Allocate(bytes, static_cast<int32_t>(instances)),
+      seen, type, Loc::Unknown(), runtime::Allocate(bytes, compile::InstancesHere(*type, shares)),
       shares);
+  const std::vector<int32_t> instances = compile::InstancesByPosition(*array);
   for (int64_t position = 0; position < Positions(*type); ++position) {
+    const int32_t instance = instances[static_cast<size_t>(position)];
+    if (instance == compile::kElsewhere) continue;
     Part part(*type, position);
     HostTensor local(type->dtype(), part.local);
     part.ForEach(type->shape(), [&](int64_t i, int64_t at) {
@@ -208,8 +226,7 @@ Array Place(const HostTensor& data, const ir::Type* type, const MeshDef* mesh) {
                  s.kind);
     });
     if (!local.data.empty())
-      std::memcpy(array->buffers.at(compile::InstanceAt(*array, position)), local.data.data(),
-                  local.data.size());
+      std::memcpy(array->buffers.at(instance), local.data.data(), local.data.size());
   }
   return Array(std::move(array));
 }
@@ -221,14 +238,15 @@ HostTensor ReadBack(const Array& array) {
   int64_t partials = sharding::SizeOf(type.sharding().unreduced);
   // By element and partial: the first position seen.
   std::vector<int64_t> seen(static_cast<size_t>(whole.size() * partials), -1);
+  const std::vector<HostTensor> parts = PartsOf(concrete);
   for (int64_t position = 0; position < Positions(type); ++position) {
-    HostTensor local = PartOf(concrete, position);
+    const HostTensor& local = parts[static_cast<size_t>(position)];
     int64_t k = PartialIndex(type, position);
     bool combine = k > 0;
     Part(type, position).ForEach(type.shape(), [&](int64_t i, int64_t at) {
       int64_t& first = seen[static_cast<size_t>(at * partials + k)];
       if (first >= 0) {
-        HostTensor earlier = PartOf(concrete, first);
+        const HostTensor& earlier = parts[static_cast<size_t>(first)];
         bool same = std::memcmp(earlier.data.data() + i * type.dtype().size(),
                                 local.data.data() + i * type.dtype().size(),
                                 static_cast<size_t>(type.dtype().size())) == 0;

@@ -114,10 +114,12 @@ std::vector<Shard> Array::addressable_shards(Loc loc) const {
   const ir::Type* type = c.placed();
   const sharding::MeshDef* mesh = type->mesh();
   std::vector<Shard> shards;
+  const std::vector<int32_t> instances = compile::InstancesByPosition(c);
   for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i) {
+    const int32_t instance = base::At(instances, i);
+    if (instance == compile::kElsewhere) continue;
     // Shares ownership of the storage. The array itself loses its data once it is donated.
-    std::shared_ptr<const std::byte> data(c.buffers.storage,
-                                          c.buffers.at(compile::InstanceAt(c, i)));
+    std::shared_ptr<const std::byte> data(c.buffers.storage, c.buffers.at(instance));
     shards.emplace_back(mesh ? mesh->Device(i) : 0, compile::RangesOf(*type, i), type->dtype(),
                         std::move(data));
   }

@@ -55,6 +55,11 @@ ir::HostArgument OfDevice(const ir::HostArgument& all, const sharding::AxisList&
   return one;
 }
 
+// Whether this process has a part of the value.
+bool IsHere(const ir::HostArgument& value) {
+  return absl::c_any_of(value.shards, [](const std::byte* shard) { return shard != nullptr; });
+}
+
 // A callback in a program. It runs outside all traces, and under the mesh of its arguments.
 class Called final : public ir::HostFunction {
  public:
@@ -66,7 +71,7 @@ class Called final : public ir::HostFunction {
       ir::HostArguments of_device = arguments;
       if (!axes.empty())
         for (ir::HostArgument& value : of_device.values) value = OfDevice(value, axes, i);
-      CallWith(of_device);
+      if (absl::c_all_of(of_device.values, IsHere)) CallWith(of_device);
     }
   }
 
@@ -93,6 +98,7 @@ class ShardPrinter final : public ir::HostFunction {
   void Run(const ir::HostArguments& arguments) const override {
     const ir::HostArgument& value = arguments.values[0];
     for (size_t p = 0; p < value.shards.size(); ++p) {
+      if (!value.shards[p]) continue;
       const auto at = static_cast<int64_t>(p);
       std::string where;
       for (const IndexRange& r : compile::RangesOf(*value.place, at))

@@ -16,7 +16,10 @@ const Concrete& OnDevices(const Array& x, Call call, const std::string& name = "
 // that varies or is a partial sum.
 bool IsOnePerDevice(const ir::Type& type);
 // Returns the array with every element in one buffer. Throws TraceError as OnDevices does, and if
-// each device has its own value.
+// each device has its own value; RuntimeError if a part is on another process, unless reads gather.
 std::shared_ptr<const Concrete> Whole(const Array& x, Call call);
+// Returns all elements of the array on every process, on no mesh. All processes call it. Throws
+// TraceError as Whole does.
+std::shared_ptr<const Concrete> OnHost(const Array& x, Call call);
 
 }  // namespace tessera::api

@@ -53,13 +53,12 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
   const sharding::TensorSharding& s = placed->sharding();
   const bool shares = !s.mesh || compile::SharesReplicas();
   Concrete layout(type, placed, call.loc, {}, shares);
-  const int64_t devices = s.mesh ? s.mesh->size() : 1;
-  std::vector<int64_t> device_of;  // for each instance, a device that holds it
-  for (int64_t position = 0; position < devices; ++position) {
-    const auto instance = base::Size(compile::InstanceAt(layout, position));
-    if (instance >= device_of.size()) device_of.resize(instance + 1);
-    device_of[instance] = position;
-  }
+  const std::vector<int32_t> instances = compile::InstancesByPosition(layout);
+  // for each instance, a position in the mesh that holds it
+  std::vector<int64_t> device_of(base::Size(compile::InstancesHere(*placed, shares)));
+  for (size_t p = 0; p < instances.size(); ++p)
+    if (instances[p] != compile::kElsewhere)
+      base::At(device_of, instances[p]) = static_cast<int64_t>(p);
   const base::Shape local = sharding::LocalShape(type->shape(), s);
   const int64_t elements = base::Elements(local), bytes = elements * type->dtype().size();
   auto array = std::make_shared<Concrete>(

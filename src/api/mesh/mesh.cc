@@ -7,6 +7,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "compile/host/processes.h"
 #include "sharding/mesh.h"
 #include "trace/array.h"
 #include "trace/scopes.h"
@@ -76,6 +77,13 @@ void SetDeviceCount(int n, Loc loc) {
   if (n > kMost)
     fail(2, fmt::format("{} simulated devices are more than the limit of {}", n, kMost),
          "use abstract_mesh for larger meshes: it needs no devices");
+  if (const int processes = compile::Processes(); n % processes != 0)
+    fail(6,
+         n < processes
+             ? fmt::format("{} devices are too few for {} processes", n, processes)
+             : fmt::format("{} devices do not divide evenly over {} processes", n, processes),
+         fmt::format("call SetDeviceCount({}), or start another number of processes",
+                     (n + processes - 1) / processes * processes));
   if (n == trace::Devices()) return;
   if (trace::CurrentTrace())
     fail(3, "a function is being traced", "set the number of devices at the start");

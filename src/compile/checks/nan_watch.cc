@@ -72,7 +72,7 @@ bool At(const ir::HostArgument& predicate, const std::vector<int64_t>& index,
       inside = inside && 0 <= i && i < local[d];
       at = at * local[d] + i;
     }
-    if (inside) return predicate.shards[p][at] != std::byte{0};
+    if (inside && predicate.shards[p]) return predicate.shards[p][at] != std::byte{0};
   }
   return true;
 }
@@ -87,7 +87,7 @@ std::optional<Found> Find(const ir::HostArgument& value, bool nans,
   std::set<const std::byte*> seen;  // devices may share a buffer
   for (size_t p = 0; p < value.shards.size(); ++p) {
     const std::byte* shard = value.shards[p];
-    if (!seen.insert(shard).second) continue;
+    if (!shard || !seen.insert(shard).second) continue;
     for (int64_t i : NotFinite(type.dtype(), shard, elements, nans)) {
       std::vector<int64_t> index = ir::CoordsOf(local, i);
       bool is_padding = false;

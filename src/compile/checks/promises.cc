@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <cstring>
+#include <map>
 
 #include "base/at.h"
 #include "base/error.h"
@@ -49,9 +50,13 @@ class Promise final : public ir::HostFunction {
     const sharding::AxisList axes = ops::AxesOf(type.mesh(), axes_);
     const auto bytes =
         base::Size(sharding::LocalElements(type.shape(), type.sharding()) * type.dtype().size());
+    // The first device of this process in each group that must agree.
+    std::map<int64_t, size_t> first_of;
     for (size_t p = 0; p < value.shards.size(); ++p) {
-      const auto first =
-          base::Size(sharding::WithShardIndex(*type.mesh(), axes, static_cast<int64_t>(p), 0));
+      if (!value.shards[p]) continue;
+      const int64_t group =
+          sharding::WithShardIndex(*type.mesh(), axes, static_cast<int64_t>(p), 0);
+      const size_t first = first_of.try_emplace(group, p).first->second;
       if (bytes > 0 && std::memcmp(value.shards[first], value.shards[p], bytes) != 0)
         Fail(value, first, p);
     }

@@ -1,6 +1,10 @@
 // Finds the instance of a device, and wraps arrays on the host.
 #include "compile/host/concrete.h"
 
+#include <algorithm>
+
+#include "base/at.h"
+#include "compile/host/processes.h"
 #include "runtime/buffers.h"
 #include "sharding/local.h"
 
@@ -9,21 +13,55 @@ namespace {
 
 bool shares_replicas = true;
 
+// Returns the instance of each position, counted over all processes.
+std::vector<int32_t> WholeInstances(const sharding::TensorSharding& s, bool shares) {
+  sharding::AxisList axes;
+  if (shares) {
+    axes = sharding::VaryingAxes(s);
+  } else {
+    for (int a = 0; a < s.mesh->rank(); ++a)
+      if (s.mesh->axis_size(a) > 1) axes.push_back(sharding::WholeAxis(*s.mesh, a));
+  }
+  std::vector<int32_t> instances;
+  for (int64_t p = 0; p < s.mesh->size(); ++p)
+    instances.push_back(static_cast<int32_t>(sharding::ShardIndex(*s.mesh, axes, p)));
+  return instances;
+}
+
+// See InstancesByPosition. plan::Localise numbers the instances of a process in the same way.
+std::vector<int32_t> InstancesOf(const ir::Type& place, bool shares) {
+  const sharding::TensorSharding& s = place.sharding();
+  if (!s.mesh) return {0};
+  std::vector<int32_t> instances = WholeInstances(s, shares);
+  if (Processes() == 1) return instances;
+  std::vector<int32_t> here;  // the instances of this process, ascending
+  for (int64_t p = 0; p < s.mesh->size(); ++p) {
+    if (ProcessOf(s.mesh->Device(p)) == Process())
+      here.push_back(base::At(instances, p));
+    else
+      base::At(instances, p) = kElsewhere;
+  }
+  std::sort(here.begin(), here.end());
+  here.erase(std::unique(here.begin(), here.end()), here.end());
+  for (int32_t& i : instances) {
+    if (i == kElsewhere) continue;
+    i = static_cast<int32_t>(std::lower_bound(here.begin(), here.end(), i) - here.begin());
+  }
+  return instances;
+}
+
 }  // namespace
 
 bool SharesReplicas() { return shares_replicas; }
 void SetSharesReplicas(bool on) { shares_replicas = on; }
 
-int32_t InstanceAt(const Concrete& array, int64_t position) {
-  const sharding::TensorSharding& s = array.placed()->sharding();
-  if (!s.mesh) return 0;
-  if (!array.shares_replicas()) {
-    sharding::AxisList all;
-    for (int a = 0; a < s.mesh->rank(); ++a)
-      if (s.mesh->axis_size(a) > 1) all.push_back(sharding::WholeAxis(*s.mesh, a));
-    return static_cast<int32_t>(sharding::ShardIndex(*s.mesh, all, position));
-  }
-  return static_cast<int32_t>(sharding::ShardIndex(*s.mesh, sharding::VaryingAxes(s), position));
+std::vector<int32_t> InstancesByPosition(const Concrete& array) {
+  return InstancesOf(*array.placed(), array.shares_replicas());
+}
+
+int32_t InstancesHere(const ir::Type& place, bool shares) {
+  const std::vector<int32_t> instances = InstancesOf(place, shares);
+  return 1 + *std::max_element(instances.begin(), instances.end());
 }
 
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {

@@ -20,8 +20,12 @@ class Concrete final : public trace::ConcreteArray {
   bool shares_;
 };
 
-// Returns the instance of a value of this type that a device (by mesh position) holds.
-int32_t InstanceAt(const Concrete& array, int64_t position);
+// Returns for each position in the mesh the instance that its device holds, or kElsewhere if
+// another process hosts the device.
+inline constexpr int32_t kElsewhere = -1;
+std::vector<int32_t> InstancesByPosition(const Concrete& array);
+// Returns the number of instances in an array of this place that this process has.
+int32_t InstancesHere(const ir::Type& place, bool shares);
 
 // Whether new programs let devices with equal bits share buffers.
 bool SharesReplicas();

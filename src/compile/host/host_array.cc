@@ -36,12 +36,6 @@ void Assemble(const ir::HostArgument& from, const ir::Type& to, int64_t device, 
   }
 }
 
-int32_t Instances(const sharding::TensorSharding& s) {
-  if (!s.mesh) return 1;
-  return static_cast<int32_t>(SharesReplicas() ? sharding::SizeOf(sharding::VaryingAxes(s))
-                                               : s.mesh->size());
-}
-
 }  // namespace
 
 trace::ArrayRef ArrayOf(const ir::HostArgument& value, Loc loc) {
@@ -49,10 +43,13 @@ trace::ArrayRef ArrayOf(const ir::HostArgument& value, Loc loc) {
   const int64_t bytes =
       sharding::LocalElements(type->shape(), type->sharding()) * type->dtype().size();
   auto array = std::make_shared<Concrete>(
-      type, type, loc, runtime::Allocate(bytes, Instances(type->sharding())), SharesReplicas());
+      type, type, loc, runtime::Allocate(bytes, InstancesHere(*type, SharesReplicas())),
+      SharesReplicas());
+  const std::vector<int32_t> instances = InstancesByPosition(*array);
   for (size_t p = 0; p < value.shards.size() && bytes > 0; ++p) {
+    if (instances[p] == kElsewhere || !value.shards[p]) continue;
     const auto device = static_cast<int64_t>(p);
-    std::byte* out = array->buffers.at(InstanceAt(*array, device));
+    std::byte* out = array->buffers.at(instances[p]);
     if (type == value.place)
       std::memcpy(out, value.shards[p], base::Size(bytes));
     else
@@ -64,9 +61,8 @@ trace::ArrayRef ArrayOf(const ir::HostArgument& value, Loc loc) {
 ir::HostArgument ArgumentOf(const trace::ConcreteArray& array) {
   const auto& concrete = static_cast<const Concrete&>(array);
   ir::HostArgument value{array.placed(), {}};
-  const sharding::MeshDef* mesh = array.placed()->mesh();
-  for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p)
-    value.shards.push_back(concrete.buffers.at(InstanceAt(concrete, p)));
+  for (int32_t instance : InstancesByPosition(concrete))
+    value.shards.push_back(instance == kElsewhere ? nullptr : concrete.buffers.at(instance));
   return value;
 }
 

@@ -45,10 +45,10 @@ void Run(const plan::KernelArgs& call) {
 
 plan::Kernel NestedRun(std::vector<plan::Plan> plans) {
   auto nested = std::make_shared<NestedPlan>();
-  const auto bytes = [&](int32_t v) { return base::At(plans[0].values, v).bytes; };
+  const auto bytes = [&](plan::PlanValueId v) { return plans[0].values[v].bytes; };
   for (const plan::PlanInput& input : plans[0].inputs)
     nested->in_bytes.push_back(bytes(input.value));
-  for (int32_t v : plans[0].outputs) nested->out_bytes.push_back(bytes(v));
+  for (plan::PlanValueId v : plans[0].outputs) nested->out_bytes.push_back(bytes(v));
   plan::Kernel kernel{.fn = Run, .config = nested};
   for (const auto* sizes : {&nested->in_bytes, &nested->out_bytes})
     for (int64_t size : *sizes) kernel.bytes += static_cast<double>(size);

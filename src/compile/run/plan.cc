@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/host/processes.h"
 #include "compile/run/nested.h"
 #include "kernels/copy/boxes.h"
 #include "kernels/copy/copy.h"
@@ -68,6 +69,11 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
                       }},
       .devices = DevicesFor(*lowered.program),
       .donated = std::move(donated),
+      .localise =
+          [&](plan::Plan plan) {
+            if (Processes() == 1) return plan;
+            return plan::Localise(std::move(plan), HostsOf(*lowered.program, plan.devices));
+          },
       .prepare = [&](plan::Plan plan) { executable = runtime::Prepare(std::move(plan)); }};
   lowered.passes.outer = &outer;
   spmd::RunPasses(lowered.passes, spmd::PassStage::kPlan);
@@ -79,7 +85,7 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
 std::string TextAfter(const spmd::LoweringPass& pass, Lowered::Impl& lowered) {
   if (pass.stage != spmd::PassStage::kPlan) return TextAfter(pass.stage, lowered.passes, "");
   // The last pass, prepare, passes the plan to the runtime.
-  lowered.passes.stop_after = spmd::FindPass("build_plan");
+  lowered.passes.stop_after = spmd::FindPass("localise");
   MakeExecutable(lowered, {});
   return TextAfter(pass.stage, lowered.passes, "");
 }

@@ -24,14 +24,14 @@ bool IsLocal(StepKind kind) {
 
 // A move's operands and result in memory.
 struct MoveEnds {
-  std::vector<int32_t> in;  // the plan's values
+  std::vector<plan::PlanValueId> in;
   std::vector<MoveEnd> from;
   ValueId out;
   MoveEnd to;
 };
 
 // Returns an end whose elements are stored densely, in the order of v.
-MoveEnd DenseEnd(ProgramEmitter& emitter, ValueId v, int32_t layout) {
+MoveEnd DenseEnd(ProgramEmitter& emitter, ValueId v, plan::PlanLayoutId layout) {
   return {.type = emitter.program().place(v),
           .layout = &emitter.plan().layout(layout),
           .strides = base::DenseStrides(emitter.program().type(v)->shape())};
@@ -45,7 +45,7 @@ void AddOperandEnd(ProgramEmitter& emitter, const MoveItem& item, ValueId v, Mov
   if (item.computes && item.computes->out[0] == v) stored = item.computes->in[0];
   if (read != item.reads.end()) stored = read->second[0].source;
   ends.in.push_back(emitter.ValueOf(stored));
-  const int32_t layout = emitter.plan().value(ends.in.back()).layout;
+  const plan::PlanLayoutId layout = emitter.plan().value(ends.in.back()).layout;
   MoveEnd& end = ends.from.emplace_back(DenseEnd(emitter, v, layout));
   if (read == item.reads.end()) return;
   const ReadPart& part = read->second[0];

@@ -18,6 +18,7 @@ namespace {
 
 using ir::Instruction;
 using ir::ValueId;
+using plan::PlanValueId;
 
 ir::AsRegions::Kind RegionKindOf(const Instruction& i) {
   return std::get<ir::AsRegions>(*i.op->lowering).kind;
@@ -97,17 +98,17 @@ base::IdVector<ValueId, bool> PlaceableValues(const ir::Program& program,
   return placeable;
 }
 
-// Emits a region into `nodes`. Stores output k as the plan's value `targets[k]`; if that is -1,
-// sets it to the value that stores the output.
+// Emits a region into `nodes`. Stores output k as the plan's value `targets[k]`; if that is
+// kNoPlanValue, sets it to the value that stores the output.
 void EmitRegion(ProgramEmitter& outer, const ir::Program& region, const Schedule& schedule,
-                const std::vector<int32_t>& inputs, std::vector<int32_t>& targets,
+                const std::vector<PlanValueId>& inputs, std::vector<PlanValueId>& targets,
                 std::vector<plan::Node>& nodes) {
   PlanParts& plan = outer.plan();
   ProgramEmitter inner(plan, region, schedule, nodes, outer.note());
   for (size_t i = 0; i < inputs.size(); ++i) inner.Bind(region.inputs[i], inputs[i]);
   base::IdVector<ValueId, bool> placeable = PlaceableValues(region, schedule);
   for (size_t k = 0; k < targets.size(); ++k) {
-    if (targets[k] < 0) continue;
+    if (targets[k] == plan::kNoPlanValue) continue;
     const ValueId root = inner.Storage(region.outputs[k]);
     const plan::PlanValue& target = plan.value(targets[k]);
     if (!placeable[root] || inner.LayoutOf(root) != target.layout ||
@@ -119,8 +120,8 @@ void EmitRegion(ProgramEmitter& outer, const ir::Program& region, const Schedule
   inner.EmitItems();
   inner.SetNote(outer.note());
   for (size_t k = 0; k < targets.size(); ++k) {
-    const int32_t value = inner.ValueOf(region.outputs[k]);
-    if (targets[k] < 0)
+    const PlanValueId value = inner.ValueOf(region.outputs[k]);
+    if (targets[k] == plan::kNoPlanValue)
       targets[k] = value;
     else if (value != targets[k])
       inner.AddCopy(value, targets[k]);
@@ -130,7 +131,7 @@ void EmitRegion(ProgramEmitter& outer, const ir::Program& region, const Schedule
 
 // If every device has its own copy of the predicate or index by which all devices choose, adds a
 // host call that compares the copies.
-void AddComparison(ProgramEmitter& emitter, int32_t value, const Instruction& chooser,
+void AddComparison(ProgramEmitter& emitter, PlanValueId value, const Instruction& chooser,
                    const ir::Program& made_in, ValueId predicate, std::vector<plan::Node>& nodes) {
   PlanParts& plan = emitter.plan();
   const plan::Layout& layout = plan.layout(plan.value(value).layout);
@@ -143,7 +144,7 @@ void AddComparison(ProgramEmitter& emitter, int32_t value, const Instruction& ch
 // A loop, and the values that its body reads and stores.
 struct LoopDraft {
   plan::Loop loop;
-  std::vector<int32_t> inputs, targets;
+  std::vector<PlanValueId> inputs, targets;
 };
 
 // Binds the result of each carry to the value that the loop carries. A carry that the body returns
@@ -155,8 +156,8 @@ void AddCarries(ProgramEmitter& emitter, const RegionItem& item, const Instructi
   const ScheduledValues& inside = item.schedules.back()->values;
   for (size_t i = 0; i < CarriesOf(instruction); ++i) {
     const ValueId input = body.inputs[constants + i], result = instruction.results[i];
-    const int32_t start = emitter.ValueOf(instruction.operands[constants + i]);
-    int32_t value = start, next = -1;
+    const PlanValueId start = emitter.ValueOf(instruction.operands[constants + i]);
+    PlanValueId value = start, next = plan::kNoPlanValue;
     const bool is_unchanged = inside[body.outputs[i]].storage == inside[input].storage &&
                               plan.value(start).kind != plan::ValueKind::kConstant &&
                               plan.value(start).layout == emitter.LayoutOf(result);
@@ -178,17 +179,17 @@ void AddSlices(ProgramEmitter& emitter, const Instruction& instruction, const ir
   PlanParts& plan = emitter.plan();
   draft.loop.trips = scan.length;
   draft.loop.reverse = scan.reverse;
-  const auto add_slice = [&](int32_t whole) {
+  const auto add_slice = [&](PlanValueId whole) {
     const int64_t bytes = plan.value(whole).bytes / std::max<int64_t>(scan.length, 1);
     return plan.AddValue(plan.value(whole).layout, bytes);
   };
   for (size_t i = draft.inputs.size(); i < instruction.operands.size(); ++i) {
-    const int32_t whole = emitter.ValueOf(instruction.operands[i]);
+    const PlanValueId whole = emitter.ValueOf(instruction.operands[i]);
     draft.loop.reads.push_back({whole, add_slice(whole)});
     draft.inputs.push_back(draft.loop.reads.back().slice);
   }
   for (size_t i = base::Size(scan.carries); i < instruction.results.size(); ++i) {
-    const int32_t whole = emitter.Define(instruction.results[i]);
+    const PlanValueId whole = emitter.Define(instruction.results[i]);
     draft.loop.writes.push_back({whole, add_slice(whole)});
     draft.targets.push_back(draft.loop.writes.back().slice);
   }
@@ -197,7 +198,7 @@ void AddSlices(ProgramEmitter& emitter, const Instruction& instruction, const ir
 void EmitCondition(ProgramEmitter& emitter, const RegionItem& item, const Instruction& instruction,
                    LoopDraft& draft) {
   const ir::Program& condition = *instruction.regions[0];
-  std::vector<int32_t> predicate{-1};
+  std::vector<PlanValueId> predicate{plan::kNoPlanValue};
   EmitRegion(emitter, condition, *item.schedules[0], draft.inputs, predicate, draft.loop.condition);
   draft.loop.predicate = predicate[0];
   AddComparison(emitter, predicate[0], instruction, condition, condition.outputs[0],
@@ -226,13 +227,13 @@ void EmitSwitch(ProgramEmitter& emitter, const RegionItem& item, const Instructi
   node.index = emitter.ValueOf(index);
   AddComparison(emitter, node.index, instruction, emitter.program(), index, before);
   node.dtype = emitter.program().type(index)->dtype();
-  std::vector<int32_t> inputs;
+  std::vector<PlanValueId> inputs;
   for (size_t i = 1; i < instruction.operands.size(); ++i)
     inputs.push_back(emitter.ValueOf(instruction.operands[i]));
   for (ValueId v : instruction.results) node.results.push_back(emitter.Define(v));
   node.branches.resize(instruction.regions.size());
   for (size_t k = 0; k < instruction.regions.size(); ++k) {
-    std::vector<int32_t> targets = node.results;
+    std::vector<PlanValueId> targets = node.results;
     EmitRegion(emitter, *instruction.regions[k], *item.schedules[k], inputs, targets,
                node.branches[k]);
   }

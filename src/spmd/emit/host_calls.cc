@@ -32,12 +32,15 @@ class SamePredicate final : public ir::HostFunction {
     const ir::HostArgument& value = arguments.values[0];
     const ir::Type& type = *value.place;
     const auto bytes = base::Size(type.dtype().size());
-    for (size_t p = 1; p < value.shards.size(); ++p)
-      if (std::memcmp(value.shards[0], value.shards[p], bytes) != 0) Fail(value, p);
+    size_t first = 0;  // on this process
+    while (!value.shards[first]) ++first;
+    for (size_t p = first + 1; p < value.shards.size(); ++p)
+      if (value.shards[p] && std::memcmp(value.shards[first], value.shards[p], bytes) != 0)
+        Fail(value, first, p);
   }
 
  private:
-  [[noreturn]] void Fail(const ir::HostArgument& value, size_t p) const {
+  [[noreturn]] void Fail(const ir::HostArgument& value, size_t first, size_t p) const {
     const auto has = [&](size_t at) {
       return fmt::format("{} has {}",
                          ir::DeviceText(*value.place->mesh(), static_cast<int64_t>(at)),
@@ -47,7 +50,8 @@ class SamePredicate final : public ir::HostFunction {
     const char* noun = value.place->dtype().is_bool() ? "predicate" : "index";
     ErrorDetail detail = base::Refusal(
         std::string(chooser_), 40, base::Where(chooser_loc_),
-        fmt::format("its {} must be the same on all devices, but {} and {}", noun, has(0), has(p)),
+        fmt::format("its {} must be the same on all devices, but {} and {}", noun, has(first),
+                    has(p)),
         {"it was computed at " + base::Where(made_loc_),
          "the op that computes it must be deterministic, or its result must be varying"});
     base::ThrowRuntime(std::move(detail));
@@ -61,7 +65,7 @@ class SamePredicate final : public ir::HostFunction {
 
 plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
                             const std::vector<HostOperand>& operands, int32_t device,
-                            int32_t note) {
+                            plan::NoteId note) {
   plan::HostCall call{.in = {}, .function = {}, .note = note};
   ir::HostArguments seen;
   seen.device = device;

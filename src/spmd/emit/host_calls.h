@@ -10,7 +10,7 @@ namespace tessera::spmd {
 
 // A value of the plan, with its place.
 struct HostOperand {
-  int32_t value;
+  plan::PlanValueId value;
   const ir::Type* place;
   const plan::Layout* layout;
 };
@@ -18,7 +18,8 @@ struct HostOperand {
 // Returns the call. The plan stores shards by instance, but the function gets them by position in
 // the mesh. `device`: the device that makes the call alone, or -1 if the call is for all devices.
 plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
-                            const std::vector<HostOperand>& operands, int32_t device, int32_t note);
+                            const std::vector<HostOperand>& operands, int32_t device,
+                            plan::NoteId note);
 
 // Returns the function that throws RuntimeError unless all devices have equal bits of `predicate`,
 // a value of `made_in` by which the loop or branch `chooser` chooses for all of them.

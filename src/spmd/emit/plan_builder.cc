@@ -21,7 +21,7 @@ plan::Plan BuildPlan(const ir::Program& device, const Schedule& schedule,
   emitter.EmitItems();
   emitter.EndSegment();
   for (ValueId v : device.outputs) {
-    const int32_t value = emitter.ValueOf(v);
+    const plan::PlanValueId value = emitter.ValueOf(v);
     plan::ValueKind& kind = parts.value(value).kind;
     if (kind == plan::ValueKind::kTemp) kind = plan::ValueKind::kOutput;
     plan.outputs.push_back(value);

@@ -60,44 +60,40 @@ bool operator==(const KernelKey& x, const KernelKey& y) {
   return absl::c_equal(a.operands, b.operands, same) && same(a.results[0], b.results[0]);
 }
 
-int32_t PlanParts::LayoutFor(const LayoutKey& key) {
-  const auto known = absl::c_find(layout_keys_, key);
-  const auto layout = static_cast<int32_t>(known - layout_keys_.begin());
-  if (known == layout_keys_.end()) {
-    plan_.layouts.push_back(MakeLayout(key, plan_.devices));
-    layout_keys_.push_back(key);
-  }
-  return layout;
+plan::PlanLayoutId PlanParts::LayoutFor(const LayoutKey& key) {
+  for (plan::PlanLayoutId layout : layout_keys_.ids())
+    if (layout_keys_[layout] == key) return layout;
+  layout_keys_.Add(key);
+  return plan_.layouts.Add(MakeLayout(key, plan_.devices));
 }
 
-int32_t PlanParts::AddValue(int32_t layout, int64_t bytes, plan::ValueKind kind) {
-  plan_.values.push_back({.kind = kind, .layout = layout, .bytes = bytes, .data = nullptr});
-  return values() - 1;
+plan::PlanValueId PlanParts::AddValue(plan::PlanLayoutId layout, int64_t bytes,
+                                      plan::ValueKind kind) {
+  return plan_.values.Add({.kind = kind, .layout = layout, .bytes = bytes, .data = nullptr});
 }
 
-void PlanParts::SetConstant(int32_t value, uint64_t bits) {
+void PlanParts::SetConstant(plan::PlanValueId value, uint64_t bits) {
   const auto data = std::make_shared<ElementBytes>();
   std::memcpy(data->data(), &bits, sizeof bits);
-  const int32_t layout = SharedLayout();
-  plan::PlanValue& constant = base::At(plan_.values, value);
+  const plan::PlanLayoutId layout = SharedLayout();
+  plan::PlanValue& constant = plan_.values[value];
   constant.kind = plan::ValueKind::kConstant;
   constant.layout = layout;
   constant.data = {data, data->data()};
 }
 
-int32_t PlanParts::Zero() {
-  if (zero_ < 0) {
+plan::PlanValueId PlanParts::Zero() {
+  if (zero_ == plan::kNoPlanValue) {
     zero_ = AddValue(SharedLayout(), 8);
     SetConstant(zero_, 0);
   }
   return zero_;
 }
 
-int32_t PlanParts::AddNote(const Instruction& instruction) {
+plan::NoteId PlanParts::AddNote(const Instruction& instruction) {
   const std::string where = base::Where(instruction.loc);
-  plan_.notes.push_back(
+  return plan_.notes.Add(
       fmt::format("{}{}{}", instruction.op->name, where.empty() ? "" : " at ", where));
-  return static_cast<int32_t>(plan_.notes.size()) - 1;
 }
 
 const plan::Kernel& PlanParts::KernelFor(const ir::Program& program,

@@ -30,7 +30,7 @@ struct KernelKey {
   }
 };
 
-// Layouts, values and notes are indices into the vectors of the plan.
+// The plan that emitters share.
 class PlanParts {
  public:
   PlanParts(const KernelFactories& kernels, int32_t devices, PlanRunner runner)
@@ -42,22 +42,22 @@ class PlanParts {
   const PlanRunner& runner() const { return runner_; }
   int32_t devices() const { return plan_.devices; }
 
-  int32_t LayoutFor(const LayoutKey& key);
+  plan::PlanLayoutId LayoutFor(const LayoutKey& key);
   // The reference holds until the next layout is added.
-  const plan::Layout& layout(int32_t layout) const { return base::At(plan_.layouts, layout); }
+  const plan::Layout& layout(plan::PlanLayoutId layout) const { return plan_.layouts[layout]; }
   // Returns the layout of values that all devices share.
-  int32_t SharedLayout() { return LayoutFor({}); }
+  plan::PlanLayoutId SharedLayout() { return LayoutFor({}); }
 
-  int32_t AddValue(int32_t layout, int64_t bytes, plan::ValueKind kind = plan::ValueKind::kTemp);
-  plan::PlanValue& value(int32_t value) { return base::At(plan_.values, value); }
-  int32_t values() const { return static_cast<int32_t>(plan_.values.size()); }
+  plan::PlanValueId AddValue(plan::PlanLayoutId layout, int64_t bytes,
+                             plan::ValueKind kind = plan::ValueKind::kTemp);
+  plan::PlanValue& value(plan::PlanValueId value) { return plan_.values[value]; }
   // Makes `value` a constant with these bits in its first bytes, shared by all devices.
-  void SetConstant(int32_t value, uint64_t bits);
+  void SetConstant(plan::PlanValueId value, uint64_t bits);
   // Returns a constant of 8 zero bytes.
-  int32_t Zero();
+  plan::PlanValueId Zero();
 
   // Returns a note that names the instruction in messages.
-  int32_t AddNote(const ir::Instruction& instruction);
+  plan::NoteId AddNote(const ir::Instruction& instruction);
 
   // Returns the kernel of an instruction; equal instructions share one.
   const plan::Kernel& KernelFor(const ir::Program& program, const ir::Instruction& instruction);
@@ -71,8 +71,8 @@ class PlanParts {
   const KernelFactories& kernels_;
   const PlanRunner runner_;
   plan::Plan plan_;
-  std::vector<LayoutKey> layout_keys_;  // of the plan's layouts
-  int32_t zero_ = -1;
+  base::IdVector<plan::PlanLayoutId, LayoutKey> layout_keys_;
+  plan::PlanValueId zero_ = plan::kNoPlanValue;
   absl::flat_hash_map<KernelKey, plan::Kernel> made_;
 };
 

@@ -16,12 +16,12 @@ using ir::ValueId;
 
 ProgramEmitter::ProgramEmitter(PlanParts& plan, const ir::Program& program,
                                const Schedule& schedule, std::vector<plan::Node>& nodes,
-                               int32_t note)
+                               plan::NoteId note)
     : plan_(plan),
       program_(program),
       schedule_(schedule),
       nodes_(nodes),
-      value_of_(program.values.size(), -1),
+      value_of_(program.values.size(), plan::kNoPlanValue),
       note_(note) {
   for (const LayoutKey& key : schedule.layouts) layouts_.Add(plan.LayoutFor(key));
 }
@@ -112,7 +112,7 @@ void ProgramEmitter::EmitHostCall(const HostCallItem& item) {
   const Instruction& call = InstructionAt(program_, item.instruction);
   std::vector<HostOperand> operands;
   for (ValueId v : call.operands) {
-    const int32_t value = ValueOf(v);
+    const plan::PlanValueId value = ValueOf(v);
     operands.push_back({value, runner.is_one_device() ? program_.type(v) : program_.place(v),
                         &plan_.layout(plan_.value(value).layout)});
   }
@@ -120,9 +120,9 @@ void ProgramEmitter::EmitHostCall(const HostCallItem& item) {
                        runner.device, note_));
 }
 
-int32_t ProgramEmitter::Define(ValueId v, plan::ValueKind kind) {
-  int32_t& value = value_of_[v];
-  if (value < 0) value = plan_.AddValue(LayoutOf(v), Bytes(v), kind);
+plan::PlanValueId ProgramEmitter::Define(ValueId v, plan::ValueKind kind) {
+  plan::PlanValueId& value = value_of_[v];
+  if (value == plan::kNoPlanValue) value = plan_.AddValue(LayoutOf(v), Bytes(v), kind);
   return value;
 }
 
@@ -139,7 +139,7 @@ void ProgramEmitter::AddStep(plan::Step step, absl::Span<const ValueId> out) {
   AddStep(std::move(step));
 }
 
-void ProgramEmitter::AddCopy(int32_t from, int32_t to) {
+void ProgramEmitter::AddCopy(plan::PlanValueId from, plan::PlanValueId to) {
   AddStep(plan::Step{.kernel = plan_.kernels().copy_whole(plan_.value(to).bytes),
                      .layout = plan_.value(to).layout,
                      .in = {from},
@@ -149,7 +149,7 @@ void ProgramEmitter::AddCopy(int32_t from, int32_t to) {
 
 // A step cannot read a value that the same segment defines in another layout.
 void ProgramEmitter::AddStep(plan::Step step) {
-  if (absl::c_any_of(step.in, [&](int32_t v) {
+  if (absl::c_any_of(step.in, [&](plan::PlanValueId v) {
         return made_.contains(v) && plan_.value(v).layout != step.layout;
       }))
     EndSegment();

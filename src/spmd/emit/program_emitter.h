@@ -10,7 +10,7 @@ class ProgramEmitter {
  public:
   // Nodes are appended to `nodes`. `note`: of nodes that come before the first item.
   ProgramEmitter(PlanParts& plan, const ir::Program& program, const Schedule& schedule,
-                 std::vector<plan::Node>& nodes, int32_t note = -1);
+                 std::vector<plan::Node>& nodes, plan::NoteId note = plan::kNoNote);
 
   void EmitItems();
 
@@ -19,27 +19,27 @@ class ProgramEmitter {
   const Schedule& schedule() const { return schedule_; }
 
   // Returns the plan's layout of v, and the bytes of one of its buffers.
-  int32_t LayoutOf(ir::ValueId v) const { return layouts_[schedule_.values[v].layout]; }
+  plan::PlanLayoutId LayoutOf(ir::ValueId v) const { return layouts_[schedule_.values[v].layout]; }
   int64_t Bytes(ir::ValueId v) const { return ShardBytes(program_, v); }
   ir::ValueId Storage(ir::ValueId v) const { return schedule_.values[v].storage; }
 
   // Returns the plan's value that stores v.
-  int32_t ValueOf(ir::ValueId v) const { return value_of_[Storage(v)]; }
+  plan::PlanValueId ValueOf(ir::ValueId v) const { return value_of_[Storage(v)]; }
   // Returns the plan's value that stores v, and adds one unless v was bound to one.
-  int32_t Define(ir::ValueId v, plan::ValueKind kind = plan::ValueKind::kTemp);
+  plan::PlanValueId Define(ir::ValueId v, plan::ValueKind kind = plan::ValueKind::kTemp);
   // Makes the plan store v, which owns its buffer, as `value`.
-  void Bind(ir::ValueId v, int32_t value) { value_of_[v] = value; }
+  void Bind(ir::ValueId v, plan::PlanValueId value) { value_of_[v] = value; }
 
   // The note of the item that is being emitted.
-  int32_t note() const { return note_; }
-  void SetNote(int32_t note) { note_ = note; }
+  plan::NoteId note() const { return note_; }
+  void SetNote(plan::NoteId note) { note_ = note; }
   void SetNote(const ir::Instruction& i) { note_ = plan_.AddNote(i); }
 
   void AddStep(plan::Kernel kernel, const std::vector<ir::ValueId>& in,
                const std::vector<ir::ValueId>& out);
   // Adds a step that defines `out`.
   void AddStep(plan::Step step, absl::Span<const ir::ValueId> out);
-  void AddCopy(int32_t from, int32_t to);
+  void AddCopy(plan::PlanValueId from, plan::PlanValueId to);
   // Adds a node after the steps so far.
   void AddNode(plan::Node node);
   // Ends the segment: steps so far are a node of their own.
@@ -62,11 +62,11 @@ class ProgramEmitter {
   const ir::Program& program_;
   const Schedule& schedule_;
   std::vector<plan::Node>& nodes_;
-  base::IdVector<LayoutId, int32_t> layouts_;      // the plan's layouts
-  base::IdVector<ir::ValueId, int32_t> value_of_;  // the plan's values; -1: none yet
+  base::IdVector<LayoutId, plan::PlanLayoutId> layouts_;
+  base::IdVector<ir::ValueId, plan::PlanValueId> value_of_;  // kNoPlanValue: none yet
   plan::Segment segment_;
-  absl::flat_hash_set<int32_t> made_;  // values that steps of the segment define
-  int32_t note_;
+  absl::flat_hash_set<plan::PlanValueId> made_;  // values that steps of the segment define
+  plan::NoteId note_;
 };
 
 }  // namespace tessera::spmd

@@ -18,10 +18,10 @@ Values RunExchange(int32_t devices, const plan::Exchange& e, int64_t in_bytes, i
                    bool fed) {
   const auto results = static_cast<int32_t>(e.pieces.size());
   PlanBuilder b(devices);
-  const int32_t layout = results == devices ? 0 : b.AddLayout(MakeLayout(devices, results));
-  int32_t x = b.Input(in_bytes, 0);
-  if (fed) b.Segment(), x = b.Apply(AddValue, {x}, 1, in_bytes, 0);
-  int32_t y = b.AddExchange(e, x, out_bytes, layout);
+  const auto layout = results == devices ? kPerDevice : b.AddLayout(MakeLayout(devices, results));
+  auto x = b.Input(in_bytes, kPerDevice);
+  if (fed) b.Segment(), x = b.Apply(AddValue, {x}, 1, in_bytes, kPerDevice);
+  auto y = b.AddExchange(e, x, out_bytes, layout);
   if (fed) b.Segment(), y = b.Apply(AddValue, {y}, 0, out_bytes, layout);
   b.Output(y);
   auto executable = Prepare(std::move(b.plan));
@@ -154,8 +154,8 @@ TEST(Exchange, AssemblesBoxesOfManySizesAndOperands) {
     for (const TeamCase& t : kTeams) {
       const Team team(t);
       PlanBuilder b(d);
-      const int32_t x = b.Input(n * 4, 0), y = b.Input(n * 4, 0);
-      b.Output(b.AddExchange(e, std::vector<int32_t>{x, y}, n * 4, 0));
+      const auto x = b.Input(n * 4, kPerDevice), y = b.Input(n * 4, kPerDevice);
+      b.Output(b.AddExchange(e, std::vector<plan::PlanValueId>{x, y}, n * 4, kPerDevice));
       const std::vector<Buffers> in = {MakeInput(n * 4, d, 1), MakeInput(n * 4, d, 2)};
       const Values want = NaiveExchange(e, {Read(in[0], d), Read(in[1], d)}, n * 4);
       EXPECT_EQ(Read(RunPlan(b.plan, in)[0], d), want) << Name(t) << covered;
@@ -179,7 +179,7 @@ TEST(Exchange, SumsInTheOrderOfThePiecesForAnyTeam) {
   for (const TeamCase& t : kTeams) {
     const Team team(t);
     PlanBuilder b(devices);
-    b.Output(b.AddExchange(e, b.Input(n * 4, 0), n * 4, 1));
+    b.Output(b.AddExchange(e, b.Input(n * 4, kPerDevice), n * 4, kShared));
     EXPECT_EQ(Read(RunPlan(b.plan, {in})[0], 1), want) << Name(t);
   }
 }
@@ -195,9 +195,9 @@ TEST(Exchange, SumsManySizesAsOneStep) {
         const Team team(t);
         PlanBuilder b(devices);
         std::vector<Buffers> in;
-        std::vector<int32_t> inputs;
+        std::vector<plan::PlanValueId> inputs;
         for (int64_t n : sizes) {
-          inputs.push_back(b.Input(n * 4, 0));
+          inputs.push_back(b.Input(n * 4, kPerDevice));
           in.push_back(MakeInput(n * 4, devices, static_cast<int>(n)));
         }
         std::vector<Values> want;
@@ -205,7 +205,7 @@ TEST(Exchange, SumsManySizesAsOneStep) {
           plan::Exchange e = AllReduce(devices, results, f32, sizes[k]);
           e.joined = k > 0;
           e.pieces[0].pop_back();  // not all instances have the same number of pieces
-          b.Output(b.AddExchange(e, inputs[k], sizes[k] * 4, results == 1 ? 1 : 0));
+          b.Output(b.AddExchange(e, inputs[k], sizes[k] * 4, results == 1 ? kShared : kPerDevice));
           want.push_back(NaiveExchange(e, Read(in[k], devices), sizes[k] * 4));
         }
         const std::vector<Buffers> out = RunPlan(b.plan, in);
@@ -234,8 +234,8 @@ TEST(Exchange, HandsBuffersOverWhereItCan) {
   };
   for (const auto& c : cases) {
     PlanBuilder b(d);
-    const int32_t x = b.Input(c.in_bytes, 0);
-    b.Output(b.AddExchange(c.exchange, x, c.out_bytes, c.results == d ? 0 : 1));
+    const auto x = b.Input(c.in_bytes, kPerDevice);
+    b.Output(b.AddExchange(c.exchange, x, c.out_bytes, c.results == d ? kPerDevice : kShared));
     Buffers in = MakeInput(c.in_bytes, d);
     const Buffers out = RunPlan(b.plan, {in})[0];
     EXPECT_EQ(out.storage == in.storage, c.alias) << c.name;
@@ -249,11 +249,11 @@ TEST(Exchange, SlicesAndJoinsRangesWithoutCopies) {
   slice.pieces = {{{0, 0, 0}}, {{0, 32, 0}}, {{1, 0, 0}}, {{1, 32, 0}}};
   join.pieces = {{{0, 0, 0}, {1, 0, 32}, {2, 0, 64}, {3, 0, 96}}};
   PlanBuilder b(4);
-  const int32_t pairs = b.AddLayout(MakeLayout(4, 2));
-  const int32_t x = b.Input(256, pairs);
-  const int32_t parts = b.AddExchange(slice, x, 128, 0);
+  const auto pairs = b.AddLayout(MakeLayout(4, 2));
+  const auto x = b.Input(256, pairs);
+  const auto parts = b.AddExchange(slice, x, 128, kPerDevice);
   b.Output(parts);
-  b.Output(b.AddExchange(join, parts, 512, 1));
+  b.Output(b.AddExchange(join, parts, 512, kShared));
   Buffers in = MakeInput(256, 2);
   const auto out = RunPlan(b.plan, {in});
   EXPECT_EQ(out[0].storage, in.storage);
@@ -267,10 +267,10 @@ TEST(Exchange, CopiesAGatherOfBuffersThatArePermuted) {
   const plan::Exchange ring = Permute(f32, 64, {1, 2, 3, 0});
   const plan::Exchange gather = AllGather(d, 1, f32, 1, 64, 0);
   PlanBuilder first(d), second(d), both(d);
-  first.Output(first.AddExchange(ring, first.Input(256, 0), 256, 0));
-  second.Output(second.AddExchange(gather, second.Input(256, 0), 1024, 1));
-  const int32_t moved = both.AddExchange(ring, both.Input(256, 0), 256, 0);
-  both.Output(both.AddExchange(gather, moved, 1024, 1));
+  first.Output(first.AddExchange(ring, first.Input(256, kPerDevice), 256, kPerDevice));
+  second.Output(second.AddExchange(gather, second.Input(256, kPerDevice), 1024, kShared));
+  const auto moved = both.AddExchange(ring, both.Input(256, kPerDevice), 256, kPerDevice);
+  both.Output(both.AddExchange(gather, moved, 1024, kShared));
   Buffers in = MakeInput(256, d);
   const Values want = NaiveExchange(gather, NaiveExchange(ring, Read(in, d), 256), 1024);
   EXPECT_EQ(Read(RunPlan(both.plan, {in})[0], 1), want);
@@ -284,10 +284,10 @@ TEST(Exchange, KeepsZerosThatNobodySent) {
   const int64_t bytes = 4096;
   const plan::Exchange shift = Permute(f32, bytes / 4, {-1, 0, 1, 2});
   PlanBuilder shifts(d), adds(d);
-  const int32_t once = shifts.AddExchange(shift, shifts.Input(bytes, 0), bytes, 0);
-  shifts.Output(shifts.AddExchange(shift, once, bytes, 0));
+  const auto once = shifts.AddExchange(shift, shifts.Input(bytes, kPerDevice), bytes, kPerDevice);
+  shifts.Output(shifts.AddExchange(shift, once, bytes, kPerDevice));
   adds.Segment();
-  adds.Output(adds.Apply(AddValue, {adds.Input(bytes, 0, true)}, 1, bytes, 0, 1));
+  adds.Output(adds.Apply(AddValue, {adds.Input(bytes, kPerDevice, true)}, 1, bytes, kPerDevice, 1));
   auto given = RunPlan(shifts.plan, {MakeInput(bytes, d)});
   const Values shifted =
       NaiveExchange(shift, NaiveExchange(shift, Read(MakeInput(bytes, d), d), bytes), bytes);
@@ -301,8 +301,8 @@ TEST(Exchange, ComposesPermutations) {
   const int32_t d = 6;
   const plan::Exchange ring = Permute(f32, 10, {5, 0, 1, 2, 3, 4});
   PlanBuilder b(d);
-  int32_t x = b.Input(40, 0);
-  for (int k = 0; k < 4; ++k) x = b.AddExchange(ring, x, 40, 0);
+  auto x = b.Input(40, kPerDevice);
+  for (int k = 0; k < 4; ++k) x = b.AddExchange(ring, x, 40, kPerDevice);
   b.Output(x);
   auto executable = Prepare(b.plan);
   Buffers in = MakeInput(40, d);
@@ -328,7 +328,7 @@ TEST(Exchange, RefusesMalformedReductions) {
   empty.pieces[0].clear();
   for (const plan::Exchange& e : {short_box, empty}) {
     PlanBuilder b(2);
-    b.Output(b.AddExchange(e, b.Input(40, 0), 40, 1));
+    b.Output(b.AddExchange(e, b.Input(40, kPerDevice), 40, kShared));
     EXPECT_THROW(Prepare(b.plan), InternalError);
   }
 }

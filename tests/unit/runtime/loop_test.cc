@@ -44,13 +44,13 @@ Values Mapped(Values values, F f) {
 // carry = f(carry), `trips` times. The kernel may or may not work in place.
 struct Counted {
   PlanBuilder b{kDevices};
-  int32_t in = b.Input(kCarryBytes, 0), value = -1;
+  plan::PlanValueId in = b.Input(kCarryBytes, kPerDevice), value = plan::kNoPlanValue;
   plan::Loop loop;
 
   explicit Counted(int64_t trips) {
     loop.trips = trips;
     b.Segment();
-    value = b.Apply(CopyFloats, {in}, 0, kCarryBytes, 0, 1);
+    value = b.Apply(CopyFloats, {in}, 0, kCarryBytes, kPerDevice, 1);
   }
   // Begins the body.
   std::vector<plan::Node> Body() {
@@ -71,11 +71,11 @@ TEST(Loop, CarriesInPlaceAndByChangingPlaces) {
       for (bool in_place : {true, false}) {
         Counted c(trips);
         auto outer = c.Body();
-        const int32_t next = c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, 0, in_place);
+        const auto next = c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, kPerDevice, in_place);
         c.loop.carries = {{c.value, next}};
         c.End(std::move(outer));
         c.b.Output(c.value);
-        c.b.Output(c.b.Apply(AddValue, {c.value}, 100, kCarryBytes, 0));
+        c.b.Output(c.b.Apply(AddValue, {c.value}, 100, kCarryBytes, kPerDevice));
         Buffers in = MakeInput(kCarryBytes, kDevices);
         Values want = Read(in, kDevices);
         const auto out = RunPlan(c.b.plan, {in});
@@ -107,7 +107,7 @@ TEST(Loop, CallsTheHostInEachIteration) {
       };
       c.b.plan.nodes.emplace_back(plan::HostCall{.in = {c.value}, .function = see});
       c.b.Segment();
-      const int32_t next = c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, 0, in_place);
+      const auto next = c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, kPerDevice, in_place);
       c.b.plan.nodes.emplace_back(plan::HostCall{.in = {next}, .function = see});
       c.loop.carries = {{c.value, next}};
       c.End(std::move(outer));
@@ -128,11 +128,11 @@ TEST(Loop, CallsTheHostInEachIteration) {
 TEST(Loop, TwoCarriesAndATemporary) {
   ForAllTeams([] {
     Counted c(5);
-    const int32_t other = c.b.Apply(AddValue, {c.in}, 1, kCarryBytes, 0);
+    const auto other = c.b.Apply(AddValue, {c.in}, 1, kCarryBytes, kPerDevice);
     auto outer = c.Body();
-    const int32_t t = c.b.Apply(MulAdd, {c.value, other}, 2, kCarryBytes, 0, 3);
-    const int32_t first = c.b.Apply(CopyFloats, {other}, 0, kCarryBytes, 0, 1);
-    const int32_t second = c.b.Apply(AddValue, {t}, -1, kCarryBytes, 0, 1);
+    const auto t = c.b.Apply(MulAdd, {c.value, other}, 2, kCarryBytes, kPerDevice, 3);
+    const auto first = c.b.Apply(CopyFloats, {other}, 0, kCarryBytes, kPerDevice, 1);
+    const auto second = c.b.Apply(AddValue, {t}, -1, kCarryBytes, kPerDevice, 1);
     c.loop.carries = {{c.value, first}, {other, second}};
     c.End(std::move(outer));
     c.b.Output(c.value);
@@ -156,15 +156,15 @@ TEST(Loop, RunsExchangesInside) {
   ForAllTeams([] {
     Counted c(4);
     auto outer = c.Body();
-    const int32_t sum =
-        c.b.AddExchange(AllReduce(kDevices, 1, f32, kCarryBytes / 4), c.value, kCarryBytes, 1);
+    const auto sum = c.b.AddExchange(AllReduce(kDevices, 1, f32, kCarryBytes / 4), c.value,
+                                     kCarryBytes, kShared);
     c.b.Segment();
-    const int32_t part = c.b.Apply(MulAdd, {c.value, sum}, 0, kCarryBytes, 0);
-    const int32_t moved =
-        c.b.AddExchange(Permute(f32, kCarryBytes / 4, {1, 2, 3, 0}), part, kCarryBytes, 0);
+    const auto part = c.b.Apply(MulAdd, {c.value, sum}, 0, kCarryBytes, kPerDevice);
+    const auto moved =
+        c.b.AddExchange(Permute(f32, kCarryBytes / 4, {1, 2, 3, 0}), part, kCarryBytes, kPerDevice);
     c.b.Segment();
-    const int32_t next = c.b.Apply(DeviceNumber, {moved}, 0.5, kCarryBytes, 0);
-    const int32_t last = c.b.Apply(MulAdd, {next, moved}, 1, kCarryBytes, 0);
+    const auto next = c.b.Apply(DeviceNumber, {moved}, 0.5, kCarryBytes, kPerDevice);
+    const auto last = c.b.Apply(MulAdd, {next, moved}, 1, kCarryBytes, kPerDevice);
     c.loop.carries = {{c.value, last}};
     c.End(std::move(outer));
     c.b.Output(c.value);
@@ -186,19 +186,20 @@ TEST(Loop, ReadsAndWritesSlices) {
     for (int64_t bytes : {int64_t{12}, kCarryBytes}) {
       for (bool reverse : {false, true}) {
         PlanBuilder b(kDevices);
-        const int32_t xs = b.Input(3 * bytes, 0), start = b.Input(bytes, 0);
+        const auto xs = b.Input(3 * bytes, kPerDevice), start = b.Input(bytes, kPerDevice);
         b.Segment();
-        const int32_t value = b.Apply(CopyFloats, {start}, 0, bytes, 0, 1);
+        const auto value = b.Apply(CopyFloats, {start}, 0, bytes, kPerDevice, 1);
         plan::Loop loop;
         loop.trips = 3;
         loop.reverse = reverse;
-        const int32_t x = b.Value(bytes, 0), ys = b.Value(3 * bytes, 0), y = b.Value(bytes, 0);
+        const auto x = b.Value(bytes, kPerDevice), ys = b.Value(3 * bytes, kPerDevice),
+                   y = b.Value(bytes, kPerDevice);
         loop.reads = {{xs, x}};
         loop.writes = {{ys, y}};
         auto outer = Taken(b, {});
         b.Segment();
         b.AddStep(MakeKernel(MulAdd, {bytes / 4, 2}), {value, x}, y);
-        loop.carries = {{value, b.Apply(AddValue, {y}, 1, bytes, 0)}};
+        loop.carries = {{value, b.Apply(AddValue, {y}, 1, bytes, kPerDevice)}};
         loop.body = Taken(b, std::move(outer));
         b.plan.nodes.emplace_back(loop);
         b.Output(ys);
@@ -225,22 +226,22 @@ TEST(Loop, ReadsAndWritesSlices) {
 
 plan::Plan UntilTen(int32_t bad_device = -1) {
   PlanBuilder b(kDevices);
-  const int32_t in = b.Input(kCarryBytes, 1);
+  const auto in = b.Input(kCarryBytes, kShared);
   b.Segment();
-  const int32_t value = b.Apply(CopyFloats, {in}, 0, kCarryBytes, 1, 1);
+  const auto value = b.Apply(CopyFloats, {in}, 0, kCarryBytes, kShared, 1);
   plan::Loop loop;
   auto outer = Taken(b, {});
   b.Segment();
-  loop.predicate = b.Apply(IsLess, {value}, 10, 1, 1);
+  loop.predicate = b.Apply(IsLess, {value}, 10, 1, kShared);
   loop.condition = Taken(b, {});
   b.Segment();
-  const int32_t next = b.Value(kCarryBytes, 1);
+  const auto next = b.Value(kCarryBytes, kShared);
   b.AddStep(MakeKernel(AddValue, {kCarryBytes / 4, 3, bad_device}), {value}, next);
   loop.carries = {{value, next}};
   loop.body = Taken(b, std::move(outer));
   b.plan.nodes.emplace_back(loop);
   b.Segment();
-  b.Output(b.Apply(AddValue, {value}, 1000, kCarryBytes, 0));
+  b.Output(b.Apply(AddValue, {value}, 1000, kCarryBytes, kPerDevice));
   return b.plan;
 }
 
@@ -272,21 +273,21 @@ TEST(Loop, AFailureInsideEndsTheRun) {
 TEST(Switch, RunsTheBranchThatTheIndexNames) {
   ForAllTeams([] {
     PlanBuilder b(kDevices);
-    const int32_t index = b.Input(4, 1), x = b.Input(kCarryBytes, 0);
+    const auto index = b.Input(4, kShared), x = b.Input(kCarryBytes, kPerDevice);
     plan::Switch node;
     node.index = index;
     node.dtype = i32;
-    const int32_t result = b.Value(kCarryBytes, 0);
+    const auto result = b.Value(kCarryBytes, kPerDevice);
     node.results = {result};
     for (int k = 0; k < 3; ++k) {
       b.Segment();
-      const int32_t t = b.Apply(AddValue, {x}, static_cast<float>(k), kCarryBytes, 0);
+      const auto t = b.Apply(AddValue, {x}, static_cast<float>(k), kCarryBytes, kPerDevice);
       b.AddStep(MakeKernel(MulAdd, {kCarryBytes / 4, 10}), {t, x}, result);
       node.branches.push_back(Taken(b, {}));
     }
     b.plan.nodes.emplace_back(node);
     b.Segment();
-    b.Output(b.Apply(AddValue, {result}, 0.5, kCarryBytes, 0));
+    b.Output(b.Apply(AddValue, {result}, 0.5, kCarryBytes, kPerDevice));
     const auto executable = Prepare(b.plan);
     Buffers in = MakeInput(kCarryBytes, kDevices);
     for (int32_t i = -2; i < 5; ++i) {
@@ -305,7 +306,8 @@ TEST(Loop, PeakBytesCountBothPlacesOfACarryOnce) {
   for (bool in_place : {true, false}) {
     Counted c(100);
     auto outer = c.Body();
-    c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, 0, in_place)}};
+    c.loop.carries = {
+        {c.value, c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, kPerDevice, in_place)}};
     c.End(std::move(outer));
     c.b.Output(c.value);
     EXPECT_EQ(Prepare(c.b.plan)->peak_bytes, in_place ? kCarryBytes : 2 * kCarryBytes);
@@ -332,17 +334,18 @@ TEST(Loop, TakesBarriersForExchangesOnly) {
   for (bool in_place : {true, false}) {
     Counted c(100);
     auto outer = c.Body();
-    c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, 0, in_place)}};
+    c.loop.carries = {
+        {c.value, c.b.Apply(AddValue, {c.value}, 1, kCarryBytes, kPerDevice, in_place)}};
     c.End(std::move(outer));
     c.b.Output(c.value);
     EXPECT_EQ(Barriers(c.b.plan), 0) << in_place;
   }
   Counted c(100);
   auto outer = c.Body();
-  const int32_t sum =
-      c.b.AddExchange(AllReduce(kDevices, 1, f32, kCarryBytes / 4), c.value, kCarryBytes, 1);
+  const auto sum =
+      c.b.AddExchange(AllReduce(kDevices, 1, f32, kCarryBytes / 4), c.value, kCarryBytes, kShared);
   c.b.Segment();
-  c.loop.carries = {{c.value, c.b.Apply(MulAdd, {c.value, sum}, 1, kCarryBytes, 0)}};
+  c.loop.carries = {{c.value, c.b.Apply(MulAdd, {c.value, sum}, 1, kCarryBytes, kPerDevice)}};
   c.End(std::move(outer));
   c.b.Output(c.value);
   EXPECT_EQ(Barriers(c.b.plan), 2);

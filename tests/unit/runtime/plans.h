@@ -86,58 +86,58 @@ inline plan::Layout MakeLayout(int32_t devices, int32_t instances, bool cyclic =
   return layout;
 }
 
+// Layout 0 has one instance per device, layout 1 one instance for all.
+inline constexpr plan::PlanLayoutId kPerDevice{0}, kShared{1};
+
 struct PlanBuilder {
   plan::Plan plan;
 
-  // Layout 0 has one instance per device, layout 1 one instance for all.
   explicit PlanBuilder(int32_t devices) {
     plan.devices = devices;
     plan.layouts = {MakeLayout(devices, devices), MakeLayout(devices, 1)};
   }
-  int32_t AddLayout(plan::Layout layout) {
-    plan.layouts.push_back(std::move(layout));
-    return static_cast<int32_t>(plan.layouts.size()) - 1;
+  plan::PlanLayoutId AddLayout(plan::Layout layout) { return plan.layouts.Add(std::move(layout)); }
+  plan::PlanValueId Value(int64_t bytes, plan::PlanLayoutId layout,
+                          plan::ValueKind kind = plan::ValueKind::kTemp) {
+    return plan.values.Add({kind, layout, bytes, nullptr});
   }
-  int32_t Value(int64_t bytes, int32_t layout, plan::ValueKind kind = plan::ValueKind::kTemp) {
-    plan.values.push_back({kind, layout, bytes, nullptr});
-    return static_cast<int32_t>(plan.values.size()) - 1;
-  }
-  int32_t Input(int64_t bytes, int32_t layout, bool donated = false) {
+  plan::PlanValueId Input(int64_t bytes, plan::PlanLayoutId layout, bool donated = false) {
     plan.inputs.push_back({Value(bytes, layout, plan::ValueKind::kInput), donated});
     return plan.inputs.back().value;
   }
-  void Output(int32_t value) {
+  void Output(plan::PlanValueId value) {
     if (plan.values[value].kind == plan::ValueKind::kTemp) {
       plan.values[value].kind = plan::ValueKind::kOutput;
     }
     plan.outputs.push_back(value);
   }
   void Segment() { plan.nodes.emplace_back(std::in_place_type<plan::Segment>); }
-  void AddStep(plan::Kernel kernel, std::vector<int32_t> in, int32_t out) {
+  void AddStep(plan::Kernel kernel, std::vector<plan::PlanValueId> in, plan::PlanValueId out) {
     plan::Step step;
     step.kernel = std::move(kernel);
     step.layout = plan.values[out].layout;
     step.in = std::move(in);
-    step.out = {out};
+    step.out.push_back(out);
     std::get<plan::Segment>(plan.nodes.back()).steps.push_back(std::move(step));
   }
   plan::Step& LastStep() { return std::get<plan::Segment>(plan.nodes.back()).steps.back(); }
   // Adds a value and a step that sets it to fn(in...).
-  int32_t Apply(plan::KernelFn fn, std::vector<int32_t> in, float value, int64_t bytes,
-                int32_t layout, uint64_t in_place = 0) {
-    const int32_t out = Value(bytes, layout);
+  plan::PlanValueId Apply(plan::KernelFn fn, std::vector<plan::PlanValueId> in, float value,
+                          int64_t bytes, plan::PlanLayoutId layout, uint64_t in_place = 0) {
+    const plan::PlanValueId out = Value(bytes, layout);
     AddStep(MakeKernel(fn, {bytes / 4, value}, in_place), std::move(in), out);
     return out;
   }
-  int32_t AddExchange(plan::Exchange exchange, std::vector<int32_t> in, int64_t bytes,
-                      int32_t layout) {
+  plan::PlanValueId AddExchange(plan::Exchange exchange, std::vector<plan::PlanValueId> in,
+                                int64_t bytes, plan::PlanLayoutId layout) {
     exchange.in = std::move(in);
     exchange.out = Value(bytes, layout);
     plan.nodes.push_back(exchange);
     return exchange.out;
   }
-  int32_t AddExchange(plan::Exchange exchange, int32_t in, int64_t bytes, int32_t layout) {
-    return AddExchange(std::move(exchange), std::vector<int32_t>{in}, bytes, layout);
+  plan::PlanValueId AddExchange(plan::Exchange exchange, plan::PlanValueId in, int64_t bytes,
+                                plan::PlanLayoutId layout) {
+    return AddExchange(std::move(exchange), std::vector<plan::PlanValueId>{in}, bytes, layout);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/ids.h"
 #include "fuzz.h"
 #include "plans.h"
 #include "runtime/executable.h"
@@ -19,7 +20,7 @@ constexpr int64_t kRandomBytes = 128, kElements = kRandomBytes / 4;
 class LoopGenerator {
  public:
   explicit LoopGenerator(uint32_t seed) : deep_(seed % 4 == 0), rng_(seed) {
-    for (int k = 0; k < 2; ++k) known_.push_back(b.Input(kRandomBytes, 0, Below(2) == 0));
+    for (int k = 0; k < 2; ++k) known_.push_back(b.Input(kRandomBytes, kPerDevice, Below(2) == 0));
     AddNodes(3, kDepth);
     AddLoop(deep_ ? 5 : kDepth - 1);
     for (int k = 0; k < 4; ++k) b.Output(Any());
@@ -32,7 +33,7 @@ class LoopGenerator {
 
   int Below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
   // Prefers recent values.
-  int32_t Any() {
+  plan::PlanValueId Any() {
     const auto n = static_cast<int>(known_.size());
     return known_[Below(4) == 0 ? Below(n) : n - 1 - Below(std::min(n, 3))];
   }
@@ -47,13 +48,14 @@ class LoopGenerator {
     }
   }
 
-  int32_t Make(bool exchange) {
-    if (exchange) return b.AddExchange(AnyPermutation(), Any(), kRandomBytes, 0);
+  plan::PlanValueId Make(bool exchange) {
+    if (exchange) return b.AddExchange(AnyPermutation(), Any(), kRandomBytes, kPerDevice);
     b.Segment();
     const bool two = Below(3) == 0;
-    std::vector<int32_t> in = {Any()};
+    std::vector<plan::PlanValueId> in = {Any()};
     if (two) in.push_back(Any());
-    const int32_t made = b.Apply(two ? MulAdd : AddValue, in, 0.25f, kRandomBytes, 0, Below(4));
+    const auto made =
+        b.Apply(two ? MulAdd : AddValue, in, 0.25f, kRandomBytes, kPerDevice, Below(4));
     if (Below(4) == 0) b.LastStep().kernel.run_seconds = 1e-6;  // devices may take different times
     return made;
   }
@@ -69,17 +71,17 @@ class LoopGenerator {
   void AddLoop(int depth) {
     plan::Loop loop;
     loop.trips = Below(deep_ ? 3 : 5);
-    const std::vector<int32_t> outside = known_;
+    const auto outside = known_;
     const int carries = 1 + Below(2);
     b.Segment();
-    std::vector<int32_t> values;
+    std::vector<plan::PlanValueId> values;
     for (int k = 0; k < carries; ++k)
-      values.push_back(b.Apply(AddValue, {Any()}, 0, kRandomBytes, 0, Below(2)));
+      values.push_back(b.Apply(AddValue, {Any()}, 0, kRandomBytes, kPerDevice, Below(2)));
     known_.insert(known_.end(), values.begin(), values.end());
     std::vector<plan::Node> outer = std::exchange(b.plan.nodes, {});
     AddNodes(1 + Below(deep_ ? 2 : 4), std::min(depth, kDepth));
     if (depth >= kDepth) AddLoop(depth - 1);
-    for (int32_t value : values) loop.carries.push_back({value, Make(Below(2) == 0)});
+    for (auto value : values) loop.carries.push_back({value, Make(Below(2) == 0)});
     loop.body = std::exchange(b.plan.nodes, std::move(outer));
     b.plan.nodes.emplace_back(std::move(loop));
     known_ = outside;
@@ -88,18 +90,20 @@ class LoopGenerator {
 
   bool deep_;  // loops nested deeper than the assigner walks repeatedly for barriers
   std::mt19937 rng_;
-  std::vector<int32_t> known_;
+  std::vector<plan::PlanValueId> known_;
 };
 
+using PlanValues = base::IdVector<plan::PlanValueId, Values>;
+
 // Evaluates nodes one by one, with each value in memory of its own.
-void Evaluate(const std::vector<plan::Node>& nodes, std::vector<Values>& values) {
+void Evaluate(const std::vector<plan::Node>& nodes, PlanValues& values) {
   for (const plan::Node& node : nodes) {
     if (const auto* segment = std::get_if<plan::Segment>(&node)) {
       for (const plan::Step& step : segment->steps) {
         Values out(kLoopDevices, std::vector<float>(kElements));
         for (int32_t d = 0; d < kLoopDevices; ++d) {
           std::vector<const std::byte*> in;
-          for (int32_t v : step.in)
+          for (auto v : step.in)
             in.push_back(reinterpret_cast<const std::byte*>(values[v][d].data()));
           auto* to = reinterpret_cast<std::byte*>(out[d].data());
           step.kernel.fn({step.kernel.config.get(), in.data(), &to, nullptr, d, 0, 1});
@@ -122,11 +126,11 @@ TEST(RandomLoops, EqualANaiveEvaluation) {
   for (uint32_t seed = 0; seed < FuzzCount(500); ++seed) {
     const LoopGenerator g(seed);
     const plan::Plan& plan = g.b.plan;
-    std::vector<Values> values(plan.values.size());
+    PlanValues values(plan.values.size());
     for (size_t k = 0; k < 2; ++k)
       values[plan.inputs[k].value] =
           Read(MakeInput(kRandomBytes, kLoopDevices, static_cast<int32_t>(k)), kLoopDevices);
-    const std::vector<Values> inputs = values;
+    const PlanValues inputs = values;
     Evaluate(plan.nodes, values);
     const auto executable = Prepare(plan);
     for (const TeamCase& t : kTeams) {
@@ -144,15 +148,15 @@ TEST(RandomLoops, EqualANaiveEvaluation) {
 TEST(RandomLoops, ARingCopiesNothing) {
   for (bool partial : {false, true}) {
     PlanBuilder b(kLoopDevices);
-    const int32_t in = b.Input(kRandomBytes, 0);
+    const auto in = b.Input(kRandomBytes, kPerDevice);
     b.Segment();
-    const int32_t value = b.Apply(AddValue, {in}, 1, kRandomBytes, 0);
+    const auto value = b.Apply(AddValue, {in}, 1, kRandomBytes, kPerDevice);
     plan::Loop loop;
     loop.trips = 3;
     std::vector<plan::Node> outer = std::exchange(b.plan.nodes, {});
     const std::vector<int32_t> sources = {partial ? -1 : 3, 0, 1, 2};
     loop.carries = {
-        {value, b.AddExchange(Permute(f32, kElements, sources), value, kRandomBytes, 0)}};
+        {value, b.AddExchange(Permute(f32, kElements, sources), value, kRandomBytes, kPerDevice)}};
     loop.body = std::exchange(b.plan.nodes, std::move(outer));
     b.plan.nodes.emplace_back(std::move(loop));
     b.Output(value);

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <vector>
 
+#include "base/ids.h"
 #include "fuzz.h"
 #include "plans.h"
 
@@ -33,8 +35,10 @@ class PlanGenerator {
   }
 
   const plan::Plan& plan() const { return builder_.plan; }
-  int32_t Instances(int32_t v) const { return plan().layouts[plan().values[v].layout].instances; }
-  const Values& ValueOf(int32_t v) const { return values_[v]; }
+  int32_t Instances(plan::PlanValueId v) const {
+    return plan().layouts[plan().values[v].layout].instances;
+  }
+  const Values& ValueOf(plan::PlanValueId v) const { return values_[v]; }
 
  private:
   static int32_t Devices(std::mt19937& rng) {
@@ -43,29 +47,31 @@ class PlanGenerator {
   }
   int Below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
   int64_t Bytes() { return Below(2) ? 768 : 96; }  // 192 or 24 elements
-  int32_t AnyLayout() { return Below(static_cast<int>(plan().layouts.size())); }
+  plan::PlanLayoutId AnyLayout() {
+    return plan::PlanLayoutId{Below(static_cast<int>(plan().layouts.size()))};
+  }
 
   void AddInput() {
-    const int32_t layout = AnyLayout();
-    const int32_t v = builder_.Input(Bytes(), layout, Below(2));
+    const auto layout = AnyLayout();
+    const auto v = builder_.Input(Bytes(), layout, Below(2));
     Values value(Instances(v));
     for (auto& instance : value) {
       instance.resize(plan().values[v].bytes / 4);
       for (float& x : instance) x = static_cast<float>(Below(100));
     }
-    values_.push_back(std::move(value));
+    values_.Add(std::move(value));
   }
 
-  // Returns a value of that size, preferably a recent one; -1 if there is none.
-  int32_t Pick(int64_t bytes, int32_t layout) {
+  // Returns a value of that size, preferably a recent one; kNoPlanValue if there is none.
+  plan::PlanValueId Pick(int64_t bytes, std::optional<plan::PlanLayoutId> layout = {}) {
     for (int k = 0; k < 30; ++k) {
       const auto n = static_cast<int>(values_.size());
-      const int32_t v = Below(3) ? n - 1 - Below(std::min(n, 5)) : Below(n);
-      if (plan().values[v].bytes == bytes && (layout < 0 || plan().values[v].layout == layout)) {
+      const plan::PlanValueId v{Below(3) ? n - 1 - Below(std::min(n, 5)) : Below(n)};
+      if (plan().values[v].bytes == bytes && (!layout || plan().values[v].layout == layout)) {
         return v;
       }
     }
-    return -1;
+    return plan::kNoPlanValue;
   }
 
   void AddSegment() {
@@ -73,18 +79,19 @@ class PlanGenerator {
     const int steps = 1 + Below(5);
     for (int k = 0; k < steps; ++k) {
       const int64_t bytes = Bytes();
-      const int32_t layout = AnyLayout();
-      const int32_t a = Pick(bytes, Below(3) ? layout : -1), b = Pick(bytes, -1);
-      if (a < 0) continue;
-      const bool two = b >= 0 && Below(2);
-      std::vector<int32_t> in = {a};
+      const auto layout = AnyLayout();
+      const auto a = Pick(bytes, Below(3) ? std::optional(layout) : std::nullopt), b = Pick(bytes);
+      if (a == plan::kNoPlanValue) continue;
+      const bool two = b != plan::kNoPlanValue && Below(2);
+      std::vector<plan::PlanValueId> in = {a};
       if (two) in.push_back(b);
       builder_.Apply(two ? MulAdd : AddValue, in, 0.5f, bytes, layout, Below(4));
-      values_.push_back(Evaluate(two, in, layout));
+      values_.Add(Evaluate(two, in, layout));
     }
   }
 
-  Values Evaluate(bool two, const std::vector<int32_t>& in, int32_t layout) const {
+  Values Evaluate(bool two, const std::vector<plan::PlanValueId>& in,
+                  plan::PlanLayoutId layout) const {
     Values out;
     for (int32_t device : plan().layouts[layout].device_of_instance) {
       const std::vector<float>& a = At(in[0], device);
@@ -96,15 +103,15 @@ class PlanGenerator {
     return out;
   }
 
-  const std::vector<float>& At(int32_t v, int32_t device) const {
+  const std::vector<float>& At(plan::PlanValueId v, int32_t device) const {
     const plan::Layout& layout = plan().layouts[plan().values[v].layout];
     return values_[v][layout.instance_of_device[device]];
   }
 
   void AddExchange() {
     const int64_t bytes = Bytes();
-    const int32_t in = Pick(bytes, 0);
-    if (in < 0) return;
+    const auto in = Pick(bytes, kPerDevice);
+    if (in == plan::kNoPlanValue) return;
     const int64_t n = bytes / 4;
     const int32_t d = devices_;
     std::vector<int32_t> order(d);
@@ -112,59 +119,61 @@ class PlanGenerator {
     std::shuffle(order.begin(), order.end(), rng_);
     switch (Below(7)) {
       case 0:
-        return Add(AllReduce(d, 1, f32, n), in, bytes, 1);
+        return Add(AllReduce(d, 1, f32, n), in, bytes, kShared);
       case 6:
         return Together(in, bytes);
       case 1:
-        return Add(AllReduce(d, d, f32, n), in, bytes, 0);
+        return Add(AllReduce(d, d, f32, n), in, bytes, kPerDevice);
       case 2:
-        return Add(AllToAll(d, f32, 24 / d, n / 24), in, bytes, 0);
+        return Add(AllToAll(d, f32, 24 / d, n / 24), in, bytes, kPerDevice);
       case 3:
-        return Add(Permute(f32, n, order), in, bytes, 0);
+        return Add(Permute(f32, n, order), in, bytes, kPerDevice);
       case 4:
         order[0] = -1;
-        return Add(Permute(f32, n, order), in, bytes, 0);
+        return Add(Permute(f32, n, order), in, bytes, kPerDevice);
       default:
         return Slice(in, n);
     }
   }
 
   // Gathers, then gives each device a part of the whole, of the size that it had.
-  void Slice(int32_t in, int64_t n) {
+  void Slice(plan::PlanValueId in, int64_t n) {
     const int32_t d = devices_;
-    Add(AllGather(d, 1, f32, 1, n, 0), in, n * 4 * d, 1);
+    Add(AllGather(d, 1, f32, 1, n, 0), in, n * 4 * d, kShared);
     plan::Exchange slice = Dense(f32, n);
     for (int32_t i = 0; i < d; ++i) slice.pieces.push_back({{0, ((i + 1) % d) * n, 0}});
-    Add(slice, static_cast<int32_t>(values_.size()) - 1, n * 4, 0);
+    Add(slice, values_.ids().back(), n * 4, kPerDevice);
   }
 
   // Adds up to four reductions that run as one, over values that exist already.
-  void Together(int32_t in, int64_t bytes) {
-    const int32_t first = static_cast<int32_t>(values_.size());
+  void Together(plan::PlanValueId in, int64_t bytes) {
+    const auto first = values_.next_id();
     const int more = Below(4);
-    for (int k = 0; k <= more && in < first; ++k, in = Pick(bytes = Bytes(), 0)) {
-      if (in < 0) return;
+    for (int k = 0; k <= more && in < first; ++k, in = Pick(bytes = Bytes(), kPerDevice)) {
+      if (in == plan::kNoPlanValue) return;
       plan::Exchange reduce = AllReduce(devices_, k % 2 == 0 ? 1 : devices_, f32, bytes / 4);
       reduce.joined = k > 0;
-      Add(reduce, in, bytes, k % 2 == 0 ? 1 : 0);
+      Add(reduce, in, bytes, k % 2 == 0 ? kShared : kPerDevice);
     }
   }
 
-  void Add(const plan::Exchange& exchange, int32_t in, int64_t bytes, int32_t layout) {
+  void Add(const plan::Exchange& exchange, plan::PlanValueId in, int64_t bytes,
+           plan::PlanLayoutId layout) {
     builder_.AddExchange(exchange, in, bytes, layout);
-    values_.push_back(NaiveExchange(exchange, values_[in], bytes));
+    values_.Add(NaiveExchange(exchange, values_[in], bytes));
   }
 
   void AddOutputs() {
-    builder_.Output(static_cast<int32_t>(values_.size()) - 1);
+    builder_.Output(values_.ids().back());
     const int more = Below(5);
-    for (int k = 0; k < more; ++k) builder_.Output(Below(static_cast<int>(values_.size())));
+    for (int k = 0; k < more; ++k)
+      builder_.Output(plan::PlanValueId{Below(static_cast<int>(values_.size()))});
   }
 
   std::mt19937 rng_;
   PlanBuilder builder_;
   int32_t devices_ = 1;
-  std::vector<Values> values_;
+  base::IdVector<plan::PlanValueId, Values> values_;
 };
 
 Buffers MakeBuffers(const Values& values) {
@@ -187,11 +196,11 @@ void Check(const PlanGenerator& g, const Executable& executable, bool keep) {
     }
     const std::vector<Buffers> out = RunPlan(executable, std::move(inputs));
     for (size_t k = 0; k < out.size(); ++k) {
-      const int32_t v = g.plan().outputs[k];
+      const auto v = g.plan().outputs[k];
       ASSERT_EQ(Read(out[k], g.Instances(v)), g.ValueOf(v)) << "output " << k;
     }
     for (size_t k = 0; k < kept.size(); ++k) {
-      const int32_t v = g.plan().inputs[k].value;
+      const auto v = g.plan().inputs[k].value;
       ASSERT_EQ(Read(kept[k], g.Instances(v)), g.ValueOf(v)) << "input " << k;
     }
   }

@@ -31,9 +31,9 @@ TEST(Run, CallsEachStepOncePerInstance) {
     for (int32_t d : {1, 2, 3, 4, 6, 8}) {
       PlanBuilder b(d);
       b.Segment();
-      const int32_t x = b.Input(kBytes, 0);
-      const int32_t y = b.Apply(AddValue, {x}, 1, kBytes, 0);
-      b.Output(b.Apply(MulAdd, {y, x}, 2, kBytes, 0));
+      const auto x = b.Input(kBytes, kPerDevice);
+      const auto y = b.Apply(AddValue, {x}, 1, kBytes, kPerDevice);
+      b.Output(b.Apply(MulAdd, {y, x}, 2, kBytes, kPerDevice));
       Buffers in = MakeInput(kBytes, d);
       Values want = Read(in, d);
       for (auto& instance : want) {
@@ -47,8 +47,8 @@ TEST(Run, CallsEachStepOncePerInstance) {
 TEST(Run, GivesKernelsTheirRepresentativeDeviceAndScratch) {
   ForAllTeams([] {
     PlanBuilder b(8);
-    const int32_t pairs = b.AddLayout(MakeLayout(8, 4));
-    const int32_t cyclic = b.AddLayout(MakeLayout(8, 4, true));
+    const auto pairs = b.AddLayout(MakeLayout(8, 4));
+    const auto cyclic = b.AddLayout(MakeLayout(8, 4, true));
     b.Segment();
     b.Output(b.Apply(DeviceNumber, {}, 0, kBytes, pairs));
     b.Output(b.Apply(DeviceNumber, {}, 0.5, kBytes, cyclic));
@@ -65,15 +65,15 @@ TEST(Run, ReadsOperandsOfOtherLayouts) {
   ForAllTeams([] {
     for (bool one_segment : {false, true}) {
       PlanBuilder b(8);
-      const int32_t cyclic = b.AddLayout(MakeLayout(8, 4, true));
+      const auto cyclic = b.AddLayout(MakeLayout(8, 4, true));
       b.Segment();
-      const int32_t shared = b.Apply(AddValue, {b.Input(kBytes, 1)}, 1, kBytes, 1);
+      const auto shared = b.Apply(AddValue, {b.Input(kBytes, kShared)}, 1, kBytes, kShared);
       if (!one_segment) b.Segment();
-      const int32_t device = b.Apply(DeviceNumber, {}, 0, kBytes, cyclic);
-      const int32_t four = b.Apply(MulAdd, {device, shared}, 1, kBytes, cyclic);
+      const auto device = b.Apply(DeviceNumber, {}, 0, kBytes, cyclic);
+      const auto four = b.Apply(MulAdd, {device, shared}, 1, kBytes, cyclic);
       if (!one_segment) b.Segment();
-      const int32_t eight = b.Apply(DeviceNumber, {}, 0, kBytes, 0);
-      b.Output(b.Apply(MulAdd, {eight, four}, 100, kBytes, 0));
+      const auto eight = b.Apply(DeviceNumber, {}, 0, kBytes, kPerDevice);
+      b.Output(b.Apply(MulAdd, {eight, four}, 100, kBytes, kPerDevice));
       Buffers in = MakeInput(kBytes, 1);
       const auto out = RunPlan(b.plan, {in});
       for (int d = 0; d < 8; ++d) {
@@ -90,12 +90,12 @@ TEST(Run, ReadsConstants) {
     auto data = std::make_shared<std::vector<float>>();
     for (int i = 0; i < 12; ++i) data->push_back(static_cast<float>(i));
     PlanBuilder b(4);
-    const int32_t c = b.Value(12, 0, plan::ValueKind::kConstant);
+    const auto c = b.Value(12, kPerDevice, plan::ValueKind::kConstant);
     b.plan.values[c].data = {data, reinterpret_cast<const std::byte*>(data->data())};
-    const int32_t whole = b.Value(12, 1, plan::ValueKind::kConstant);
+    const auto whole = b.Value(12, kShared, plan::ValueKind::kConstant);
     b.plan.values[whole].data = b.plan.values[c].data;
     b.Segment();
-    b.Output(b.Apply(MulAdd, {c, whole}, 10, 12, 0));
+    b.Output(b.Apply(MulAdd, {c, whole}, 10, 12, kPerDevice));
     b.Output(c);
     const auto executable = Prepare(b.plan);
     for (int k = 0; k < 2; ++k) {
@@ -108,10 +108,10 @@ TEST(Run, ReadsConstants) {
 
 TEST(Run, AnOutputMayBeAnInputOrComeTwice) {
   PlanBuilder b(4);
-  const int32_t x = b.Input(kBytes, 0);
+  const auto x = b.Input(kBytes, kPerDevice);
   b.Segment();
-  const int32_t y = b.Apply(AddValue, {x}, 1, kBytes, 0);
-  for (int32_t v : {x, y, y, x}) b.Output(v);
+  const auto y = b.Apply(AddValue, {x}, 1, kBytes, kPerDevice);
+  for (auto v : {x, y, y, x}) b.Output(v);
   Buffers in = MakeInput(kBytes, 4);
   const auto out = RunPlan(b.plan, {in});
   EXPECT_EQ(out[0].storage, in.storage);
@@ -125,14 +125,14 @@ TEST(Run, KeepsValuesApartWhileTheyLive) {
   ForAllTeams([] {
     const int32_t d = 6;
     PlanBuilder b(d);
-    const int32_t x = b.Input(kBytes, 0);
-    int32_t a = x, c = x;
+    const auto x = b.Input(kBytes, kPerDevice);
+    auto a = x, c = x;
     Values want_a, want_c;
     Buffers in = MakeInput(kBytes, d);
     want_a = want_c = Read(in, d);
     for (int k = 0; k < 10; ++k) {
       b.Segment();
-      const int32_t sum = b.Apply(MulAdd, {a, c}, 0.5, kBytes, 0);
+      const auto sum = b.Apply(MulAdd, {a, c}, 0.5, kBytes, kPerDevice);
       for (int i = 0; i < d; ++i) {
         for (size_t e = 0; e < want_a[i].size(); ++e) {
           want_a[i][e] = want_a[i][e] * 0.5f + want_c[i][e];
@@ -141,13 +141,13 @@ TEST(Run, KeepsValuesApartWhileTheyLive) {
       std::swap(want_a, want_c);
       plan::Exchange ring = Permute(f32, kBytes / 4, {5, 0, 1, 2, 3, 4});
       if (k % 2) ring.pieces[0].clear();  // must be copied
-      a = b.AddExchange(ring, c, kBytes, 0);
+      a = b.AddExchange(ring, c, kBytes, kPerDevice);
       std::rotate(want_a.begin(), want_a.end() - 1, want_a.end());
       if (k % 2) std::fill(want_a[0].begin(), want_a[0].end(), 0.0f);
       c = sum;
     }
     b.Segment();
-    b.Output(b.Apply(MulAdd, {a, c}, 1, kBytes, 0));
+    b.Output(b.Apply(MulAdd, {a, c}, 1, kBytes, kPerDevice));
     for (int i = 0; i < d; ++i) {
       for (size_t e = 0; e < want_a[i].size(); ++e) want_c[i][e] += want_a[i][e];
     }
@@ -160,10 +160,10 @@ TEST(Run, ConsumesADonatedInputThatNobodyElseHolds) {
   ForAllTeams([] {
     for (uint64_t in_place : {0, 1}) {
       PlanBuilder b(4);
-      const int32_t x = b.Input(kBytes, 0, true);
+      const auto x = b.Input(kBytes, kPerDevice, true);
       b.Segment();
-      const int32_t y = b.Apply(AddValue, {x}, 1, kBytes, 0);
-      b.Output(b.Apply(AddValue, {y}, 1, kBytes, 0, in_place));
+      const auto y = b.Apply(AddValue, {x}, 1, kBytes, kPerDevice);
+      b.Output(b.Apply(AddValue, {y}, 1, kBytes, kPerDevice, in_place));
       const auto executable = Prepare(b.plan);
       Buffers in = MakeInput(kBytes, 4);
       const Values want = Plus(Read(in, 4), 2);
@@ -179,9 +179,9 @@ TEST(Run, ConsumesADonatedInputThatNobodyElseHolds) {
 
 TEST(Run, LeavesADonatedInputThatSomebodyElseHolds) {
   PlanBuilder b(4);
-  const int32_t x = b.Input(kBytes, 0, true);
+  const auto x = b.Input(kBytes, kPerDevice, true);
   b.Segment();
-  b.Output(b.Apply(AddValue, {x}, 1, kBytes, 0, 1));
+  b.Output(b.Apply(AddValue, {x}, 1, kBytes, kPerDevice, 1));
   Buffers in = MakeInput(kBytes, 4);
   const Values before = Read(in, 4);
   const auto out = RunPlan(b.plan, {in});
@@ -195,39 +195,39 @@ TEST(Run, DoesNotTakeADonatedInputThatIsStillRead) {
   const plan::Exchange ring = Permute(f32, kBytes / 4, {3, 0, 1, 2});
   struct {
     const char* name;
-    void (*build)(PlanBuilder&, int32_t x, const plan::Exchange& ring);
+    void (*build)(PlanBuilder&, plan::PlanValueId x, const plan::Exchange& ring);
   } const cases[] = {
       {"the kernel may not work in place",
-       [](PlanBuilder& b, int32_t x, const plan::Exchange&) {
+       [](PlanBuilder& b, plan::PlanValueId x, const plan::Exchange&) {
          b.Segment();
-         b.Output(b.Apply(AddValue, {x}, 1, kBytes, 0, 0));
+         b.Output(b.Apply(AddValue, {x}, 1, kBytes, kPerDevice, 0));
        }},
       {"read by a later step",
-       [](PlanBuilder& b, int32_t x, const plan::Exchange&) {
+       [](PlanBuilder& b, plan::PlanValueId x, const plan::Exchange&) {
          b.Segment();
-         const int32_t y = b.Apply(AddValue, {x}, 1, kBytes, 0, 1);
+         const auto y = b.Apply(AddValue, {x}, 1, kBytes, kPerDevice, 1);
          b.Output(y);
-         b.Output(b.Value(4, 0));
+         b.Output(b.Value(4, kPerDevice));
          b.AddStep(MakeKernel(MulAdd, {1, 0}), {x, y}, b.plan.outputs.back());
        }},
       {"read by other instances in the same segment",
-       [](PlanBuilder& b, int32_t x, const plan::Exchange& ring) {
-         const int32_t moved = b.AddExchange(ring, x, kBytes, 0);
+       [](PlanBuilder& b, plan::PlanValueId x, const plan::Exchange& ring) {
+         const auto moved = b.AddExchange(ring, x, kBytes, kPerDevice);
          b.Segment();
-         b.Output(b.Apply(MulAdd, {x, moved}, 1, kBytes, 0, 1));
+         b.Output(b.Apply(MulAdd, {x, moved}, 1, kBytes, kPerDevice, 1));
        }},
       {"an output",
-       [](PlanBuilder& b, int32_t x, const plan::Exchange&) {
+       [](PlanBuilder& b, plan::PlanValueId x, const plan::Exchange&) {
          b.Segment();
-         b.Output(b.Apply(AddValue, {x}, 1, kBytes, 0, 1));
+         b.Output(b.Apply(AddValue, {x}, 1, kBytes, kPerDevice, 1));
          b.Output(x);
        }},
   };
   for (const auto& c : cases) {
     PlanBuilder b(4);
-    c.build(b, b.Input(kBytes, 0, true), ring);
+    c.build(b, b.Input(kBytes, kPerDevice, true), ring);
     PlanBuilder faithful(4);
-    c.build(faithful, faithful.Input(kBytes, 0, false), ring);
+    c.build(faithful, faithful.Input(kBytes, kPerDevice, false), ring);
     std::vector<Buffers> given, kept;
     given.push_back(MakeInput(kBytes, 4));
     kept.push_back(MakeInput(kBytes, 4));
@@ -242,13 +242,13 @@ TEST(Run, DoesNotTakeADonatedInputThatIsStillRead) {
 TEST(Run, ReusesTemporariesInPlace) {
   PlanBuilder plain(1), in_place(1);
   for (PlanBuilder* b : {&plain, &in_place}) {
-    int32_t x = b->Input(kBytes, 0);
+    auto x = b->Input(kBytes, kPerDevice);
     for (int k = 0; k < 4; ++k) {
       b->Segment();
-      x = b->Apply(AddValue, {x}, 1, kBytes, 0, b == &in_place);
+      x = b->Apply(AddValue, {x}, 1, kBytes, kPerDevice, b == &in_place);
     }
     b->Segment();
-    b->Output(b->Apply(AddValue, {x}, 1, 4, 0));
+    b->Output(b->Apply(AddValue, {x}, 1, 4, kPerDevice));
   }
   EXPECT_EQ(Prepare(plain.plan)->peak_bytes, 2 * kBytes + 4);
   EXPECT_EQ(Prepare(in_place.plan)->peak_bytes, kBytes + 4);
@@ -258,19 +258,19 @@ TEST(Run, ReusesTemporariesInPlace) {
 
 TEST(PeakBytes, CountsFramesCrossingValuesAndOutputs) {
   PlanBuilder b(8);
-  const int32_t x = b.Input(1000, 0);
+  const auto x = b.Input(1000, kPerDevice);
   b.Segment();
-  const int32_t a = b.Apply(AddValue, {x}, 1, 1000, 0);  // frame
-  const int32_t c = b.Apply(AddValue, {a}, 1, 1000, 0);  // crosses
-  const int32_t sum = b.AddExchange(AllReduce(8, 1, f32, 250), c, 1000, 1);
+  const auto a = b.Apply(AddValue, {x}, 1, 1000, kPerDevice);  // frame
+  const auto c = b.Apply(AddValue, {a}, 1, 1000, kPerDevice);  // crosses
+  const auto sum = b.AddExchange(AllReduce(8, 1, f32, 250), c, 1000, kShared);
   b.Segment();
-  b.Output(b.Apply(AddValue, {sum}, 1, 1000, 1));
+  b.Output(b.Apply(AddValue, {sum}, 1, 1000, kShared));
   EXPECT_EQ(Prepare(b.plan)->peak_bytes, 3000);
 }
 
 TEST(Run, RefusesOtherInputs) {
   PlanBuilder b(2);
-  b.Output(b.Input(kBytes, 0));
+  b.Output(b.Input(kBytes, kPerDevice));
   EXPECT_THROW(RunPlan(b.plan, {}), InternalError);
   EXPECT_THROW(RunPlan(b.plan, {MakeInput(kBytes * 2, 2)}), InternalError);
 }
@@ -280,20 +280,20 @@ TEST(Run, GivesTheSameBitsForAnyTeam) {
   const int32_t d = 8;
   const int64_t bytes = 4096;
   PlanBuilder b(d);
-  const int32_t half = b.AddLayout(MakeLayout(d, 4, true));
-  int32_t x = b.Input(bytes, 0);
+  const auto half = b.AddLayout(MakeLayout(d, 4, true));
+  auto x = b.Input(bytes, kPerDevice);
   for (int k = 0; k < 12; ++k) {
     b.Segment();
-    const int32_t scaled = b.Apply(MulAdd, {x, x}, 0.37f, bytes, 0, 1);
-    const int32_t sum = b.AddExchange(AllReduce(d, 1, f32, bytes / 4), scaled, bytes, 1);
+    const auto scaled = b.Apply(MulAdd, {x, x}, 0.37f, bytes, kPerDevice, 1);
+    const auto sum = b.AddExchange(AllReduce(d, 1, f32, bytes / 4), scaled, bytes, kShared);
     b.Segment();
-    const int32_t small = b.Apply(AddValue, {sum}, 0.001f, bytes, 1, 1);
+    const auto small = b.Apply(AddValue, {sum}, 0.001f, bytes, kShared, 1);
     b.Segment();
-    const int32_t some = b.Apply(MulAdd, {small, scaled}, 0.01f, bytes, half);
-    const int32_t more = b.Apply(MulAdd, {scaled, small}, 0.3f, bytes, 0, 1);
+    const auto some = b.Apply(MulAdd, {small, scaled}, 0.01f, bytes, half);
+    const auto more = b.Apply(MulAdd, {scaled, small}, 0.3f, bytes, kPerDevice, 1);
     b.Segment();
-    const int32_t mixed = b.Apply(MulAdd, {some, more}, -0.2f, bytes, 0, 2);
-    x = b.AddExchange(AllToAll(d, f32, 16, 8), mixed, bytes, 0);
+    const auto mixed = b.Apply(MulAdd, {some, more}, -0.2f, bytes, kPerDevice, 2);
+    x = b.AddExchange(AllToAll(d, f32, 16, 8), mixed, bytes, kPerDevice);
   }
   b.Output(x);
   const auto executable = Prepare(b.plan);
@@ -325,7 +325,7 @@ TEST(Run, DevicesThatTakeDifferentTimesAreClaimed) {
   const Team team(2, /*forced=*/true);
   PlanBuilder b(8);
   b.Segment();
-  b.Output(b.Apply(WaitForTheOthers, {}, 0, kBytes, 0));
+  b.Output(b.Apply(WaitForTheOthers, {}, 0, kBytes, kPerDevice));
   b.LastStep().kernel.run_seconds = 1;
   others_done = 0;
   EXPECT_THAT(Read(RunPlan(b.plan, {})[0], 8)[0], Each(7));

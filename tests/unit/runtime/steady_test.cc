@@ -20,15 +20,15 @@ namespace {
 plan::Plan Failing(int32_t devices, int32_t bad_device, bool late) {
   const int64_t bytes = 4000;
   PlanBuilder b(devices);
-  const int32_t x = b.Input(bytes, 0);
-  auto step = [&](int32_t in, bool fails) {
-    const int32_t out = b.Value(bytes, 0);
+  const auto x = b.Input(bytes, kPerDevice);
+  auto step = [&](plan::PlanValueId in, bool fails) {
+    const auto out = b.Value(bytes, kPerDevice);
     b.Segment();
     b.AddStep(MakeKernel(AddValue, {bytes / 4, 1, fails ? bad_device : -1}), {in}, out);
     return out;
   };
-  const int32_t y = step(x, !late);
-  const int32_t sum = b.AddExchange(AllReduce(devices, devices, f32, bytes / 4), y, bytes, 0);
+  const auto y = step(x, !late);
+  const auto sum = b.AddExchange(AllReduce(devices, devices, f32, bytes / 4), y, bytes, kPerDevice);
   b.Output(step(sum, late));
   return b.plan;
 }
@@ -67,10 +67,10 @@ TEST(Failure, OfOnePartOfASplitStepIsFound) {
     const Team team(t);
     PlanBuilder b(8);
     b.Segment();
-    const int32_t x = b.Apply(AddValue, {b.Input(400, 1)}, 1, 400, 1);
-    const int32_t y = b.Value(400, 1);
+    const auto x = b.Apply(AddValue, {b.Input(400, kShared)}, 1, 400, kShared);
+    const auto y = b.Value(400, kShared);
     b.AddStep(MakeKernel(FailsInLastPart, {100}), {x}, y);
-    b.Output(b.Apply(AddValue, {y}, 1, 400, 1));
+    b.Output(b.Apply(AddValue, {y}, 1, 400, kShared));
     EXPECT_THROW(RunPlan(b.plan, {MakeInput(400, 1)}), std::bad_alloc) << Name(t);
   }
 }
@@ -79,8 +79,8 @@ TEST(Failure, OfMemoryLeavesTheRuntimeUsable) {
   const int64_t huge = int64_t{1} << 44;
   PlanBuilder b(2);
   b.Segment();
-  const int32_t x = b.Apply(AddValue, {b.Input(400, 0)}, 1, huge, 0);
-  b.Output(b.Apply(AddValue, {x}, 1, 400, 0));
+  const auto x = b.Apply(AddValue, {b.Input(400, kPerDevice)}, 1, huge, kPerDevice);
+  b.Output(b.Apply(AddValue, {x}, 1, 400, kPerDevice));
   Buffers in = MakeInput(400, 2);
   const int64_t live = LiveBytes();
   EXPECT_THROW(RunPlan(b.plan, {in}), RuntimeError);
@@ -124,11 +124,11 @@ int64_t Resident() {
 TEST(Steady, ManyDevicesWithTinyArraysStaySmall) {
   const int64_t before = Resident();
   PlanBuilder b(512);
-  int32_t x = b.Input(8, 0);
+  auto x = b.Input(8, kPerDevice);
   for (int k = 0; k < 20; ++k) {
     b.Segment();
-    x = b.Apply(AddValue, {x}, 1, 8, 0);
-    b.Output(b.AddExchange(AllReduce(512, 1, f32, 2), x, 8, 1));
+    x = b.Apply(AddValue, {x}, 1, 8, kPerDevice);
+    b.Output(b.AddExchange(AllReduce(512, 1, f32, 2), x, 8, kShared));
   }
   b.Output(x);
   Buffers in = MakeInput(8, 512);
@@ -150,13 +150,13 @@ TEST(Steady, StepsTakeNoPageFault) {
   for (const TeamCase& t : {TeamCase{1, false}, TeamCase{2, false}}) {
     const Team team(t);
     PlanBuilder b(d);
-    const int32_t weights = b.Input(bytes, 0, true), data = b.Input(bytes, 0);
+    const auto weights = b.Input(bytes, kPerDevice, true), data = b.Input(bytes, kPerDevice);
     b.Segment();
-    const int32_t a = b.Apply(MulAdd, {weights, data}, 0.5f, bytes, 0);
-    const int32_t c = b.Apply(MulAdd, {a, data}, 0.5f, bytes, 0);
-    const int32_t sum = b.AddExchange(AllReduce(d, 1, f32, bytes / 4), c, bytes, 1);
+    const auto a = b.Apply(MulAdd, {weights, data}, 0.5f, bytes, kPerDevice);
+    const auto c = b.Apply(MulAdd, {a, data}, 0.5f, bytes, kPerDevice);
+    const auto sum = b.AddExchange(AllReduce(d, 1, f32, bytes / 4), c, bytes, kShared);
     b.Segment();
-    b.Output(b.Apply(MulAdd, {weights, sum}, 0.5f, bytes, 0));
+    b.Output(b.Apply(MulAdd, {weights, sum}, 0.5f, bytes, kPerDevice));
     const auto executable = Prepare(b.plan);
     const Buffers in = MakeInput(bytes, d);
     std::vector<Buffers> state;

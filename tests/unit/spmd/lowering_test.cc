@@ -500,8 +500,8 @@ return v1
 TEST(Boxes, PiecesOfManyInstancesAreCounted) {
   plan::Plan plan;
   plan.devices = 9;
-  plan.values.resize(2);
-  plan::Exchange e{.in = {0}, .out = 1, .dtype = f32, .boxes = {}, .pieces = {}};
+  const auto in = plan.values.Add({}), out = plan.values.Add({});
+  plan::Exchange e{.in = {in}, .out = out, .dtype = f32, .boxes = {}, .pieces = {}};
   e.pieces.resize(9);
   plan.nodes.emplace_back(std::move(e));
   EXPECT_THAT(plan::Text(plan), HasSubstr("  v1.7: \n  and 1 more instances\n"));

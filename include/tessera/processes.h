@@ -1,0 +1,45 @@
+// Several processes that run one program together, as `mpirun -n 4 program` starts them. Every
+// process runs the same code. Each hosts its share of the devices.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "tessera/array.h"
+#include "tessera/error.h"
+
+namespace TESSERA_PUBLIC tessera {
+
+struct ProcessOptions {
+  // Reading an array that is not wholly on this process (`to_vector`, `item`, printing) gathers it,
+  // so all processes must read it. If false, such a read is an error.
+  bool reads_gather = false;
+};
+
+// Scope: this process runs programs together with the others that the launcher started. It comes
+// first in `main`, before any array is made: `Processes processes(&argc, &argv);`. If no launcher
+// started the program there is one process, and the scope does nothing. At first each process has
+// one device. Throws RuntimeError if a launcher started several processes and the program is not
+// linked with tessera::mpi.
+class [[nodiscard]] Processes {
+ public:
+  Processes(int* argc, char*** argv, ProcessOptions options = {}, Loc loc = Loc::Current());
+  ~Processes();
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+ private:
+  int exceptions_ = 0;  // of this thread in flight when the scope began
+};
+
+// Return the number of this process, 0 .. process_count() - 1, and the number of processes.
+int process_index();
+int process_count();
+// Returns the devices that this process hosts, ascending. All devices are split over the processes
+// evenly and in order.
+std::vector<int64_t> local_devices();
+
+// Returns an array without a mesh, of all elements of `x`, on every process. All processes call it.
+// In one process it copies `x`. Throws TraceError for arrays without elements.
+Array gather_to_host(const Array& x, Loc loc = Loc::Current());
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+// Splits the devices over the processes.
+#include "compile/host/processes.h"
+
+#include <set>
+
+#include "base/at.h"
+#include "runtime/transport.h"
+#include "trace/scopes.h"
+
+namespace tessera::compile {
+namespace {
+
+bool reads_gather = false;
+
+void AddProcesses(const sharding::MeshDef& mesh, std::set<int32_t>& processes) {
+  for (int64_t p = 0; p < mesh.size(); ++p) processes.insert(ProcessOf(mesh.Device(p)));
+}
+
+}  // namespace
+
+int32_t Process() {
+  const runtime::Transport* transport = runtime::TheTransport();
+  return transport ? transport->process() : 0;
+}
+int32_t Processes() {
+  const runtime::Transport* transport = runtime::TheTransport();
+  return transport ? transport->processes() : 1;
+}
+
+bool ReadsGather() { return reads_gather; }
+void SetReadsGather(bool on) { reads_gather = on; }
+
+int32_t ProcessOf(int64_t device) {
+  return static_cast<int32_t>(device * Processes() / trace::Devices());
+}
+
+bool IsHere(const sharding::MeshDef* mesh) {
+  if (!mesh || Processes() == 1) return true;
+  std::set<int32_t> processes;
+  AddProcesses(*mesh, processes);
+  return processes.contains(Process());
+}
+
+bool IsEverywhere(const sharding::MeshDef* mesh) {
+  if (!mesh || Processes() == 1) return true;
+  std::set<int32_t> processes;
+  AddProcesses(*mesh, processes);
+  return static_cast<int32_t>(processes.size()) == Processes();
+}
+
+plan::Hosts HostsOf(const ir::Program& program, int32_t devices) {
+  plan::Hosts hosts{.process = Process(), .process_of_device = {}};
+  hosts.process_of_device.assign(base::Size(devices), plan::Hosts::kNobody);
+  bool has_mesh = false;
+  const auto add = [&](const sharding::MeshDef* mesh) {
+    if (!mesh) return;
+    has_mesh = true;
+    for (int64_t p = 0; p < mesh->size(); ++p) {
+      const int64_t device = mesh->Device(p);
+      base::At(hosts.process_of_device, device) = ProcessOf(device);
+    }
+  };
+  add(program.mesh);
+  for (const ir::Value& v : program.values) add(v.type->mesh());
+  if (!has_mesh) hosts.process_of_device.assign(base::Size(devices), Process());
+  return hosts;
+}
+
+}  // namespace tessera::compile

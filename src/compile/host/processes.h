@@ -1,0 +1,29 @@
+// Which process hosts which devices.
+#pragma once
+#include <cstdint>
+
+#include "ir/program.h"
+#include "plan/localise.h"
+
+namespace tessera::compile {
+
+// The number of this process, and how many there are.
+int32_t Process();
+int32_t Processes();
+
+// Whether reading an array that is elsewhere gathers it; see ProcessOptions.
+bool ReadsGather();
+void SetReadsGather(bool on);
+
+// Returns the process that hosts a device. Devices are split evenly and in order.
+int32_t ProcessOf(int64_t device);
+// Whether this process hosts a device of the mesh. A value without a mesh is on every process.
+bool IsHere(const sharding::MeshDef* mesh);
+// Whether every process hosts a device of the mesh.
+bool IsEverywhere(const sharding::MeshDef* mesh);
+
+// Returns the processes that run the plan of a program for `devices` devices. Devices outside of
+// its meshes take no part.
+plan::Hosts HostsOf(const ir::Program& program, int32_t devices);
+
+}  // namespace tessera::compile

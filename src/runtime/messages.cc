@@ -1,0 +1,146 @@
+// Packs, sends, receives and unpacks boxes.
+#include "runtime/messages.h"
+
+#include <absl/algorithm/container.h>
+
+#include <cstring>
+
+#include "base/at.h"
+#include "runtime/arena.h"
+
+namespace tessera::runtime {
+namespace {
+
+// Messages to one process that are smaller together are packed: a copy costs less than a message.
+constexpr int64_t kPackBytes = 32 << 10;
+
+// Returns the memory of a box with these strides (in elements), its neighbours in memory merged.
+Runs RunsOf(const plan::Box& box, const std::vector<int64_t>& strides, int64_t item) {
+  Runs runs{.extents = {}, .strides = {}, .run = item};
+  for (size_t d = 0; d < box.extents.size(); ++d) {
+    if (box.extents[d] == 1) continue;
+    const int64_t stride = strides[d] * item;
+    if (!runs.extents.empty() && runs.strides.back() == stride * box.extents[d]) {
+      runs.extents.back() *= box.extents[d];
+      runs.strides.back() = stride;
+    } else {
+      runs.extents.push_back(box.extents[d]);
+      runs.strides.push_back(stride);
+    }
+  }
+  if (!runs.extents.empty() && runs.strides.back() == item) {
+    runs.run *= runs.extents.back();
+    runs.extents.pop_back();
+    runs.strides.pop_back();
+  }
+  return runs;
+}
+
+int64_t BytesOf(const Runs& runs) {
+  int64_t bytes = runs.run;
+  for (int64_t extent : runs.extents) bytes *= extent;
+  return bytes;
+}
+
+// Calls copy(run) for each run, in their order.
+template <class F>
+void ForEachRun(const Runs& runs, std::byte* at, size_t dim, F copy) {
+  if (dim == runs.extents.size()) return copy(at);
+  for (int64_t i = 0; i < runs.extents[dim]; ++i)
+    ForEachRun(runs, at + i * runs.strides[dim], dim + 1, copy);
+}
+
+}  // namespace
+
+void ReadyMessages::Add(const plan::Exchange& e, const std::vector<ViewId>& in, ViewId out) {
+  const int64_t item = e.computed_from.value_or(e.dtype).size();
+  for (const plan::Exchange::Message& m : e.sends) {
+    const plan::Box& box = base::At(e.boxes, m.box);
+    AddPart(sends_, m.process, {base::At(in, m.operand), m.instance, m.offset * item, 0, 0},
+            RunsOf(box, box.in_strides, item));
+  }
+  for (const plan::Exchange::Message& m : e.receives) {
+    const plan::Box& box = base::At(e.boxes, m.box);
+    AddPart(receives_, m.process, {out, m.instance, m.offset * item, 0, 0},
+            RunsOf(box, e.receives_as_sent ? box.in_strides : box.out_strides, item));
+  }
+}
+
+void ReadyMessages::AddPart(Bundles& bundles, int32_t process, Part part, const Runs& runs) {
+  const auto known =
+      absl::c_find_if(patterns_, [&](const Pattern& pattern) { return pattern.runs == runs; });
+  part.pattern = static_cast<int32_t>(known - patterns_.begin());
+  part.bytes = BytesOf(runs);
+  if (known == patterns_.end()) {
+    const bool dense = runs.extents.empty();
+    patterns_.push_back({runs, dense ? -1 : TheTransport()->AddRuns(runs)});
+  }
+  auto bundle =
+      absl::c_find_if(bundles, [&](const Bundle& other) { return other.process == process; });
+  if (bundle == bundles.end()) bundle = bundles.insert(bundle, {.process = process});
+  bundle->parts.push_back(part);
+  bundle->bytes += part.bytes;
+  bytes_ += static_cast<double>(part.bytes);
+}
+
+void ReadyMessages::Prepare() {
+  for (Bundles* bundles : {&receives_, &sends_}) {
+    for (Bundle& bundle : *bundles) {
+      const bool dense = base::At(patterns_, bundle.parts[0].pattern).number < 0;
+      bundle.packs = bundle.bytes <= kPackBytes && !(dense && bundle.parts.size() == 1);
+      if (!bundle.packs) continue;
+      bundle.at = packed_bytes_;
+      packed_bytes_ += RoundUp(bundle.bytes, kLine);
+    }
+  }
+}
+
+void ReadyMessages::AddParcels(const Bundles& bundles, Views views, Mail& mail,
+                               std::vector<Parcel>& parcels) const {
+  parcels.clear();
+  for (const Bundle& bundle : bundles) {
+    if (bundle.packs) {
+      parcels.push_back({bundle.process, mail.packed.data() + bundle.at, bundle.bytes, -1});
+      continue;
+    }
+    for (const Part& part : bundle.parts)
+      parcels.push_back({bundle.process, views[part.view].at(part.instance) + part.offset,
+                         part.bytes, base::At(patterns_, part.pattern).number});
+  }
+}
+
+void ReadyMessages::Start(Views views, Mail& mail) const {
+  mail.packed.resize(base::Size(packed_bytes_));
+  for (const Bundle& bundle : sends_) {
+    if (!bundle.packs) continue;
+    std::byte* to = mail.packed.data() + bundle.at;
+    for (const Part& part : bundle.parts) {
+      const Runs& runs = base::At(patterns_, part.pattern).runs;
+      ForEachRun(runs, views[part.view].at(part.instance) + part.offset, 0,
+                 [&](const std::byte* from) {
+                   std::memcpy(to, from, base::Size(runs.run));
+                   to += runs.run;
+                 });
+    }
+  }
+  AddParcels(receives_, views, mail, mail.receives);
+  AddParcels(sends_, views, mail, mail.sends);
+  mail.ticket = TheTransport()->Start(mail.receives, mail.sends);
+}
+
+void ReadyMessages::Finish(Views views, Mail& mail) const {
+  TheTransport()->Finish(mail.ticket);
+  for (const Bundle& bundle : receives_) {
+    if (!bundle.packs) continue;
+    const std::byte* from = mail.packed.data() + bundle.at;
+    for (const Part& part : bundle.parts) {
+      const Runs& runs = base::At(patterns_, part.pattern).runs;
+      ForEachRun(runs, views[part.view].at(part.instance) + part.offset, 0, [&](std::byte* to) {
+        std::memcpy(to, from, base::Size(runs.run));
+        from += runs.run;
+      });
+    }
+  }
+}
+
+}  // namespace tessera::runtime

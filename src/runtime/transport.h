@@ -1,0 +1,72 @@
+// The interface to other processes. A library of its own, tessera_mpi, implements it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/visibility.h"
+
+namespace tessera {
+namespace TESSERA_PUBLIC runtime {
+
+// Memory in runs: `run` contiguous bytes for each index of the dims, outer dim first. Strides are
+// in bytes, and may be negative.
+struct Runs {
+  std::vector<int64_t> extents, strides;
+  int64_t run = 0;
+  friend auto operator<=>(const Runs&, const Runs&) = default;
+};
+
+// Bytes that go to another process, or come from it.
+struct Parcel {
+  int32_t process = 0;  // the other one
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+  int32_t runs = -1;  // from Transport::AddRuns; -1: `bytes` contiguous bytes
+};
+
+// Moves bytes between the processes. One thread at a time uses it, and all processes start their
+// parcels in one order.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual int32_t process() const = 0;    // 0 .. processes() - 1
+  virtual int32_t processes() const = 0;  // at least 2
+
+  // Returns the number of this pattern of memory. It is valid for ever.
+  virtual int32_t AddRuns(const Runs& runs) = 0;
+  // Starts to receive and to send. The bytes must stay until Finish. Parcels from one process to
+  // another arrive in the order in which they were sent.
+  using Ticket = int64_t;
+  virtual Ticket Start(std::span<const Parcel> receives, std::span<const Parcel> sends) = 0;
+  // Waits until the parcels have arrived, and those sent may be overwritten.
+  virtual void Finish(Ticket ticket) = 0;
+
+  // All processes call it: returns the text that each process gave, by its number.
+  virtual std::vector<std::string> Gather(std::string_view text) = 0;
+  // Ends all processes. Writes nothing.
+  [[noreturn]] virtual void Abort(int status) = 0;
+};
+
+// Starts and stops a transport.
+struct Launcher {
+  // Joins the processes that were started together. Takes the launcher's own arguments out.
+  Transport* (*start)(int* argc, char*** argv);
+  // Leaves them. Not `in_order`: this process leaves by an exception, so the others do not wait.
+  void (*stop)(Transport* transport, bool in_order);
+};
+// Returns the launcher, or null if the program is linked with none.
+const Launcher* TheLauncher();
+void InstallLauncher(const Launcher* launcher);
+
+// Returns the transport, or null if there is one process.
+Transport* TheTransport();
+// Sets the transport, or removes it (null).
+void SetTransport(Transport* transport);
+
+}  // namespace runtime
+}  // namespace tessera
