@@ -21,6 +21,7 @@
 #include "tessera/mesh.h"
 #include "tessera/modes.h"
 #include "tessera/ops.h"
+#include "tessera/processes.h"
 #include "tessera/profile.h"
 #include "tessera/program.h"
 #include "tessera/random.h"

@@ -102,6 +102,18 @@ class Printer {
     }
     if (e.pieces.size() > kMostInstances)
       out_ += fmt::format("{}  and {} more instances\n", indent, e.pieces.size() - kMostInstances);
+    for (const Exchange::Message& m : e.sends)
+      out_ += fmt::format("{}  to process {}: box {} of {}.{} at {}\n", indent, m.process, m.box,
+                          Name(base::At(e.in, m.operand)), m.instance, m.offset);
+    for (const Exchange::Reduction& r : e.reductions)
+      out_ += fmt::format("{}  {} with processes [{}]: {} elements of {}.{} at {} -> {}.{}\n",
+                          indent, r.scatters ? "reduce and scatter" : "reduce",
+                          fmt::join(r.processes, ","), r.elements, Name(base::At(e.in, r.operand)),
+                          r.source, r.in_offset, Name(e.out), r.instance);
+    for (const Exchange::Message& m : e.receives)
+      out_ += fmt::format("{}  from process {}: box {} in {}.{} at {}{}\n", indent, m.process,
+                          m.box, Name(e.out), m.instance, m.offset,
+                          e.receives_as_sent ? ", with the strides of the operand" : "");
   }
 
   void Around(const Loop& loop, const std::string& indent) {

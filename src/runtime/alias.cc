@@ -55,7 +55,8 @@ bool Injective(std::vector<int64_t> begins, int64_t bytes) {
 
 std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::PlanValue& in,
                                int32_t in_instances, const plan::PlanValue& out) {
-  if (exchange.in.size() != 1 || exchange.boxes.size() != 1 || exchange.computed_from)
+  if (exchange.in.size() != 1 || exchange.boxes.size() != 1 || exchange.computed_from ||
+      exchange.in_one_block)
     return std::nullopt;
   const int64_t item = exchange.dtype.size();
   const auto instances = static_cast<int64_t>(exchange.pieces.size());

@@ -20,6 +20,7 @@ class Analyser {
 
   Flow Run() {
     AddNodes(plan_.nodes);
+    AwaitAll();
     for (PlanValueId v : plan_.outputs) {
       flow_.lives[v].output = true;
       flow_.lives[v].last_node = FlowNodeId{std::numeric_limits<int32_t>::max()};
@@ -37,16 +38,18 @@ class Analyser {
       const auto* exchange = std::get_if<plan::Exchange>(&node);
       if (!together.empty() && !(exchange && exchange->joined))
         AddExchanges(std::exchange(together, {}));
-      if (exchange)
+      if (exchange) {
+        AwaitFor(exchange->in);
         together.push_back(exchange);
-      else if (const auto* segment = std::get_if<plan::Segment>(&node))
+      }
+      if (const auto* segment = std::get_if<plan::Segment>(&node))
         AddSegment(*segment);
       else if (const auto* loop = std::get_if<plan::Loop>(&node))
         AddLoop(*loop);
       else if (const auto* branches = std::get_if<plan::Switch>(&node))
         AddSwitch(*branches);
-      else
-        AddHostCall(std::get<plan::HostCall>(node));
+      else if (const auto* call = std::get_if<plan::HostCall>(&node))
+        AddHostCall(*call);
     }
     if (!together.empty()) AddExchanges(together);
   }
@@ -67,6 +70,7 @@ class Analyser {
   // Adds a loop. A value that is defined outside and read inside lives to the end of the loop,
   // because the next iteration may read it.
   void AddLoop(const plan::Loop& loop) {
+    AwaitAll();
     const FlowNodeId first = AddControl({.kind = Control::kEnter});
     for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.whole, first);
     if (!loop.has_predicate() && loop.trips == 0) return;
@@ -79,12 +83,14 @@ class Analyser {
     }
     for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.slice, first);
     AddNodes(loop.condition);
+    AwaitAll();
     FlowNodeId test = kNoNode;
     if (loop.has_predicate()) {
       test = AddControl({.kind = Control::kTest, .dtype = bool_}, loop.predicate);
       Read(loop.predicate, test, 0);
     }
     AddNodes(loop.body);
+    AwaitAll();
     LoopFlow flow{.loop = &loop, .first = first, .last = flow_.nodes.next_id(), .carries = {}};
     for (const plan::Carry& carry : loop.carries) {
       const Life& life = flow_.lives[carry.value];
@@ -107,6 +113,7 @@ class Analyser {
   }
 
   void AddSwitch(const plan::Switch& node) {
+    AwaitAll();
     const FlowNodeId select =
         AddControl({.kind = Control::kSelect, .dtype = node.dtype}, node.index);
     Read(node.index, select, 0);
@@ -115,6 +122,7 @@ class Analyser {
     for (const std::vector<plan::Node>& branch : node.branches) {
       flow_.nodes[select].control->targets.push_back(NextTarget());
       AddNodes(branch);
+      AwaitAll();
       // The index counts as read here: one worker may still read it while another has begun
       // a branch.
       leaves.push_back(AddControl({.kind = Control::kLeave}, node.index));
@@ -135,7 +143,7 @@ class Analyser {
   void AddSegment(const plan::Segment& segment) {
     begin_ = flow_.nodes.next_id();
     for (const plan::Step& step : segment.steps) {
-      if (ReadsOtherLayout(step)) begin_ = flow_.nodes.next_id();
+      if (AwaitFor(step.in) || ReadsOtherLayout(step)) begin_ = flow_.nodes.next_id();
       const FlowNodeId node = NodeOf(step.layout);
       flow_.nodes[node].steps.push_back(&step);
       const auto at = static_cast<int32_t>(flow_.nodes[node].steps.size()) - 1;
@@ -147,19 +155,54 @@ class Analyser {
   // Adds exchanges that run as one. Their messages start first, so that they travel while the boxes
   // between devices of this process are copied.
   void AddExchanges(const std::vector<const plan::Exchange*>& together) {
-    FlowNode start, local, end;
+    FlowNode start, local;
     for (const plan::Exchange* e : together) {
-      const bool has_messages = !e->sends.empty() || !e->receives.empty();
+      const bool has_messages = !e->sends.empty() || !e->receives.empty() || !e->reductions.empty();
       if (has_messages) start.starts.push_back(e);
       if (!has_messages || HasPieces(*e)) local.exchanges.push_back(e);
     }
     local.layout = plan_.values[together[0]->out].layout;
     if (!start.starts.empty()) {
-      end.started = AddNode(start);
-      MakeResults(start.starts, end.started);
+      going_.push_back({.start = AddNode(start), .exchanges = start.starts});
+      MakeResults(start.starts, going_.back().start);
     }
     if (!local.exchanges.empty()) MakeResults(local.exchanges, AddNode(local));
-    if (!start.starts.empty()) MakeResults(start.starts, AddNode(end));
+  }
+
+  // ---- messages end where a result is read first, so that other work runs until then ----
+
+  // Exchanges whose messages have started.
+  struct Going {
+    FlowNodeId start;
+    std::vector<const plan::Exchange*> exchanges;
+  };
+
+  void AwaitAll() {
+    for (const Going& going : std::exchange(going_, {})) Await(going);
+  }
+  void Await(const Going& going) {
+    FlowNode end;
+    end.started = going.start;
+    MakeResults(going.exchanges, AddNode(end));
+  }
+  // Ends the messages whose result is one of the values. Returns whether there are any.
+  bool AwaitFor(const std::vector<PlanValueId>& values) {
+    const auto is_read = [&](const Going& going) {
+      return absl::c_any_of(going.exchanges, [&](const plan::Exchange* e) {
+        return absl::c_linear_search(values, e->out);
+      });
+    };
+    bool any = false;
+    for (size_t g = 0; g < going_.size();) {
+      if (!is_read(going_[g])) {
+        ++g;
+        continue;
+      }
+      any = true;
+      Await(going_[g]);
+      going_.erase(going_.begin() + static_cast<std::ptrdiff_t>(g));
+    }
+    return any;
   }
 
   static bool HasPieces(const plan::Exchange& exchange) {
@@ -173,7 +216,9 @@ class Analyser {
     }
   }
 
+  // A function of the host may throw, and takes any time.
   void AddHostCall(const plan::HostCall& call) {
+    AwaitAll();
     const FlowNodeId node = AddNode({.host = &call, .steps = {}});
     for (PlanValueId v : call.in) Read(v, node, 0);
   }
@@ -212,6 +257,7 @@ class Analyser {
   const plan::Plan& plan_;
   Flow flow_;
   FlowNodeId begin_{0};             // the first node that may still get steps
+  std::vector<Going> going_;        // in the order of their starts
   double times_ = 1;                // how often the nodes being added run
   std::vector<PlanValueId> reads_;  // values read so far in the innermost loop
 };

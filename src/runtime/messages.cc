@@ -1,4 +1,4 @@
-// Packs, sends, receives and unpacks boxes.
+// Packs, sends, receives and unpacks boxes; combines elements with other processes.
 #include "runtime/messages.h"
 
 #include <absl/algorithm/container.h>
@@ -64,6 +64,33 @@ void ReadyMessages::Add(const plan::Exchange& e, const std::vector<ViewId>& in, 
     AddPart(receives_, m.process, {out, m.instance, m.offset * item, 0, 0},
             RunsOf(box, e.receives_as_sent ? box.in_strides : box.out_strides, item));
   }
+  for (const plan::Exchange::Reduction& r : e.reductions) {
+    AddSum(r, {.group = TheTransport()->AddGroup(r.processes),
+               .combine = TheTransport()->AddCombine(e.combine, item),
+               .scatters = r.scatters,
+               .elements = r.elements,
+               .bytes = r.elements * item,
+               .from = base::At(in, r.operand),
+               .to = out,
+               .from_instance = r.source,
+               .to_instance = r.instance,
+               .from_offset = r.in_offset * item});
+  }
+}
+
+// Small sums over the same processes are packed.
+void ReadyMessages::AddSum(const plan::Exchange::Reduction& r, Sum sum) {
+  const auto processes = static_cast<double>(r.processes.size());
+  bytes_ += static_cast<double>(sum.bytes) * (r.scatters ? processes : 2);
+  const auto joins = [&](const SumBundle& other) {
+    const Sum& first = other.sums[0];
+    return !sum.scatters && !first.scatters && first.group == sum.group &&
+           first.combine == sum.combine && other.bytes + sum.bytes <= kPackBytes;
+  };
+  auto bundle = absl::c_find_if(sums_, joins);
+  if (bundle == sums_.end()) bundle = sums_.insert(bundle, SumBundle{});
+  bundle->sums.push_back(sum);
+  bundle->bytes += sum.bytes;
 }
 
 void ReadyMessages::AddPart(Bundles& bundles, int32_t process, Part part, const Runs& runs) {
@@ -93,6 +120,11 @@ void ReadyMessages::Prepare() {
       packed_bytes_ += RoundUp(bundle.bytes, kLine);
     }
   }
+  for (SumBundle& bundle : sums_) {
+    if (bundle.sums.size() == 1) continue;
+    bundle.at = packed_bytes_;
+    packed_bytes_ += 2 * RoundUp(bundle.bytes, kLine);  // sources, then results
+  }
 }
 
 void ReadyMessages::AddParcels(const Bundles& bundles, Views views, Mail& mail,
@@ -109,7 +141,7 @@ void ReadyMessages::AddParcels(const Bundles& bundles, Views views, Mail& mail,
   }
 }
 
-void ReadyMessages::Start(Views views, Mail& mail) const {
+void ReadyMessages::PackSources(Views views, Mail& mail) const {
   mail.packed.resize(base::Size(packed_bytes_));
   for (const Bundle& bundle : sends_) {
     if (!bundle.packs) continue;
@@ -123,13 +155,48 @@ void ReadyMessages::Start(Views views, Mail& mail) const {
                  });
     }
   }
+  for (const SumBundle& bundle : sums_) {
+    if (bundle.at < 0) continue;
+    std::byte* to = mail.packed.data() + bundle.at;
+    for (const Sum& sum : bundle.sums) {
+      std::memcpy(to, views[sum.from].at(sum.from_instance) + sum.from_offset,
+                  base::Size(sum.bytes));
+      to += sum.bytes;
+    }
+  }
+}
+
+void ReadyMessages::Start(Views views, Mail& mail, bool is_awaited) const {
+  PackSources(views, mail);
   AddParcels(receives_, views, mail, mail.receives);
   AddParcels(sends_, views, mail, mail.sends);
-  mail.ticket = TheTransport()->Start(mail.receives, mail.sends);
+  mail.combinations.clear();
+  for (const SumBundle& bundle : sums_) {
+    const Sum& first = bundle.sums[0];
+    Combination c{.group = first.group, .combine = first.combine, .scatters = first.scatters};
+    if (bundle.at < 0) {
+      c.from = views[first.from].at(first.from_instance) + first.from_offset;
+      c.to = views[first.to].at(first.to_instance);
+    } else {
+      std::byte* packed = mail.packed.data() + bundle.at;
+      c.from = packed;
+      c.to = packed + RoundUp(bundle.bytes, kLine);
+    }
+    for (const Sum& sum : bundle.sums) c.elements += sum.elements;
+    mail.combinations.push_back(c);
+  }
+  mail.ticket = TheTransport()->Start({.receives = mail.receives,
+                                       .sends = mail.sends,
+                                       .combinations = mail.combinations,
+                                       .is_awaited = is_awaited});
 }
 
 void ReadyMessages::Finish(Views views, Mail& mail) const {
   TheTransport()->Finish(mail.ticket);
+  UnpackResults(views, mail);
+}
+
+void ReadyMessages::UnpackResults(Views views, Mail& mail) const {
   for (const Bundle& bundle : receives_) {
     if (!bundle.packs) continue;
     const std::byte* from = mail.packed.data() + bundle.at;
@@ -139,6 +206,14 @@ void ReadyMessages::Finish(Views views, Mail& mail) const {
         std::memcpy(to, from, base::Size(runs.run));
         from += runs.run;
       });
+    }
+  }
+  for (const SumBundle& bundle : sums_) {
+    if (bundle.at < 0) continue;
+    const std::byte* from = mail.packed.data() + bundle.at + RoundUp(bundle.bytes, kLine);
+    for (const Sum& sum : bundle.sums) {
+      std::memcpy(views[sum.to].at(sum.to_instance), from, base::Size(sum.bytes));
+      from += sum.bytes;
     }
   }
 }

@@ -14,6 +14,7 @@ namespace tessera::runtime {
 struct Mail {
   std::vector<std::byte> packed;
   std::vector<Parcel> receives, sends;
+  std::vector<Combination> combinations;
   Transport::Ticket ticket = 0;
 };
 
@@ -28,7 +29,8 @@ class ReadyMessages {
 
   double bytes() const { return bytes_; }  // sent and received
 
-  void Start(Views views, Mail& mail) const;
+  // `is_awaited`: Finish follows at once.
+  void Start(Views views, Mail& mail, bool is_awaited) const;
   void Finish(Views views, Mail& mail) const;
 
  private:
@@ -52,12 +54,32 @@ class ReadyMessages {
   };
   using Bundles = std::vector<Bundle>;
 
+  // Elements to combine with those of other processes.
+  struct Sum {
+    int32_t group, combine;
+    bool scatters;
+    int64_t elements, bytes;
+    ViewId from, to;
+    int32_t from_instance, to_instance;
+    int64_t from_offset;
+  };
+  // Sums that are combined as one: their sources are packed.
+  struct SumBundle {
+    std::vector<Sum> sums = {};
+    int64_t bytes = 0;
+    int64_t at = -1;  // of the packed bytes; -1: a single sum, from its place to its place
+  };
+
+  void AddSum(const plan::Exchange::Reduction& reduction, Sum sum);
+  void PackSources(Views views, Mail& mail) const;
+  void UnpackResults(Views views, Mail& mail) const;
   void AddPart(Bundles& bundles, int32_t process, Part part, const Runs& runs);
   void AddParcels(const Bundles& bundles, Views views, Mail& mail,
                   std::vector<Parcel>& parcels) const;
 
   std::vector<Pattern> patterns_;
   Bundles sends_, receives_;
+  std::vector<SumBundle> sums_;
   int64_t packed_bytes_ = 0;
   double bytes_ = 0;
 };

@@ -270,7 +270,8 @@ class NodeWriter {
   }
 
   void AwaitMessages(const FlowNode& flow) {
-    const ReadyNode& start = base::At(executable_.nodes, started_.at(flow.started));
+    ReadyNode& start = base::At(executable_.nodes, started_.at(flow.started));
+    start.is_awaited = &start == &executable_.nodes.back();
     ReadyNode node;
     node.times = flow.times;
     node.note = start.note;

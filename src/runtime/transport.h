@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/plan.h"
 #include "tessera/visibility.h"
 
 namespace tessera {
@@ -29,6 +30,23 @@ struct Parcel {
   int32_t runs = -1;  // from Transport::AddRuns; -1: `bytes` contiguous bytes
 };
 
+// Elements that the processes of a group combine.
+struct Combination {
+  int32_t group = 0;    // from Transport::AddGroup
+  int32_t combine = 0;  // from Transport::AddCombine
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  int64_t elements = 0;   // in `to`
+  bool scatters = false;  // `from` has as many for each process of the group, in their order
+};
+
+// Bytes and elements that start together.
+struct Shipment {
+  std::span<const Parcel> receives, sends;
+  std::span<const Combination> combinations;
+  bool is_awaited = false;  // Finish follows at once
+};
+
 // Moves bytes between the processes. One thread at a time uses it, and all processes start their
 // parcels in one order.
 class Transport {
@@ -39,11 +57,20 @@ class Transport {
 
   // Returns the number of this pattern of memory. It is valid for ever.
   virtual int32_t AddRuns(const Runs& runs) = 0;
-  // Starts to receive and to send. The bytes must stay until Finish. Parcels from one process to
-  // another arrive in the order in which they were sent.
+  // Returns the number of a group of processes, ascending, which has this one. All of them call it,
+  // in one order.
+  virtual int32_t AddGroup(const std::vector<int32_t>& processes) = 0;
+  // Returns the number of a function that combines elements of `item` bytes. It may write to a
+  // source, and is associative and commutative but for rounding.
+  virtual int32_t AddCombine(plan::CombineFn combine, int64_t item) = 0;
+
+  // Starts to receive, to send and to combine. The bytes must stay until Finish. Parcels from one
+  // process to another arrive in the order in which they were sent.
   using Ticket = int64_t;
-  virtual Ticket Start(std::span<const Parcel> receives, std::span<const Parcel> sends) = 0;
-  // Waits until the parcels have arrived, and those sent may be overwritten.
+  virtual Ticket Start(const Shipment& shipment) = 0;
+  // Lets what has started go on. Cheap.
+  virtual void Poll() = 0;
+  // Waits until all parcels have arrived, and those sent may be overwritten.
   virtual void Finish(Ticket ticket) = 0;
 
   // All processes call it: returns the text that each process gave, by its number.

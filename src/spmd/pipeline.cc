@@ -152,7 +152,7 @@ constexpr LoweringPass kPasses[] = {
      "spmd/emit/plan_builder.cc", "the final schedule",
      "the plan: kernels, exchanges, loops, switches, host calls"},
     {"localise", kPlan, [](PassState& s) { s.plan = s.outer->localise(std::move(s.plan)); },  //
-     "plan/localise.cc", "the plan of all devices",
+     "plan/localise/localise.cc", "the plan of all devices",
      "the plan of this process: the instances of its devices, and the messages to and from others"},
     {"prepare", kPlan, [](PassState& s) { s.outer->prepare(std::move(s.plan)); },  //
      "runtime/prepare.cc", "the plan",

@@ -58,6 +58,9 @@ Processes::~Processes() {
   runtime::TheLauncher()->stop(transport, std::uncaught_exceptions() == exceptions_);
 }
 
+Deterministic::Deterministic() : outer_(compile::KeepsOrder()) { compile::SetKeepsOrder(true); }
+Deterministic::~Deterministic() { compile::SetKeepsOrder(outer_); }
+
 int process_index() { return compile::Process(); }
 int process_count() { return compile::Processes(); }
 

@@ -11,6 +11,7 @@ namespace tessera::compile {
 namespace {
 
 bool reads_gather = false;
+thread_local bool keeps_order = false;
 
 void AddProcesses(const sharding::MeshDef& mesh, std::set<int32_t>& processes) {
   for (int64_t p = 0; p < mesh.size(); ++p) processes.insert(ProcessOf(mesh.Device(p)));
@@ -29,6 +30,9 @@ int32_t Processes() {
 
 bool ReadsGather() { return reads_gather; }
 void SetReadsGather(bool on) { reads_gather = on; }
+
+bool KeepsOrder() { return keeps_order; }
+void SetKeepsOrder(bool on) { keeps_order = on; }
 
 int32_t ProcessOf(int64_t device) {
   return static_cast<int32_t>(device * Processes() / trace::Devices());
@@ -49,7 +53,7 @@ bool IsEverywhere(const sharding::MeshDef* mesh) {
 }
 
 plan::Hosts HostsOf(const ir::Program& program, int32_t devices) {
-  plan::Hosts hosts{.process = Process(), .process_of_device = {}};
+  plan::Hosts hosts{.process = Process(), .process_of_device = {}, .keeps_order = keeps_order};
   hosts.process_of_device.assign(base::Size(devices), plan::Hosts::kNobody);
   bool has_mesh = false;
   const auto add = [&](const sharding::MeshDef* mesh) {

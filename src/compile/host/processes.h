@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "ir/program.h"
-#include "plan/localise.h"
+#include "plan/localise/localise.h"
 
 namespace tessera::compile {
 
@@ -14,6 +14,10 @@ int32_t Processes();
 // Whether reading an array that is elsewhere gathers it; see ProcessOptions.
 bool ReadsGather();
 void SetReadsGather(bool on);
+
+// Whether programs that this thread compiles sum in one order; see Deterministic.
+bool KeepsOrder();
+void SetKeepsOrder(bool on);
 
 // Returns the process that hosts a device. Devices are split evenly and in order.
 int32_t ProcessOf(int64_t device);

@@ -11,6 +11,7 @@
 #include "compile/checks/nan_watch.h"
 #include "compile/checks/policy.h"
 #include "compile/host/concrete.h"
+#include "compile/host/processes.h"
 #include "compile/inspect/profile.h"
 #include "compile/run/lower.h"
 #include "compile/run/plan.h"
@@ -96,7 +97,7 @@ class RuntimeExecutor final : public trace::Executor {
 
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
-    size_t key = SharesReplicas() ? 1 : 2;
+    size_t key = (SharesReplicas() ? 1 : 2) + (KeepsOrder() ? 4 : 0);
     double balance = sharding::FlopsPerByte();
     const NanChecks checks = CurrentNanChecks();
     if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte &&

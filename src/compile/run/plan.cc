@@ -85,7 +85,7 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
 std::string TextAfter(const spmd::LoweringPass& pass, Lowered::Impl& lowered) {
   if (pass.stage != spmd::PassStage::kPlan) return TextAfter(pass.stage, lowered.passes, "");
   // The last pass, prepare, passes the plan to the runtime.
-  lowered.passes.stop_after = spmd::FindPass("localise");
+  lowered.passes.stop_after = pass.name == "prepare" ? spmd::FindPass("localise") : &pass;
   MakeExecutable(lowered, {});
   return TextAfter(pass.stage, lowered.passes, "");
 }

@@ -25,6 +25,8 @@
 #include "ir/program_text.h"
 #include "ir/verify.h"
 #include "runtime/memory_text.h"
+#include "runtime/transport.h"
+#include "trace/scopes.h"
 
 namespace tessera::compile {
 namespace {
@@ -54,6 +56,21 @@ std::vector<fs::path> FilesOf(const LoweringPass& pass) {
   return files;
 }
 
+// A process that could run with others, but never does.
+struct OneOfSeveral final : runtime::Transport {
+  int32_t number = 0, count = 1;
+  int32_t process() const override { return number; }
+  int32_t processes() const override { return count; }
+  int32_t AddRuns(const runtime::Runs&) override { return 0; }
+  int32_t AddGroup(const std::vector<int32_t>&) override { return 0; }
+  int32_t AddCombine(plan::CombineFn, int64_t) override { return 0; }
+  Ticket Start(const runtime::Shipment&) override { return 0; }
+  void Poll() override {}
+  void Finish(Ticket) override {}
+  std::vector<std::string> Gather(std::string_view) override { return {}; }
+  void Abort(int) override { std::abort(); }
+};
+
 // The settings of a file, while it is lowered.
 class Settings {
  public:
@@ -66,6 +83,8 @@ class Settings {
     SetNanChecks(NanChecks::kNone);
     SetSharesReplicas(true);
     for (; policies_ > 0; --policies_) PopPolicy();
+    runtime::SetTransport(nullptr);
+    trace::SetDevices(1);
   }
   PassChoice choice;
 
@@ -78,6 +97,13 @@ class Settings {
     } else if (setting == "no communication") {
       PushPolicy({.rule = CommRule::kForbid}, Loc::Unknown());
       ++policies_;
+    } else if (setting.starts_with("process ")) {
+      std::istringstream numbers(setting);
+      std::string word;
+      int devices = 0;
+      numbers >> word >> process_.number >> word >> process_.count >> word >> devices;
+      runtime::SetTransport(&process_);
+      trace::SetDevices(devices);
     } else if (setting.starts_with("only ")) {
       choice.only.push_back(setting.substr(5));
     } else {
@@ -85,6 +111,7 @@ class Settings {
     }
   }
   int policies_ = 0;
+  OneOfSeveral process_;
 };
 
 std::string SharesText(const ir::ValueSet& shares) {

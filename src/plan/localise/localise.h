@@ -12,13 +12,15 @@ struct Hosts {
   int32_t process = 0;                     // this one
   std::vector<int32_t> process_of_device;  // kNobody: the device takes no part in the plan
   static constexpr int32_t kNobody = -1;
+  // Whether sums are taken in the same order as on one process, so that all bits are the same. If
+  // not, each process first combines its own instances.
+  bool keeps_order = false;
 };
 
 // Returns the plan of this process. It has the instances of this process's devices alone, in their
-// order. Every exchange keeps the pieces between these instances. It receives boxes from
-// other processes, and sends boxes to them. Pieces are combined in the same order as on one
-// process, so all bits are the same. Devices keep their numbers. A process without a device gets a
-// plan without nodes.
+// order. Every exchange keeps the pieces between these instances. It receives boxes from other
+// processes and sends boxes to them, or combines elements with them. Devices keep their numbers. A
+// process without a device gets a plan without nodes.
 Plan Localise(Plan plan, const Hosts& hosts);
 
 }  // namespace tessera::plan
