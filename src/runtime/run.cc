@@ -73,10 +73,12 @@ Team& TheTeam() {
   return *team;
 }
 
-int Cores() {
-  static const int cores = CoreCount();
+// The cores of this process: all that it may use, or its share of them.
+std::atomic<int>& TheCores() {
+  static std::atomic<int> cores = CoreCount();
   return cores;
 }
+int Cores() { return TheCores().load(std::memory_order_relaxed); }
 
 int Workers() {
   const int workers = worker_count.load(std::memory_order_relaxed);
@@ -390,6 +392,7 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
 }
 
 void SetWorkerCount(int n) { worker_count = std::max(n, 0); }
+void SetCores(int n) { TheCores() = std::max(n, 1); }
 int WorkerCount() { return Workers(); }
 void ForceParallel(bool on) { force_parallel = on; }
 void DissolveTeamsAfter(int barriers) { barriers_of_team = barriers; }

@@ -23,6 +23,9 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
 // Sets the number of workers from the next run on: n >= 1, or 0 for one per core.
 void SetWorkerCount(int n);
 int WorkerCount();
+// Sets the number of cores that this process has for itself, if others use some of those on which
+// it may run.
+void SetCores(int n);
 
 // For tests: always use all workers, however small the work.
 void ForceParallel(bool on);

@@ -90,6 +90,15 @@ int CoreCount() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+std::string CoresText() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::string text;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return text;
+  for (int core = 0; core < CPU_SETSIZE; ++core) text += CPU_ISSET(core, &set) ? '1' : '0';
+  return text.substr(0, text.find_last_of('1') + 1);
+}
+
 // A team's threads inherit the setting of the thread that starts it.
 SingleThreaded::SingleThreaded() : old_(omp_get_max_threads()) {
   if (old_ != 1) omp_set_num_threads(1);

@@ -1,5 +1,6 @@
 // Creates the threads of a run. worker.h has their work.
 #pragma once
+#include <string>
 
 namespace tessera::runtime {
 
@@ -10,6 +11,8 @@ bool RunTeam(int workers, void (*work)(void* context, int worker), void* context
 
 // Returns the number of cores that this process may use.
 int CoreCount();
+// Returns their numbers as a text of the digits 0 and 1, a digit for each core of the machine.
+std::string CoresText();
 
 // Scope in which libraries called from this thread, or from a team that it starts, create
 // no threads.

@@ -68,7 +68,7 @@ class Transport {
   // process to another arrive in the order in which they were sent.
   using Ticket = int64_t;
   virtual Ticket Start(const Shipment& shipment) = 0;
-  // Lets what has started go on. Cheap.
+  // Makes progress with everything that has started. Cheap.
   virtual void Poll() = 0;
   // Waits until all parcels have arrived, and those sent may be overwritten.
   virtual void Finish(Ticket ticket) = 0;

@@ -48,6 +48,7 @@ Processes::Processes(int* argc, char*** argv, ProcessOptions options, Loc loc)
     Fail(2, loc, "the processes already run together", "make one Processes scope, first in main");
   runtime::SetTransport(launcher->start(argc, argv));
   compile::SetReadsGather(options.reads_gather);
+  compile::ShareCores();
   trace::SetDevices(compile::Processes());
 }
 

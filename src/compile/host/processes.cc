@@ -1,9 +1,15 @@
 // Splits the devices over the processes.
 #include "compile/host/processes.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "base/at.h"
+#include "runtime/run.h"
+#include "runtime/team.h"
 #include "runtime/transport.h"
 #include "trace/scopes.h"
 
@@ -26,6 +32,22 @@ int32_t Process() {
 int32_t Processes() {
   const runtime::Transport* transport = runtime::TheTransport();
   return transport ? transport->processes() : 1;
+}
+
+void ShareCores() {
+  char machine[256] = {};
+  gethostname(machine, sizeof machine - 1);
+  const std::string cores = runtime::CoresText();
+  int sharers = 0;  // processes that may run on a core of this one
+  for (const std::string& other : runtime::TheTransport()->Gather(cores + " " + machine)) {
+    const size_t space = other.find(' ');
+    if (other.substr(space + 1) != machine) continue;
+    bool overlaps = false;
+    for (size_t c = 0; c < std::min(cores.size(), space); ++c)
+      overlaps = overlaps || (cores[c] == '1' && other[c] == '1');
+    sharers += overlaps ? 1 : 0;
+  }
+  if (sharers > 1) runtime::SetCores(runtime::CoreCount() / sharers);
 }
 
 bool ReadsGather() { return reads_gather; }

@@ -11,6 +11,10 @@ namespace tessera::compile {
 int32_t Process();
 int32_t Processes();
 
+// Gives this process its share of the cores on which other processes of its machine may run too.
+// All processes call it.
+void ShareCores();
+
 // Whether reading an array that is elsewhere gathers it; see ProcessOptions.
 bool ReadsGather();
 void SetReadsGather(bool on);
