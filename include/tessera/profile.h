@@ -22,6 +22,9 @@ struct ProfileStep {
   double seconds = 0;  // sum over workers; may exceed the elapsed time
   double bytes = 0;    // read and written
   double flops = 0;
+  // Seconds that an exchange with other processes took this one: starts, and waits for messages
+  // that had not arrived when their result was read.
+  double exposed = 0;
   // The shortest time in which one worker could move the bytes or do the FLOPs, divided by the time
   // taken. Above 1 if the data was still in a cache.
   double of_limit = 0;
@@ -34,6 +37,7 @@ class Profile {
   double seconds() const;  // from the start of the first step to the end of the last
   int workers() const;     // number of workers that took part
   double waiting() const;  // total seconds that workers waited for each other
+  double exposed() const;  // total of ProfileStep::exposed
   const std::vector<ProfileStep>& steps() const;  // the longest first
   double bytes_per_second() const;  // copy speed of one worker, measured in this process
   double flops_per_second() const;  // multiply-add speed of one worker, measured likewise

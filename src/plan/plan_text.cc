@@ -94,6 +94,7 @@ class Printer {
                           fmt::join(e.boxes[b].extents, ","), fmt::join(e.boxes[b].in_strides, ","),
                           fmt::join(e.boxes[b].out_strides, ","));
     for (size_t i = 0; i < std::min(e.pieces.size(), kMostInstances); ++i) {
+      if (e.pieces[i].empty() && !(e.receives.empty() && e.reductions.empty())) continue;
       std::string pieces;
       for (const Exchange::Piece& p : e.pieces[i])
         pieces += fmt::format("{}box {} of {}.{} at {} -> {}", pieces.empty() ? "" : "; ", p.box,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -100,6 +101,8 @@ class Storage {
     if (block_.data) Arena::Get().Give(block_);
   }
   Storage(const Storage&) = delete;
+  Storage(Storage&& other) noexcept
+      : block_(std::exchange(other.block_, {})), foreign_(std::move(other.foreign_)) {}
   std::byte* data() const { return block_.data; }
   bool foreign() const { return foreign_ != nullptr; }
 

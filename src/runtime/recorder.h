@@ -10,7 +10,8 @@
 namespace tessera::runtime {
 
 struct Event {
-  enum Kind : uint8_t { kStep, kExchange, kWait } kind = kStep;
+  // kMessages: starts messages to other processes (without bytes), or waits for them.
+  enum Kind : uint8_t { kStep, kExchange, kMessages, kWait } kind = kStep;
   plan::NoteId note = plan::kNoNote;
   int32_t device = -1;          // of a step: the representative device
   int64_t begin = 0, end = 0;   // nanoseconds of the steady clock

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/at.h"
@@ -54,10 +55,11 @@ struct Runner {
   bool forced = false;
 };
 
-// The only team. A run that finds it busy does not wait; its caller runs it alone. The busy run may
-// be the one that called the current kernel.
+// The only team. A run that finds it busy does not wait, unless it has messages to other processes;
+// its caller runs it alone. The busy run may be the one that called the current kernel.
 struct Team {
   std::atomic<bool> busy{false};
+  std::atomic<std::thread::id> caller;  // of the busy run
   Runner runner;
   Clock::time_point last_large;   // when the team last had work
   Clock::time_point alone_until;  // until then the machine is too busy for a team
@@ -209,6 +211,7 @@ class Cleaner {
  public:
   explicit Cleaner(RunState& run) : run_(run) {}
   ~Cleaner() {
+    if (run_.going > 0) Abandon();
     run_.buffers.clear();
     run_.block.reset();
     run_.own.reset();
@@ -219,6 +222,21 @@ class Cleaner {
   Cleaner(const Cleaner&) = delete;
 
  private:
+  // After a failure, messages may still be on their way from and to this memory. The processes of a
+  // failed run end soon, so it is kept for ever.
+  void Abandon() {
+    struct Kept {
+      base::IdVector<ViewId, Buffers> buffers;
+      std::optional<Storage> block, own;
+      std::vector<Mail> mail;
+    };
+    new Kept{std::move(run_.buffers), std::move(run_.block), std::move(run_.own),
+             std::move(run_.mail)};
+    run_.buffers = {};
+    run_.mail = {};
+    run_.going = 0;
+  }
+
   RunState& run_;
 };
 
@@ -366,6 +384,7 @@ void AttributeToCaller(std::vector<std::vector<Event>>& events, int32_t device) 
 std::vector<Buffers> RunAlone(const Executable& executable, std::vector<Buffers>& inputs,
                               int32_t device) {
   Runner runner;
+  const Cleaner cleaner(runner.run);
   Binder(executable, runner).Run(inputs);
   AllocateOwn(executable, runner.run, 1);
   if (IsRecorded()) runner.run.events.resize(1);
@@ -382,8 +401,12 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
   CheckInputs(executable, inputs);
   const SingleThreaded libraries;
   Team& team = TheTeam();
-  if (team.busy.exchange(true, std::memory_order_acquire))
-    return RunAlone(executable, inputs, device);
+  while (team.busy.exchange(true, std::memory_order_acquire)) {
+    if (executable.mails == 0 || team.caller == std::this_thread::get_id())
+      return RunAlone(executable, inputs, device);
+    std::this_thread::yield();  // one thread at a time exchanges with other processes
+  }
+  team.caller = std::this_thread::get_id();
   struct Free {
     Team& team;
     ~Free() { team.busy.store(false, std::memory_order_release); }

@@ -252,14 +252,14 @@ class Worker {
   }
 
   void RunMessages(const ReadyNode& node) {
-    Event event{.kind = Event::kExchange, .note = node.note, .begin = events_ ? Now() : 0};
+    Event event{.kind = Event::kMessages, .note = node.note, .begin = events_ ? Now() : 0};
     Mail& mail = base::At(run_.mail, node.mail);
     if (node.starts_messages) {
-      ++going_;
+      ++run_.going;
       node.messages->Start(views_, mail, node.is_awaited);
     } else {
       node.messages->Finish(views_, mail);
-      --going_;
+      --run_.going;
     }
     if (!events_) return;
     event.bytes = node.starts_messages ? 0 : node.messages->bytes();
@@ -281,7 +281,7 @@ class Worker {
     for (int64_t i = begin; i < end; ++i) {
       for (const ReadyStep& step : node.steps) {
         Call(step, node, i, frame_, 0, 1);
-        if (going_ > 0) TheTransport()->Poll();
+        if (id_ == 0 && run_.going > 0) TheTransport()->Poll();
       }
     }
   }
@@ -335,7 +335,6 @@ class Worker {
   Views views_;
   const int id_;
   bool failed_ = false;
-  int going_ = 0;                         // starts of messages that have not ended
   int64_t claimed_ = 0;                   // claims of all workers together before this node
   std::vector<Event>* events_ = nullptr;  // null: not recorded
   // of worker 0; of this worker

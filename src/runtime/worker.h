@@ -26,6 +26,7 @@ struct RunState {
   std::vector<base::IdVector<LoopId, int64_t>> iterations;
   std::vector<std::vector<Event>> events;  // per worker, if they are recorded
   std::vector<Mail> mail;                  // messages on their way
+  int going = 0;                 // starts of messages that have not ended; worker 0 counts
   std::vector<uint8_t> done;     // per node: whether it is an exchange that became an alias
   std::optional<Storage> block;  // memory of values that cross nodes
   std::optional<Storage> own;    // memory of the workers, one after the other

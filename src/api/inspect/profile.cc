@@ -23,9 +23,21 @@ using namespace api;
 double Profile::seconds() const { return impl_->seconds; }
 int Profile::workers() const { return impl_->workers; }
 double Profile::waiting() const { return impl_->waiting; }
+double Profile::exposed() const { return impl_->exposed; }
 const std::vector<ProfileStep>& Profile::steps() const { return impl_->steps; }
 double Profile::bytes_per_second() const { return impl_->bytes_per_second; }
 double Profile::flops_per_second() const { return impl_->flops_per_second; }
+
+namespace {
+
+// Returns whether a step is an exchange, and its time for messages that nothing hid.
+std::string Remark(const ProfileStep& step) {
+  if (!step.exchange) return "";
+  if (step.exposed == 0) return " (exchange)";
+  return fmt::format(" (exchange; {:.1f} us for other processes)", step.exposed * 1e6);
+}
+
+}  // namespace
 
 std::string Profile::text() const {
   double all = waiting();
@@ -40,7 +52,7 @@ std::string Profile::text() const {
     out += fmt::format("{:>12.1f} {:>5.1f}% {:>7} {:>8.2f} {:>8.2f} {:>9.2f}  {}{}\n",
                        step.seconds * 1e6, share(step.seconds), step.calls,
                        step.bytes / step.seconds * 1e-9, step.flops / step.seconds * 1e-9,
-                       step.of_limit, step.name, step.exchange ? " (exchange)" : "");
+                       step.of_limit, step.name, Remark(step));
   return out + fmt::format("{:>12.1f} {:>5.1f}% {:>36}  waiting\n", waiting() * 1e6,
                            share(waiting()), "");
 }

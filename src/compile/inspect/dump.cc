@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "compile/host/processes.h"
 #include "ir/infer.h"
 #include "ir/program_text.h"
 #include "plan/plan_text.h"
@@ -32,7 +33,8 @@ const char* Folder() {
 }
 
 void Write(int number, const std::string& name, const std::string& text) {
-  const std::filesystem::path folder = Folder();
+  std::filesystem::path folder = Folder();
+  if (Processes() > 1) folder /= fmt::format("process_{}", Process());
   std::error_code ignored;  // writing fails then
   std::filesystem::create_directories(folder, ignored);
   const std::string path = folder / fmt::format("{:04}_{}.txt", number, name);

@@ -99,6 +99,8 @@ const char* KindName(Event::Kind kind) {
       return "step";
     case Event::kExchange:
       return "exchange";
+    case Event::kMessages:
+      return "messages";
     case Event::kWait:
       return "wait";
   }
@@ -215,8 +217,13 @@ void Collector::Add(const plan::Plan& plan, const runtime::Events& events) {
         continue;
       }
       ProfileStep& step = steps_[NameOf(plan, event)];
-      step.exchange = event.kind == Event::kExchange;
-      ++step.calls;
+      const bool messages = event.kind == Event::kMessages;
+      step.exchange = messages || event.kind == Event::kExchange;
+      step.calls += messages && event.bytes == 0 ? 0 : 1;
+      if (messages) {
+        step.exposed += Seconds(event);
+        result_.exposed += Seconds(event);
+      }
       step.seconds += Seconds(event);
       step.bytes += event.bytes;
       step.flops += event.flops;

@@ -10,7 +10,7 @@
 namespace tessera {
 
 struct Profile::Impl {
-  double seconds = 0, waiting = 0, bytes_per_second = 0, flops_per_second = 0;
+  double seconds = 0, waiting = 0, exposed = 0, bytes_per_second = 0, flops_per_second = 0;
   int workers = 0;
   std::vector<ProfileStep> steps;
   std::string trace;  // its events, a line each, with a comma at the end

@@ -43,7 +43,8 @@ void Run(const plan::KernelArgs& call) {
 
 }  // namespace
 
-plan::Kernel NestedRun(std::vector<plan::Plan> plans) {
+plan::Kernel NestedRun(std::vector<plan::Plan> plans,
+                       absl::FunctionRef<bool(int32_t device)> is_here) {
   auto nested = std::make_shared<NestedPlan>();
   const auto bytes = [&](plan::PlanValueId v) { return plans[0].values[v].bytes; };
   for (const plan::PlanInput& input : plans[0].inputs)
@@ -52,10 +53,11 @@ plan::Kernel NestedRun(std::vector<plan::Plan> plans) {
   plan::Kernel kernel{.fn = Run, .config = nested};
   for (const auto* sizes : {&nested->in_bytes, &nested->out_bytes})
     for (int64_t size : *sizes) kernel.bytes += static_cast<double>(size);
-  for (plan::Plan& plan : plans) {
-    nested->of_device.push_back(runtime::Prepare(std::move(plan)));
-    kernel.run_seconds =
-        std::max(kernel.run_seconds, runtime::SecondsOf(*nested->of_device.back()));
+  for (size_t d = 0; d < plans.size(); ++d) {
+    auto& executable = nested->of_device.emplace_back();
+    if (plans.size() > 1 && !is_here(static_cast<int32_t>(d))) continue;
+    executable = runtime::Prepare(std::move(plans[d]));
+    kernel.run_seconds = std::max(kernel.run_seconds, runtime::SecondsOf(*executable));
   }
   return kernel;
 }

@@ -1,5 +1,8 @@
 // Plans that run inside of another plan, on the buffers of one device.
 #pragma once
+#include <absl/functional/function_ref.h>
+
+#include <cstdint>
 #include <vector>
 
 #include "plan/plan.h"
@@ -8,6 +11,8 @@ namespace tessera::compile {
 
 // Returns the kernel that runs the plan of the device, or the only plan. Its operands and results
 // are the plan's inputs and outputs.
-plan::Kernel NestedRun(std::vector<plan::Plan> plans);
+// `is_here`: whether this process hosts a device. Plans of other devices are dropped.
+plan::Kernel NestedRun(std::vector<plan::Plan> plans,
+                       absl::FunctionRef<bool(int32_t device)> is_here);
 
 }  // namespace tessera::compile

@@ -65,7 +65,8 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
                   .nested =
                       [&](std::vector<plan::Plan> plans) {
                         lowered.dump.AddNested(plans);
-                        return NestedRun(std::move(plans));
+                        return NestedRun(std::move(plans),
+                                         [](int32_t d) { return ProcessOf(d) == Process(); });
                       }},
       .devices = DevicesFor(*lowered.program),
       .donated = std::move(donated),
