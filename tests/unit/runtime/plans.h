@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "plan/localise/localise.h"
 #include "runtime/buffers.h"
 #include "runtime/prepare.h"
 #include "runtime/run.h"
+#include "runtime/transport.h"
 
 namespace tessera::runtime {
 
@@ -139,6 +141,41 @@ struct PlanBuilder {
                                 plan::PlanLayoutId layout) {
     return AddExchange(std::move(exchange), std::vector<plan::PlanValueId>{in}, bytes, layout);
   }
+};
+
+// ---- several processes -------------------------------------------------------------------------
+
+// A plan, and the part of it that this process runs. The devices are split over the processes.
+class SharedPlan {
+ public:
+  explicit SharedPlan(const plan::Plan& whole, bool keeps_order = true) : plan(whole) {
+    const Transport* transport = TheTransport();
+    const int32_t processes = transport ? transport->processes() : 1;
+    hosts_.process = transport ? transport->process() : 0;
+    hosts_.keeps_order = keeps_order;
+    for (int32_t d = 0; d < whole.devices; ++d)
+      hosts_.process_of_device.push_back(d * processes / whole.devices);
+    if (processes > 1) plan = plan::Localise(whole, hosts_);
+  }
+  // Returns the items of the instances that this process has.
+  template <class T>
+  std::vector<T> Here(const plan::Plan& whole, plan::PlanValueId v, std::vector<T> items) const {
+    const plan::Layout& layout = whole.layouts[whole.values[v].layout];
+    std::vector<T> here;
+    for (int32_t i = 0; i < layout.instances; ++i)
+      for (int32_t d = 0; d < whole.devices; ++d) {
+        if (layout.instance_of_device[d] != i || hosts_.process_of_device[d] != hosts_.process)
+          continue;
+        here.push_back(std::move(items[i]));
+        break;
+      }
+    return here;
+  }
+
+  plan::Plan plan;
+
+ private:
+  plan::Hosts hosts_;
 };
 
 // ---- exchanges --------------------------------------------------------------------------------
@@ -291,6 +328,15 @@ inline Values Read(const Buffers& buffers, int32_t instances) {
 }
 
 // Within a TEST, the name Run means gtest's function.
+inline Buffers MakeBuffers(const Values& values, int64_t bytes) {
+  Buffers out = Allocate(bytes, static_cast<int32_t>(values.size()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::copy(values[i].begin(), values[i].end(),
+              Elements<float>(out, static_cast<int32_t>(i)).begin());
+  }
+  return out;
+}
+
 inline std::vector<Buffers> RunPlan(const Executable& executable, std::vector<Buffers> inputs) {
   return Run(executable, std::move(inputs));
 }
