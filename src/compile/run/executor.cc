@@ -88,7 +88,9 @@ class RuntimeExecutor final : public trace::Executor {
   std::vector<uint64_t> KeysOf(const trace::ArrayImpl& keys) override {
     const auto& array = static_cast<const Concrete&>(keys);
     std::vector<uint64_t> words;
-    if (!array.type()->dtype().is_key() || !array.placed()->sharding().dims_empty()) return words;
+    if (!array.type()->dtype().is_key() || !array.placed()->sharding().dims_empty() ||
+        !IsHere(array.placed()->mesh()))
+      return words;
     words.resize(base::Size(array.type()->elements()));
     if (!words.empty())
       std::memcpy(words.data(), array.buffers.base, words.size() * sizeof(uint64_t));
