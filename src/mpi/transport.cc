@@ -52,6 +52,7 @@ MpiTransport::MpiTransport(MPI_Comm communicator) {
 
 MpiTransport::~MpiTransport() {
   for (MPI_Datatype& type : types_) MPI_Type_free(&type);
+  for (auto& [bytes, type] : large_) MPI_Type_free(&type);
   for (Combine& combine : combines_) {
     MPI_Type_free(&combine.element);
     MPI_Op_free(&combine.op);
@@ -77,6 +78,23 @@ int32_t MpiTransport::AddRuns(const runtime::Runs& runs) {
   return at->second;
 }
 
+// Returns the type of contiguous bytes that are too many to count.
+MPI_Datatype MpiTransport::TypeOf(int64_t bytes) {
+  const auto [at, is_new] = large_.try_emplace(bytes);
+  if (!is_new) return at->second;
+  const auto blocks = static_cast<int>(bytes / kMostBytes);
+  MPI_Datatype block, parts[2];
+  MPI_Type_contiguous(static_cast<int>(kMostBytes), MPI_BYTE, &block);
+  MPI_Type_contiguous(blocks, block, &parts[0]);
+  MPI_Type_contiguous(static_cast<int>(bytes % kMostBytes), MPI_BYTE, &parts[1]);
+  const int counts[] = {1, 1};
+  const MPI_Aint begins[] = {0, blocks * kMostBytes};
+  MPI_Type_create_struct(2, counts, begins, parts, &at->second);
+  MPI_Type_commit(&at->second);
+  for (MPI_Datatype* type : {&block, &parts[0], &parts[1]}) MPI_Type_free(type);
+  return at->second;
+}
+
 template <class Move>
 void MpiTransport::StartEach(std::span<const runtime::Parcel> parcels,
                              std::vector<MPI_Request>& requests, Move move) {
@@ -85,10 +103,10 @@ void MpiTransport::StartEach(std::span<const runtime::Parcel> parcels,
       move(p.data, 1, base::At(types_, p.runs), p.process, &requests.emplace_back());
       continue;
     }
-    for (int64_t at = 0; at < p.bytes; at += kMostBytes) {
-      const int count = static_cast<int>(std::min(p.bytes - at, kMostBytes));
-      move(p.data + at, count, MPI_BYTE, p.process, &requests.emplace_back());
-    }
+    if (p.bytes > kMostBytes)
+      move(p.data, 1, TypeOf(p.bytes), p.process, &requests.emplace_back());
+    else
+      move(p.data, static_cast<int>(p.bytes), MPI_BYTE, p.process, &requests.emplace_back());
   }
 }
 

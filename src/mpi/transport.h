@@ -30,6 +30,7 @@ class MpiTransport final : public runtime::Transport {
   template <class Move>
   void StartEach(std::span<const runtime::Parcel> parcels, std::vector<MPI_Request>& requests,
                  Move move);
+  MPI_Datatype TypeOf(int64_t bytes);
   void StartCombination(const runtime::Combination& c, bool is_awaited,
                         std::vector<MPI_Request>& requests);
 
@@ -48,6 +49,7 @@ class MpiTransport final : public runtime::Transport {
   std::map<std::pair<plan::CombineFn, int64_t>, int32_t> combine_of_;
   std::vector<Combine> combines_;
   std::map<runtime::Runs, int32_t> number_of_;
+  std::map<int64_t, MPI_Datatype> large_;        // by contiguous bytes
   std::vector<MPI_Datatype> types_;              // by the number of AddRuns
   std::vector<std::vector<MPI_Request>> going_;  // by ticket; empty: the ticket is free
   std::vector<Ticket> free_;

@@ -29,7 +29,7 @@ class ReadyMessages {
 
   double bytes() const { return bytes_; }  // sent and received
 
-  // `is_awaited`: Finish follows at once.
+  // `is_awaited`: see Shipment.
   void Start(Views views, Mail& mail, bool is_awaited) const;
   void Finish(Views views, Mail& mail) const;
 

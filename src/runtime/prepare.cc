@@ -257,6 +257,7 @@ class NodeWriter {
     node.instances = 1;
     node.mail = executable_.mails++;
     node.starts_messages = true;
+    node.is_awaited = flow.is_awaited;
     auto messages = std::make_shared<ReadyMessages>();
     for (const plan::Exchange* exchange : flow.starts) {
       binder_.Bound(exchange->out);
@@ -270,8 +271,7 @@ class NodeWriter {
   }
 
   void AwaitMessages(const FlowNode& flow) {
-    ReadyNode& start = base::At(executable_.nodes, started_.at(flow.started));
-    start.is_awaited = &start == &executable_.nodes.back();
+    const ReadyNode& start = base::At(executable_.nodes, started_.at(flow.started));
     ReadyNode node;
     node.times = flow.times;
     node.note = start.note;

@@ -44,7 +44,8 @@ struct Combination {
 struct Shipment {
   std::span<const Parcel> receives, sends;
   std::span<const Combination> combinations;
-  bool is_awaited = false;  // Finish follows at once
+  // Whether nothing else runs until Finish. It is the same on all processes that combine.
+  bool is_awaited = false;
 };
 
 // Moves bytes between the processes. One thread at a time uses it, and all processes start their
