@@ -1,4 +1,8 @@
 // Reading and writing arrays: NumPy's .npy and safetensors files.
+//
+// Each process reads only the shards of its devices. Files are written to PATH.tmp, which replaces
+// PATH atomically when it is complete and on disk. If there are several processes, all of them save
+// together, each the shards of its devices.
 #pragma once
 #include <map>
 #include <string>
@@ -12,8 +16,7 @@ namespace TESSERA_PUBLIC tessera {
 // Returns the array of a NumPy .npy file (versions 1 to 3, C or Fortran order, little-endian).
 // Throws RuntimeError if the file is missing, truncated, malformed or of another dtype.
 Array load_npy(const std::string& path, OutOptions options = {}, Loc loc = Loc::Current());
-// Writes the whole array. bf16, which NumPy lacks, is written as two-byte voids.
-// Throws RuntimeError.
+// Writes the array. bf16, which NumPy lacks, is written as two-byte voids. Throws RuntimeError.
 void save_npy(const std::string& path, const Array& x, Loc loc = Loc::Current());
 
 // Safetensors files store named arrays. The arrays of a tree are named by fields, keys and numbers
@@ -38,8 +41,7 @@ void LoadSafetensorsLike(const std::string& path, TreeRef like, const LoadLikeOp
 void MakeAbstract(TreeRef tree, Loc loc);
 }  // namespace detail
 
-// Writes the arrays of a tree. The data is written to PATH.tmp, which replaces PATH atomically when
-// it is complete and on disk. Throws RuntimeError.
+// Writes the arrays of a tree. Throws RuntimeError.
 template <Tree T>
 void save_safetensors(const std::string& path, T tree, SafetensorsOptions options = {},
                       Loc loc = Loc::Current()) {
@@ -56,8 +58,8 @@ T abstract_like(T tree, Loc loc = Loc::Current()) {
   return tree;
 }
 // Returns `like` with its arrays, which may be abstract, replaced by those of a file, in the types
-// and shardings of `like`. Each device reads only its own part. Throws RuntimeError as
-// load_safetensors does, and if names, shapes or dtypes differ and the options do not allow it.
+// and shardings of `like`. Throws RuntimeError as load_safetensors does, and if names,
+// shapes or dtypes differ and the options do not allow it.
 template <Tree T>
 T load_safetensors_like(const std::string& path, T like, LoadLikeOptions options = {},
                         Loc loc = Loc::Current()) {

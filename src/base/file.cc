@@ -30,11 +30,20 @@ std::string WhyUnreadable(const std::string& path) {
   return access(path.c_str(), R_OK) == 0 ? "" : ErrnoText();
 }
 
-NewFile::NewFile(const std::string& path) {
+NewFile::NewFile(const std::string& path, Role role) : role_(role) {
   std::error_code missing;
   const std::filesystem::path real = std::filesystem::canonical(path, missing);
   path_ = missing ? path : real.string();  // a link's target is replaced, not the link
   temporary_ = path_ + ".tmp";
+  if (role_ == Role::kOwner) {
+    Make();
+    return;
+  }
+  file_ = open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file_ < 0) throw FileError(ErrnoText());
+}
+
+void NewFile::Make() {
   struct stat old {};
   const bool replaces = stat(path_.c_str(), &old) == 0;
   if (replaces && S_ISDIR(old.st_mode)) throw FileError("it is a directory");
@@ -68,23 +77,28 @@ void NewFile::OpenTemporary() {
 
 NewFile::~NewFile() {
   if (file_ < 0) return;
-  unlink(temporary_.c_str());
+  if (role_ == Role::kOwner) unlink(temporary_.c_str());
   close(file_);
 }
 
-void NewFile::Write(const void* data, size_t bytes) {
+void NewFile::WriteAt(int64_t at, const void* data, size_t bytes) {
   for (const char* p = static_cast<const char*>(data); bytes > 0;) {
-    const ssize_t n = write(file_, p, bytes);
+    const ssize_t n = pwrite(file_, p, bytes, at);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw FileError(ErrnoText());
     p += n;
+    at += n;
     bytes -= base::Size(n);
   }
 }
 
+void NewFile::Sync() {
+  if (fsync(file_) != 0) throw FileError(ErrnoText());
+}
+
 void NewFile::Commit() {
-  if (fsync(file_) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0)
-    throw FileError(ErrnoText());
+  Sync();
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) throw FileError(ErrnoText());
   close(file_);
   file_ = -1;
   // The new name is on disk once its folder is synchronised.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -33,14 +34,23 @@ struct Descriptor {
 // the next writer overwrites if this process is killed. Throws FileError.
 class NewFile {
  public:
-  explicit NewFile(const std::string& path);  // waits for another writer of this file
+  // kOwner makes the file, after it has waited for another owner of it. kHelper writes to the file
+  // that another process owns and has not committed.
+  enum class Role : uint8_t { kOwner, kHelper };
+  explicit NewFile(const std::string& path, Role role = Role::kOwner);
   ~NewFile();
   NewFile(const NewFile&) = delete;
-  void Write(const void* data, size_t bytes);
+  // Writes at an offset from the start of the file.
+  void WriteAt(int64_t at, const void* data, size_t bytes);
+  // Waits until the bytes that this process wrote are on disk.
+  void Sync();
+  // Gives the file its name. Only the owner calls it.
   void Commit();
 
  private:
+  void Make();
   void OpenTemporary();
+  const Role role_;
   std::string path_, temporary_;
   int file_ = -1;
 };

@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <set>
 
 #include "base/at.h"
+#include "base/box_runs.h"
 #include "base/error.h"
+#include "compile/host/host_array.h"
 #include "compile/host/processes.h"
 #include "runtime/transport.h"
 #include "sharding/partition.h"
@@ -41,26 +44,72 @@ void CheckSingle(const Array& x, Call call) {
                     .fixes = {}});
 }
 
-// Returns the array with every element on each device of its mesh.
-std::shared_ptr<const Concrete> Replicated(const Array& x, Call call) {
-  auto c = compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
-  const ir::Type* type = c->type();
-  if (type->sharding().trivial()) return c;
-  sharding::TensorSharding whole = sharding::Replicated(type->mesh(), type->rank());
-  trace::Application gather{.op = ops::kReshard,
-                            .params = {},
-                            .operands = {std::const_pointer_cast<Concrete>(c)},
-                            .loc = call.loc,
-                            .shown_as = call.name,
-                            .result = type->WithSharding(whole)};
-  trace::MeshDefScope mesh(type->mesh());
-  trace::TraceScope now(nullptr);  // gather now, even if a function is being traced
-  return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
+// Returns the array moved to another sharding on its mesh.
+std::shared_ptr<const Concrete> MovedTo(std::shared_ptr<const Concrete> c,
+                                        const sharding::TensorSharding& to, Call call) {
+  if (c->type()->sharding() == to) return c;
+  trace::Application move{.op = ops::kReshard,
+                          .params = {},
+                          .operands = {std::const_pointer_cast<Concrete>(c)},
+                          .loc = call.loc,
+                          .shown_as = call.name,
+                          .result = c->type()->WithSharding(to)};
+  trace::MeshDefScope mesh(c->type()->mesh());
+  trace::TraceScope now(nullptr);  // move now, even if a function is being traced
+  return std::static_pointer_cast<const Concrete>(trace::Apply(move)[0].impl());
 }
 
-// Whether this process has every element.
-bool IsWhollyHere(const Concrete& x) {
-  return x.placed()->sharding().trivial() && compile::IsHere(x.placed()->mesh());
+std::shared_ptr<const Concrete> PlacedOf(const Array& x) {
+  return compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
+}
+
+// Returns the array with every element on each device of its mesh.
+std::shared_ptr<const Concrete> Replicated(const Array& x, Call call) {
+  auto c = PlacedOf(x);
+  if (c->type()->sharding().trivial()) return c;
+  const auto whole = sharding::Replicated(c->type()->mesh(), c->type()->rank());
+  return MovedTo(std::move(c), whole, call);
+}
+
+// Whether every process has every element.
+bool IsWholeEverywhere(const ir::Type& placed) {
+  for (int32_t process = 0; process < compile::Processes(); ++process)
+    if (!compile::IsWholeOn(process, placed)) return false;
+  return true;
+}
+
+// Returns the array in one buffer, from shards that this process has. Reads no other process.
+std::shared_ptr<const Concrete> Assembled(const Concrete& x, Call call) {
+  const ir::Type& placed = *x.placed();
+  const std::vector<int32_t> instances = compile::InstancesByPosition(x);
+  auto whole = compile::NewWhole(ir::Type::Get(placed.shape(), placed.dtype()), call.loc);
+  if (placed.elements() == 0) return whole;
+  for (int64_t p : compile::PositionsOn(compile::Process(), placed)) {
+    base::Shape first, box;
+    for (const IndexRange& r : compile::RangesOf(placed, p)) {
+      first.push_back(r.begin);
+      box.push_back(r.end - r.begin);
+    }
+    base::BoxRuns runs(placed.shape(), placed.dtype().size(), first, box);
+    const std::byte* from = x.buffers.at(base::At(instances, p));
+    do {
+      std::memcpy(whole->buffers.base + runs.begin(), from, base::Size(runs.bytes()));
+      from += runs.bytes();
+    } while (runs.Next());
+  }
+  return whole;
+}
+
+// Returns "processes 0, 1 and 3" for the processes that have parts of an array.
+std::string ProcessesOf(const ir::Type& placed) {
+  std::set<int32_t> processes;
+  for (int64_t p = 0; p < placed.mesh()->size(); ++p)
+    processes.insert(compile::ProcessOf(placed.mesh()->Device(p)));
+  std::string text = processes.size() == 1 ? "process " : "processes ";
+  size_t i = 0;
+  for (int32_t process : processes)
+    text += fmt::format("{}{}", i++ == 0 ? "" : i == processes.size() ? " and " : ", ", process);
+  return text;
 }
 
 // Returns the bytes of an array that is whole on each device of its mesh, on every process.
@@ -80,19 +129,31 @@ std::string SharedBytes(const Concrete& whole) {
 std::shared_ptr<const Concrete> Whole(const Array& x, Call call) {
   CheckSingle(x, call);
   const auto& c = static_cast<const Concrete&>(*x.impl());
-  if (compile::Processes() == 1 || IsWhollyHere(c)) return Replicated(x, call);
-  if (compile::ReadsGather()) return OnHost(x, call);
+  if (compile::Processes() == 1) return Replicated(x, call);
+  // All processes decide alike whether they gather, also where only some have all of the array.
+  if (compile::ReadsGather() && !IsWholeEverywhere(*c.placed())) return OnHost(x, call);
+  if (compile::IsWholeOn(compile::Process(), *c.placed()))
+    return c.placed()->sharding().dims_empty() ? PlacedOf(x) : Assembled(c, call);
   base::ThrowRuntime({.kind = {},
                       .op = call.name,
                       .label = std::string(call.name) + ".elsewhere",
                       .where = base::Where(call.loc),
-                      .reason = fmt::format("parts of the array are on other processes, not on "
-                                            "process {}",
-                                            compile::Process()),
+                      .reason = fmt::format("process {} does not have the whole array: it is on {}",
+                                            compile::Process(), ProcessesOf(*c.placed())),
                       .operands = {{"array", c.placed()->text(), base::Where(c.loc())}},
                       .notes = {"gather_to_host(x) returns all of it; every process calls it",
-                                "reshard(x, P()) puts all of it on every device"},
+                                "reshard(x, P()) puts all of it on every device of its mesh"},
                       .fixes = {}});
+}
+
+std::shared_ptr<const Concrete> Summed(const Array& x, Call call) {
+  CheckSingle(x, call);
+  auto c = PlacedOf(x);
+  sharding::TensorSharding summed = c->type()->sharding();
+  if (summed.no_sets()) return c;
+  summed.unreduced.clear();
+  summed.reduced.clear();
+  return MovedTo(std::move(c), summed, call);
 }
 
 std::shared_ptr<const Concrete> OnHost(const Array& x, Call call) {
@@ -102,6 +163,7 @@ std::shared_ptr<const Concrete> OnHost(const Array& x, Call call) {
   auto host = compile::NewWhole(ir::Type::Get(type->shape(), type->dtype(), nullptr), call.loc);
   const std::string bytes = SharedBytes(*whole);
   std::memcpy(host->buffers.base, bytes.data(), bytes.size());
+  host->set_provenance(Concrete::Provenance::kTogether);
   return host;
 }
 

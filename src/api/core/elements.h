@@ -18,6 +18,9 @@ bool IsOnePerDevice(const ir::Type& type);
 // Returns the array with every element in one buffer. Throws TraceError as OnDevices does, and if
 // each device has its own value; RuntimeError if a part is on another process, unless reads gather.
 std::shared_ptr<const Concrete> Whole(const Array& x, Call call);
+// Returns the array without unreduced axes; its dims stay as they are laid out. All processes call
+// it. Throws TraceError as Whole does.
+std::shared_ptr<const Concrete> Summed(const Array& x, Call call);
 // Returns all elements of the array on every process, on no mesh. All processes call it. Throws
 // TraceError as Whole does.
 std::shared_ptr<const Concrete> OnHost(const Array& x, Call call);

@@ -3,18 +3,19 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <fstream>
+#include <utility>
 
 #include "api/core/elements.h"
 #include "api/core/operands.h"
 #include "api/core/reshard_to.h"
+#include "api/io/array_file.h"
 #include "base/at.h"
 #include "base/dtype.h"
-#include "base/error.h"
-#include "base/file.h"
 #include "base/reader.h"
 #include "compile/host/concrete.h"
+#include "compile/run/executor.h"
 #include "tessera/io.h"
+#include "trace/scopes.h"
 
 namespace tessera {
 
@@ -23,10 +24,6 @@ using namespace api;
 namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
-
-[[noreturn]] void FailNpy(const char* op, const std::string& path, std::string reason, Loc loc) {
-  base::ThrowRuntime(base::Refusal(op, "file", base::Where(loc), path + ": " + reason));
-}
 
 struct Header {
   DType dtype;
@@ -104,54 +101,60 @@ Header ParseHeader(const std::string& text, Loc loc) {
   return h;
 }
 
-std::string ReadHeaderText(std::ifstream& file, const std::string& path, Loc loc) {
-  char start[8];
-  if (!file.read(start, 8) || std::memcmp(start, kMagic, 6) != 0)
-    FailNpy("load_npy", path, "not a .npy file", loc);
-  const int version = static_cast<unsigned char>(start[6]);
+// Reads the text of the header. Returns it with the offset of the first element.
+std::pair<std::string, int64_t> ReadHeaderText(const ArrayReader& file) {
+  constexpr int64_t kStart = 8;  // the magic bytes and the version
+  std::byte start[kStart];
+  if (file.size() < kStart) file.Fail("not a .npy file");
+  file.ReadAt(0, kStart, start);
+  if (std::memcmp(start, kMagic, 6) != 0) file.Fail("not a .npy file");
+  const int version = std::to_integer<int>(start[6]);
   if (version < 1 || version > 3)
-    FailNpy("load_npy", path, fmt::format("version {} of the format is not known", version), loc);
-  unsigned char length[4] = {};
-  int digits = version == 1 ? 2 : 4;
-  if (!file.read(reinterpret_cast<char*>(length), digits))
-    FailNpy("load_npy", path, "the header is cut off", loc);
+    file.Fail(fmt::format("version {} of the format is not known", version));
+  const int64_t digits = version == 1 ? 2 : 4, begin = kStart + digits;
+  if (file.size() < begin) file.Fail("the header is cut off");
   uint32_t size = 0;
-  for (int i = digits; i-- > 0;) size = size << 8 | length[i];
-  if (size > (1u << 20))
-    FailNpy("load_npy", path, fmt::format("a header of {} bytes is implausible", size), loc);
+  file.ReadAt(kStart, digits, reinterpret_cast<std::byte*>(&size));  // little endian
+  if (size > (1u << 20)) file.Fail(fmt::format("a header of {} bytes is implausible", size));
+  if (file.size() < begin + size) file.Fail("the header is cut off");
   std::string text(size, ' ');
-  if (!file.read(text.data(), size)) FailNpy("load_npy", path, "the header is cut off", loc);
-  return text;
+  file.ReadAt(begin, size, reinterpret_cast<std::byte*>(text.data()));
+  return {text, begin + size};
+}
+
+// Returns the type with its dims in the opposite order.
+const ir::Type* Transposed(const ir::Type* type) {
+  base::Shape shape = type->shape();
+  sharding::TensorSharding s = type->sharding();
+  absl::c_reverse(shape);
+  absl::c_reverse(s.dims);
+  return ir::Type::Get(std::move(shape), type->dtype(), std::move(s));
+}
+
+Array AbstractArray(const ir::Type* type, Loc loc) {
+  return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
 }
 
 }  // namespace
 
 Array load_npy(const std::string& path, OutOptions options, Loc loc) {
-  if (std::string why = base::WhyUnreadable(path); !why.empty())
-    FailNpy("load_npy", path, "the file cannot be read: " + why, loc);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) FailNpy("load_npy", path, "the file cannot be opened", loc);
-  Header h = ParseHeader(ReadHeaderText(file, path, loc), loc);
-  int64_t elements = ir::CheckedElements(h.shape), bytes = elements * h.dtype.size();
-  auto begin = file.tellg();
-  file.seekg(0, std::ios::end);
-  int64_t left = static_cast<int64_t>(file.tellg() - begin);
+  const Call call{"load_npy", loc};
+  const ArrayReader file(path, call);
+  const auto [text, begin] = ReadHeaderText(file);
+  const Header h = ParseHeader(text, loc);
+  const int64_t bytes = ir::CheckedElements(h.shape) * h.dtype.size(), left = file.size() - begin;
   // The size is checked before memory is allocated, so a hostile shape costs nothing.
   if (left < bytes)
-    FailNpy("load_npy", path,
-            fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes), loc);
-  file.seekg(begin);
-  std::vector<char> data(base::Size(bytes));
-  if (!file.read(data.data(), bytes)) FailNpy("load_npy", path, "the elements cannot be read", loc);
-  // In a file any byte but 0 is true. In an array, bools are 0 or 1.
-  if (h.dtype.is_bool())
-    for (char& b : data) b = b != 0;
-  base::Shape stored = h.shape;
-  if (h.fortran) absl::c_reverse(stored);
-  Array x = detail::ArrayFromHost({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);
-  if (h.fortran) x = transpose(x, All, loc);
-  if (!options.out_sharding) return x;
-  return ReshardNamed(x, *options.out_sharding, {"load_npy", loc}, [&] { return path; });
+    file.Fail(fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes));
+  compile::Install();
+  Array like = AbstractArray(ir::Type::Get(h.shape, h.dtype, trace::CurrentMesh()), loc);
+  if (options.out_sharding)
+    like = ReshardNamed(like, *options.out_sharding, call, [&] { return path; });
+  const ir::Type* type = TypeOf(like);
+  if (type->mesh() && type->mesh()->is_abstract()) return like;
+  const ir::Type* stored = h.fortran ? Transposed(type) : type;
+  const Array x = file.ReadArray(begin, stored, compile::WithoutModes(stored));
+  return h.fortran ? transpose(x, All, loc) : x;
 }
 
 void save_npy(const std::string& path, const Array& x, Loc loc) {
@@ -172,23 +175,10 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
   size_t total = (10 + header.size() + 1 + 63) / 64 * 64;
   header.resize(total - 10 - 1, ' ');
   header += '\n';
-  std::ofstream file(path, std::ios::binary);
-  if (!file) FailNpy("save_npy", path, "the file cannot be written: " + base::ErrnoText(), loc);
-  auto n = static_cast<uint16_t>(header.size());
-  file.write(kMagic, 6).write("\x01\x00", 2).write(reinterpret_cast<const char*>(&n), 2);
-  file.write(header.data(), static_cast<std::streamsize>(header.size()));
-  base::VisitDType(t, [&](auto tag) {
-    using E = decltype(tag);
-    if constexpr (std::is_same_v<E, bool>) {
-      for (bool b : x.to_vector<bool>(loc)) file.put(b ? 1 : 0);
-    } else {
-      std::vector<E> values = x.to_vector<E>(loc);
-      file.write(reinterpret_cast<const char*>(values.data()),
-                 static_cast<std::streamsize>(values.size() * sizeof(E)));
-    }
-  });
-  file.flush();
-  if (!file) FailNpy("save_npy", path, "the file cannot be written completely", loc);
+  const auto n = static_cast<uint16_t>(header.size());
+  const std::string start = std::string(kMagic, 6) + std::string("\x01\x00", 2) +
+                            std::string(reinterpret_cast<const char*>(&n), 2) + header;
+  WriteArrays(path, start, {{"", x, static_cast<int64_t>(start.size())}}, {"save_npy", loc});
 }
 
 }  // namespace tessera

@@ -40,50 +40,6 @@ std::vector<std::string> UniqueNames(const std::string& path, detail::TreeRef tr
   return names;
 }
 
-// Replaces each byte of a bool but 0 by 1, because bools in arrays are 0 or 1.
-void Normalize(DType dtype, std::byte* data, int64_t elements) {
-  if (dtype.is_bool())
-    std::for_each(data, data + elements, [](std::byte& b) { b = std::byte{b != std::byte{}}; });
-}
-
-// Reads the shard of each device. Devices that share an instance of a shard read it once.
-Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Type* type,
-           const ir::Type* placed, Call call) {
-  compile::Install();
-  const sharding::TensorSharding& s = placed->sharding();
-  const bool shares = !s.mesh || compile::SharesReplicas();
-  Concrete layout(type, placed, call.loc, {}, shares);
-  const std::vector<int32_t> instances = compile::InstancesByPosition(layout);
-  // for each instance, a position in the mesh that holds it
-  std::vector<int64_t> device_of(base::Size(compile::InstancesHere(*placed, shares)));
-  for (size_t p = 0; p < instances.size(); ++p)
-    if (instances[p] != compile::kElsewhere)
-      base::At(device_of, instances[p]) = static_cast<int64_t>(p);
-  const base::Shape local = sharding::LocalShape(type->shape(), s);
-  const int64_t elements = base::Elements(local), bytes = elements * type->dtype().size();
-  auto array = std::make_shared<Concrete>(
-      type, placed, call.loc,
-      compile::CallAtLine(
-          call.loc,
-          [&] { return runtime::Allocate(bytes, static_cast<int32_t>(device_of.size())); }),
-      shares);
-  for (size_t i = 0; i < device_of.size(); ++i) {
-    std::byte* out = array->buffers.at(static_cast<int32_t>(i));
-    // The first device of an unreduced sum gets the value, and the others get 0.
-    if (s.kind == Reduction::kSum && !s.unreduced.empty() &&
-        sharding::ShardIndex(*s.mesh, s.unreduced, device_of[i]) != 0) {
-      std::fill_n(out, bytes, std::byte{});
-      continue;
-    }
-    base::Shape first(local.size());
-    for (size_t d = 0; s.mesh && d < first.size(); ++d)
-      first[d] = sharding::ShardIndex(*s.mesh, s.dims[d].axes, device_of[i]) * local[d];
-    file.Read(tensor, first, local, out);
-    Normalize(type->dtype(), out, elements);
-  }
-  return Array(std::move(array));
-}
-
 // Reads a tensor with the sharding and the dtype of `like`. On an abstract mesh the array
 // is abstract.
 Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Array& like,
@@ -95,7 +51,7 @@ Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Ar
   const ir::Type* placed =
       concrete ? static_cast<const Concrete&>(*like.impl()).placed() : compile::WithoutModes(type);
   const DType stored = tensor.type->dtype();
-  const Array read = Load(file, tensor, type->WithDType(stored), placed->WithDType(stored), call);
+  const Array read = file.Read(tensor, type->WithDType(stored), placed->WithDType(stored));
   if (stored == type->dtype()) return read;
   const trace::MeshDefScope mesh(type->mesh());
   const Array converted = Convert(read, type->dtype(), call);
@@ -214,7 +170,7 @@ std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc) 
     arrays[name] =
         mesh && mesh->is_abstract()
             ? Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc))
-            : Load(file, tensor, type, compile::WithoutModes(type), call);
+            : file.Read(tensor, type, compile::WithoutModes(type));
   }
   return arrays;
 }

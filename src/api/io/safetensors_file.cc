@@ -4,19 +4,14 @@
 #include "api/io/safetensors_file.h"
 
 #include <absl/algorithm/container.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "api/core/elements.h"
 #include "base/at.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/shape.h"
 
 namespace tessera::api {
@@ -107,47 +102,7 @@ std::map<std::string, std::string> ParseMetadata(const Json& entry) {
   return metadata;
 }
 
-// Iterates over a box of a tensor as runs of contiguous bytes.
-struct Runs {
-  Runs(const ir::Type& type, const base::Shape& first, const base::Shape& box) : sizes(box) {
-    int64_t stride = bytes = type.dtype().size();
-    bool whole = true;
-    for (size_t d = box.size(); d-- > 0;) {
-      begin += first[d] * stride;
-      if (whole) {
-        bytes *= box[d];
-        whole = box[d] == type.shape()[d];
-        sizes.pop_back();
-      } else {
-        strides.insert(strides.begin(), stride);
-      }
-      stride *= type.shape()[d];
-    }
-    at.resize(sizes.size());
-  }
-  // Advances to the next run. Returns false after the last one.
-  bool Next() {
-    for (size_t d = sizes.size(); d-- > 0;) {
-      begin += strides[d];
-      if (++at[d] < sizes[d]) return true;
-      begin -= strides[d] * sizes[d];
-      at[d] = 0;
-    }
-    return false;
-  }
-  int64_t begin = 0, bytes;  // the first byte and the size of the current run
-
- private:
-  base::Shape sizes, strides, at;  // the dims outside of a run, and the position in them
-};
-
 }  // namespace
-
-void FailFile(Call call, const std::string& path, const std::string& reason,
-              std::vector<std::string> notes) {
-  base::ThrowRuntime(base::Refusal(call.name, "file", base::Where(call.loc), path + ": " + reason,
-                                   std::move(notes)));
-}
 
 std::string ShownName(const std::string& name) {
   constexpr size_t kLongest = 80;
@@ -164,38 +119,27 @@ std::string SafetensorsName(DType dtype) {
 
 // ---- reading ----
 
-SafetensorsFile::SafetensorsFile(const std::string& path, Call call) : path_(path), call_(call) {
-  Open();
+SafetensorsFile::SafetensorsFile(const std::string& path, Call call) : file_(path, call) {
   try {
     Parse(ReadHeader());
     CheckPlaces();
   } catch (const BadHeader& e) {
-    Fail(e.reason);
+    file_.Fail(e.reason);
   }
 }
 
-void SafetensorsFile::Open() {
-  if (std::string why = base::WhyUnreadable(path_); !why.empty())
-    Fail("the file cannot be read: " + why);
-  struct stat info {};
-  if (stat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
-    Fail("the file cannot be read: it is not a regular file");
-  file_.value = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file_.value < 0 || fstat(file_.value, &info) != 0)
-    Fail("the file cannot be read: " + base::ErrnoText());
-  end_ = info.st_size;
-}
-
 std::string SafetensorsFile::ReadHeader() {
-  if (end_ < kCountBytes) throw BadHeader{fmt::format("a file of {} bytes has no header", end_)};
+  const int64_t end = file_.size();
+  if (end < kCountBytes) throw BadHeader{fmt::format("a file of {} bytes has no header", end)};
   uint64_t size = 0;
-  ReadAt(0, kCountBytes, reinterpret_cast<std::byte*>(&size));  // little endian
+  file_.ReadAt(0, kCountBytes, reinterpret_cast<std::byte*>(&size));  // little endian
   if (size > kMostHeader) throw BadHeader{fmt::format("a header of {} bytes is implausible", size)};
   data_ = kCountBytes + static_cast<int64_t>(size);
-  if (data_ > end_)
-    throw BadHeader{fmt::format("{} of {} bytes of the header are missing", data_ - end_, size)};
+  if (data_ > end)
+    throw BadHeader{fmt::format("{} of {} bytes of the header are missing", data_ - end, size)};
   std::string header(size, ' ');
-  ReadAt(kCountBytes, static_cast<int64_t>(size), reinterpret_cast<std::byte*>(header.data()));
+  file_.ReadAt(kCountBytes, static_cast<int64_t>(size),
+               reinterpret_cast<std::byte*>(header.data()));
   return header;
 }
 
@@ -220,6 +164,7 @@ void SafetensorsFile::CheckPlaces() const {
   absl::c_sort(order, [](const Entry* a, const Entry* b) {
     return std::tie(a->second.begin, a->second.end) < std::tie(b->second.begin, b->second.end);
   });
+  const int64_t data_bytes = file_.size() - data_;
   int64_t at = 0;
   const std::string* before = nullptr;
   for (const Entry* entry : order) {
@@ -229,52 +174,14 @@ void SafetensorsFile::CheckPlaces() const {
     if (tensor.begin > at)
       throw BadHeader{
           fmt::format("bytes {} to {} of the data belong to no tensor", at, tensor.begin)};
-    if (tensor.end > end_ - data_)
+    if (tensor.end > data_bytes)
       throw BadHeader{fmt::format("{} ends at byte {} of the data, but the data has only {}",
-                                  ShownName(name), tensor.end, end_ - data_)};
+                                  ShownName(name), tensor.end, data_bytes)};
     at = tensor.end;
     before = &name;
   }
-  if (const int64_t rest = end_ - data_ - at; rest > 0)
+  if (const int64_t rest = data_bytes - at; rest > 0)
     throw BadHeader{fmt::format("{} bytes follow the last tensor", rest)};
-}
-
-void SafetensorsFile::Read(const StoredTensor& tensor, const base::Shape& first,
-                           const base::Shape& box, std::byte* out) const {
-  // Runs that are closer than a page are read in one call, together with the bytes between them.
-  constexpr int64_t kNear = 4096, kMost = int64_t{1} << 20;
-  if (base::Elements(box) == 0) return;
-  Runs runs(*tensor.type, first, box);
-  const int64_t begin = data_ + tensor.begin;
-  std::vector<int64_t> near;
-  std::vector<std::byte> span;
-  for (bool more = true; more;) {
-    near.clear();
-    do near.push_back(runs.begin);
-    while ((more = runs.Next()) && runs.begin - near.back() < runs.bytes + kNear &&
-           runs.begin + runs.bytes - near[0] <= kMost);
-    if (near.size() == 1) {
-      ReadAt(begin + near[0], runs.bytes, out);
-      out += runs.bytes;
-      continue;
-    }
-    span.resize(base::Size(near.back() + runs.bytes - near[0]));
-    ReadAt(begin + near[0], static_cast<int64_t>(span.size()), span.data());
-    for (int64_t run : near) {
-      std::memcpy(out, span.data() + (run - near[0]), base::Size(runs.bytes));
-      out += runs.bytes;
-    }
-  }
-}
-
-void SafetensorsFile::ReadAt(int64_t at, int64_t bytes, std::byte* out) const {
-  while (bytes > 0) {
-    const ssize_t n = pread(file_.value, out, base::Size(bytes), at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) Fail("the file cannot be read: " + base::ErrnoText());
-    if (n == 0) Fail("the file became shorter while it was read");
-    at += n, bytes -= n, out += n;
-  }
 }
 
 // ---- writing ----
@@ -303,18 +210,16 @@ void WriteSafetensors(const std::string& path, std::vector<NamedArray> arrays,
     const uint64_t size = header.size();
     if (size > kMostHeader)
       FailFile(call, path, fmt::format("a header of {} bytes is too large for the format", size));
-    base::NewFile file(path);
-    file.Write(&size, sizeof size);
-    file.Write(header.data(), header.size());
-    for (const NamedArray& a : arrays)
-      if (const ir::Type* type = TypeOf(a.array); type->elements() > 0)
-        file.Write(Whole(a.array, call)->buffers.base,
-                   base::Size(type->elements() * type->dtype().size()));
-    file.Commit();
+    header.insert(0, reinterpret_cast<const char*>(&size), sizeof size);
+    std::vector<StoredArray> stored;
+    auto at = static_cast<int64_t>(header.size());
+    for (const auto& [name, array] : arrays) {
+      stored.push_back({ShownName(name), array, at});
+      at += TypeOf(array)->elements() * TypeOf(array)->dtype().size();
+    }
+    WriteArrays(path, header, stored, call);
   } catch (const Json::type_error&) {
     FailFile(call, path, "a name or the metadata is not UTF-8");
-  } catch (const base::FileError& e) {
-    FailFile(call, path, std::string("the file cannot be written: ") + e.what());
   }
 }
 

@@ -5,13 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "api/core/operands.h"
-#include "base/file.h"
+#include "api/io/array_file.h"
 
 namespace tessera::api {
-
-[[noreturn]] void FailFile(Call call, const std::string& path, const std::string& reason,
-                           std::vector<std::string> notes = {});
 
 // Returns a name for messages: in quotes, escaped and cut to 80 characters.
 std::string ShownName(const std::string& name);
@@ -34,20 +30,21 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   // Reads the box [first, first + box) of a tensor into `out`, row-major.
   void Read(const StoredTensor& tensor, const base::Shape& first, const base::Shape& box,
-            std::byte* out) const;
+            std::byte* out) const {
+    file_.ReadBox(data_ + tensor.begin, *tensor.type, first, box, out);
+  }
+  // Returns the tensor as an array of this type. `type` has the file's dtype.
+  Array Read(const StoredTensor& tensor, const ir::Type* type, const ir::Type* placed) const {
+    return file_.ReadArray(data_ + tensor.begin, type, placed);
+  }
 
  private:
-  void Open();
   std::string ReadHeader();
   void Parse(const std::string& header);
   void CheckPlaces() const;
-  void ReadAt(int64_t at, int64_t bytes, std::byte* out) const;
-  [[noreturn]] void Fail(const std::string& reason) const { FailFile(call_, path_, reason); }
 
-  const std::string path_;
-  const Call call_;
-  base::Descriptor file_;
-  int64_t data_ = 0, end_ = 0;  // offsets of the first element and of the end of the file
+  const ArrayReader file_;
+  int64_t data_ = 0;  // the offset of the first element
   std::map<std::string, StoredTensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };

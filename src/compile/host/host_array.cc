@@ -1,11 +1,12 @@
-// Copies the shards of a value into an array.
+// Copies the shards of a value into an array, and finds the distinct ones.
 #include "compile/host/host_array.h"
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "base/at.h"
-#include "compile/host/concrete.h"
+#include "compile/host/processes.h"
 #include "ir/host_tensor.h"
 #include "runtime/buffers.h"
 #include "sharding/local.h"
@@ -77,6 +78,73 @@ std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position) {
     ranges.push_back({std::min(at, size), std::min(at + local[d], size)});
   }
   return ranges;
+}
+
+namespace {
+
+// Returns the axes that shard dims, in their order.
+sharding::AxisList AxesOfDims(const sharding::TensorSharding& s) {
+  sharding::AxisList axes;
+  for (const sharding::DimAxes& dim : s.dims)
+    axes.insert(axes.end(), dim.axes.begin(), dim.axes.end());
+  return axes;
+}
+
+bool IsPositionOn(int32_t process, const sharding::MeshDef& mesh, int64_t position) {
+  return ProcessOf(mesh.Device(position)) == process;
+}
+
+}  // namespace
+
+std::vector<int64_t> DistinctPositions(const ir::Type& placed,
+                                       absl::FunctionRef<bool(int64_t position)> counts) {
+  const sharding::MeshDef* mesh = placed.mesh();
+  if (!mesh) return {0};
+  const sharding::AxisList axes = AxesOfDims(placed.sharding());
+  std::map<int64_t, int64_t> position_of;  // by shard
+  for (int64_t p = 0; p < mesh->size(); ++p)
+    if (counts(p)) position_of.emplace(sharding::ShardIndex(*mesh, axes, p), p);
+  std::vector<int64_t> positions;
+  for (const auto& [shard, position] : position_of) positions.push_back(position);
+  return positions;
+}
+
+std::vector<int64_t> PositionsOn(int32_t process, const ir::Type& placed) {
+  return DistinctPositions(placed,
+                           [&](int64_t p) { return IsPositionOn(process, *placed.mesh(), p); });
+}
+
+std::vector<int64_t> PositionsFirstHere(const ir::Type& placed) {
+  if (!placed.mesh() && Process() != 0) return {};
+  std::vector<int64_t> positions;
+  for (int64_t p : DistinctPositions(placed, [](int64_t) { return true; }))
+    if (!placed.mesh() || IsPositionOn(Process(), *placed.mesh(), p)) positions.push_back(p);
+  return positions;
+}
+
+bool IsWholeOn(int32_t process, const ir::Type& placed) {
+  const auto shards = static_cast<int64_t>(PositionsOn(process, placed).size());
+  return placed.sharding().unreduced.empty() &&
+         shards == sharding::SizeOf(AxesOfDims(placed.sharding()));
+}
+
+std::shared_ptr<Concrete> NewFilled(
+    const ir::Type* type, const ir::Type* placed, Loc loc,
+    absl::FunctionRef<void(int64_t position, std::byte* out)> fill) {
+  const sharding::TensorSharding& s = placed->sharding();
+  const bool shares = !s.mesh || SharesReplicas();
+  const int64_t bytes = sharding::LocalElements(type->shape(), s) * type->dtype().size();
+  const int32_t count = InstancesHere(*placed, shares);
+  auto array = std::make_shared<Concrete>(
+      type, placed, loc, CallAtLine(loc, [&] { return runtime::Allocate(bytes, count); }), shares);
+  std::vector<bool> is_filled(base::Size(count));
+  const std::vector<int32_t> instances = InstancesByPosition(*array);
+  for (size_t p = 0; p < instances.size(); ++p) {
+    if (instances[p] == kElsewhere || is_filled[base::Size(instances[p])]) continue;
+    is_filled[base::Size(instances[p])] = true;
+    fill(static_cast<int64_t>(p), array->buffers.at(instances[p]));
+  }
+  return array;
 }
 
 }  // namespace tessera::compile

@@ -1,7 +1,11 @@
 // Converts values on devices to arrays of callbacks, and back.
 #pragma once
+#include <absl/functional/function_ref.h>
+
+#include <memory>
 #include <vector>
 
+#include "compile/host/concrete.h"
 #include "ir/host_call.h"
 #include "tessera/array.h"
 #include "trace/array.h"
@@ -15,5 +19,21 @@ ir::HostArgument ArgumentOf(const trace::ConcreteArray& array);
 
 // Returns the elements of a value that the device at a mesh position holds. `placed`: its place.
 std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position);
+
+// Returns one mesh position for each distinct shard of a value, in the order of the shards: the
+// first of those that `counts` accepts. A value without a mesh has position 0, which counts.
+std::vector<int64_t> DistinctPositions(const ir::Type& placed,
+                                       absl::FunctionRef<bool(int64_t position)> counts);
+// Return these positions for the shards that a process has, and for those that this process has and
+// no process before it has.
+std::vector<int64_t> PositionsOn(int32_t process, const ir::Type& placed);
+std::vector<int64_t> PositionsFirstHere(const ir::Type& placed);
+// Whether a process has every element of a value that is not unreduced.
+bool IsWholeOn(int32_t process, const ir::Type& placed);
+
+// Returns a new array. Calls fill(position, out) once for each instance that this process has, with
+// the position of a device that holds it.
+std::shared_ptr<Concrete> NewFilled(const ir::Type* type, const ir::Type* placed, Loc loc,
+                                    absl::FunctionRef<void(int64_t position, std::byte* out)> fill);
 
 }  // namespace tessera::compile
