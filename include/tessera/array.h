@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <iterator>
@@ -86,6 +87,7 @@ class Shard {
   Shard(int64_t device, std::vector<IndexRange> index, DType dtype,
         std::shared_ptr<const std::byte> data);
   int64_t device() const { return device_; }  // device id
+  DType dtype() const { return dtype_; }
   // Returns the index range [begin, end) that this shard holds, one per dim.
   const std::vector<IndexRange>& index() const { return index_; }
   std::vector<int64_t> shape() const;
@@ -93,6 +95,9 @@ class Shard {
   template <class E>
   std::span<const E> data(Loc loc = Loc::Current()) const {
     return {static_cast<const E*>(Check(dtype_of<E>(), loc)), static_cast<size_t>(elements())};
+  }
+  std::span<const std::byte> bytes() const {
+    return {data_.get(), static_cast<size_t>(elements() * dtype_.size())};
   }
 
  private:
@@ -292,5 +297,54 @@ class Index {
 // Returns the type: shape, dtype and sharding. It is the same inside and outside of scopes, and for
 // traced and concrete arrays. A donated array still has its type.
 ArrayType type_of(const Array& array, Loc loc = Loc::Current());
+
+// ---- from shards ----
+
+// A sharding of the following functions may name Explicit and Auto axes of the current mesh. Throws
+// ShardingError if it is unreduced, or if a dim does not divide.
+
+namespace detail {
+using FillShard = std::function<void(std::span<const IndexRange> index, void* data, int64_t size)>;
+Array ArrayFromCallback(DType dtype, const Shape& shape, const PartitionSpec& sharding,
+                        const FillShard& fill, Loc loc);
+Shard MakeShard(int64_t device, std::vector<IndexRange> index, DType dtype, const void* data,
+                int64_t size, Loc loc);
+}  // namespace detail
+
+// Returns an array of the element type E whose shards f fills: f(index, data) gets the index range
+// of one shard in each dim, and a std::span<E> for its elements, row-major, which are zeros. f is
+// called once for each distinct shard on this process's devices:
+//   array_from_callback<float>({rows, 64}, P("data", None),
+//                              [&](auto index, auto data) { read_rows(index[0], data); });
+template <class E, class F>
+requires std::invocable<F&, std::span<const IndexRange>, std::span<E>> Array
+array_from_callback(Shape shape, PartitionSpec sharding, F f, Loc loc = Loc::Current()) {
+  return detail::ArrayFromCallback(
+      dtype_of<E>(), shape, sharding,
+      [&](std::span<const IndexRange> index, void* data, int64_t size) {
+        f(index, std::span<E>(static_cast<E*>(data), static_cast<size_t>(size)));
+      },
+      loc);
+}
+
+// Returns a shard with a copy of the elements, row-major. Throws ShapeError if they do not fill the
+// index ranges.
+template <class E>
+Shard make_shard(int64_t device, std::vector<IndexRange> index, const std::vector<E>& data,
+                 Loc loc = Loc::Current()) {
+  return detail::MakeShard(device, std::move(index), dtype_of<E>(), data.data(),
+                           static_cast<int64_t>(data.size()), loc);
+}
+
+struct FromShardsOptions {
+  // For a process without a device of the mesh. Other processes take them from the shards.
+  std::optional<Shape> shape = {};
+  DType dtype = {};
+};
+// Returns the array that has these shards. Each process gives the shard of each of its devices,
+// once. Throws ShapeError, DTypeError or RuntimeError if a shard is missing, is given twice, does
+// not fit, or has other elements than a device with the same index ranges.
+Array array_from_shards(const std::vector<Shard>& shards, PartitionSpec sharding,
+                        FromShardsOptions options = {}, Loc loc = Loc::Current());
 
 }  // namespace tessera

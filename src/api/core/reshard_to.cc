@@ -40,6 +40,11 @@ std::string OperandNote(const ir::Type* type) { return "operand: " + type->text(
 
 }  // namespace
 
+void CheckDivides(const ir::Type* from, const sharding::TensorSharding& to, Call call) {
+  if (const int dim = sharding::FirstUnevenDim(to, from->shape()); dim >= 0)
+    FailUnevenReshard(from, to, dim, call);
+}
+
 Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
   const ir::Type* from = TypeOf(a);
   const sharding::TensorSharding& old = from->sharding();
@@ -53,8 +58,7 @@ Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
     FailSharding(call, 10,
                  fmt::format("the meshes {} and {} have different numbers of devices",
                              old.mesh->text(), s.mesh->text()));
-  if (const int dim = sharding::FirstUnevenDim(s, from->shape()); dim >= 0)
-    FailUnevenReshard(from, s, dim, call);
+  CheckDivides(from, s, call);
   trace::Application move{.op = ops::kReshard,
                           .params = {},
                           .operands = {a.impl()},

@@ -4,6 +4,9 @@
 
 namespace tessera::api {
 
+// C7: throws ShardingError if a dim of an array of type `from` does not divide into the shards of
+// `to`.
+void CheckDivides(const ir::Type* from, const sharding::TensorSharding& to, Call call);
 // Return x resharded to `to`. Throw ShardingError if x cannot have that sharding.
 Array ReshardTo(const Array& x, const sharding::TensorSharding& to, Call call);
 Array ReshardTo(const Array& x, const PartitionSpec& to, Call call);
