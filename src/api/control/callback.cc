@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <set>
 
+#include "api/control/turns.h"
 #include "api/core/elements.h"
 #include "api/core/operands.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "compile/host/host_array.h"
+#include "compile/host/processes.h"
+#include "compile/host/replicas.h"
 #include "ops/host_call.h"
 #include "sharding/local.h"
 #include "tessera/debug.h"
@@ -55,29 +60,72 @@ ir::HostArgument OfDevice(const ir::HostArgument& all, const sharding::AxisList&
   return one;
 }
 
-// Whether this process has a part of the value.
-bool IsHere(const ir::HostArgument& value) {
-  return absl::c_any_of(value.shards, [](const std::byte* shard) { return shard != nullptr; });
+// The order of calls on several processes.
+enum class CallOrder : uint8_t {
+  kOfProcess,  // each process calls in its own order
+  kOfMesh      // one call after the other, by coordinate and then by process
+};
+
+// Returns the processes that have a part of the value at a coordinate along the axes.
+std::set<int32_t> ProcessesAt(const ir::HostArgument& value, const sharding::AxisList& axes,
+                              int64_t coordinate) {
+  const sharding::MeshDef& mesh = *value.place->mesh();
+  std::set<int32_t> processes;
+  for (int64_t p = 0; p < mesh.size(); ++p)
+    processes.insert(
+        compile::ProcessOf(mesh.Device(sharding::WithShardIndex(mesh, axes, p, coordinate))));
+  return processes;
+}
+
+// Returns the processes that have a part of each value at a coordinate. Values without a mesh are
+// on all of them.
+std::vector<int32_t> ProcessesAt(const std::vector<ir::HostArgument>& values,
+                                 const sharding::AxisList& axes, int64_t coordinate) {
+  std::optional<std::set<int32_t>> all;
+  for (const ir::HostArgument& value : values) {
+    if (!value.place->mesh()) continue;
+    std::set<int32_t> of_value = ProcessesAt(value, axes, coordinate);
+    if (all)
+      std::erase_if(*all, [&](int32_t p) { return !of_value.contains(p); });
+    else
+      all = std::move(of_value);
+  }
+  if (!all) return {compile::Process()};
+  return {all->begin(), all->end()};
 }
 
 // A callback in a program. It runs outside all traces, and under the mesh of its arguments.
 class Called final : public ir::HostFunction {
  public:
-  Called(Callback f, Call call) : f_(std::move(f)), call_(call) {}
+  Called(Callback f, CallOrder order, Call call) : f_(std::move(f)), order_(order), call_(call) {}
 
   void Run(const ir::HostArguments& arguments) const override {
     const sharding::AxisList axes = VaryingOfArguments(arguments);
+    std::vector<int64_t> coordinates;  // of each call
+    std::vector<int32_t> processes;
     for (int64_t i = 0; i < sharding::SizeOf(axes); ++i) {
+      for (int32_t process : ProcessesAt(arguments.values, axes, i)) {
+        coordinates.push_back(i);
+        processes.push_back(process);
+      }
+    }
+    const auto call = [&](size_t i) {
       ir::HostArguments of_device = arguments;
       if (!axes.empty())
-        for (ir::HostArgument& value : of_device.values) value = OfDevice(value, axes, i);
-      if (absl::c_all_of(of_device.values, IsHere)) CallWith(of_device);
-    }
+        for (ir::HostArgument& value : of_device.values)
+          value = OfDevice(value, axes, coordinates[i]);
+      CallWith(of_device);
+    };
+    // Devices on different paths do not all call.
+    if (order_ == CallOrder::kOfMesh && arguments.device < 0) return TakeTurns(processes, call);
+    for (size_t i = 0; i < processes.size(); ++i)
+      if (processes[i] == compile::Process()) call(i);
   }
 
  private:
   void CallWith(const ir::HostArguments& arguments) const {
     trace::TraceScope now(nullptr);
+    const compile::OnOneProcess alone;
     const sharding::MeshDef* mesh = nullptr;
     std::vector<Array> arrays;
     for (const ir::HostArgument& value : arguments.values) {
@@ -89,26 +137,49 @@ class Called final : public ir::HostFunction {
   }
 
   const Callback f_;
+  const CallOrder order_;
   const Call call_;
 };
 
 // Prints device and index ranges of each shard of its one argument.
 class ShardPrinter final : public ir::HostFunction {
  public:
+  explicit ShardPrinter(CallOrder order) : order_(order) {}
+
   void Run(const ir::HostArguments& arguments) const override {
     const ir::HostArgument& value = arguments.values[0];
-    for (size_t p = 0; p < value.shards.size(); ++p) {
-      if (!value.shards[p]) continue;
+    const sharding::MeshDef* mesh = value.place->mesh();
+    const auto print = [&](size_t p) {
       const auto at = static_cast<int64_t>(p);
       std::string where;
       for (const IndexRange& r : compile::RangesOf(*value.place, at))
         where += fmt::format("{}{}:{}", where.empty() ? "" : ", ", r.begin, r.end);
-      const sharding::MeshDef* mesh = value.place->mesh();
       const int64_t device = arguments.device >= 0 ? arguments.device : mesh ? mesh->Device(at) : 0;
       std::printf("device %lld [%s]\n", static_cast<long long>(device), where.c_str());
+    };
+    if (order_ == CallOrder::kOfMesh && arguments.device < 0 && mesh) {
+      std::vector<int32_t> processes;
+      for (int64_t p = 0; p < mesh->size(); ++p)
+        processes.push_back(compile::ProcessOf(mesh->Device(p)));
+      return TakeTurns(processes, [&](size_t p) {
+        print(p);
+        std::fflush(stdout);  // before another process prints
+      });
     }
+    for (size_t p = 0; p < value.shards.size(); ++p)
+      if (value.shards[p]) print(p);
   }
+
+ private:
+  const CallOrder order_;
 };
+
+// Returns the order of calls on several processes. A call outside of traces is made at once, maybe
+// on some processes alone.
+CallOrder OrderFor(const std::vector<trace::ArrayRef>& refs, bool ordered) {
+  const bool together = compile::Processes() > 1 && trace::InsideTrace(refs);
+  return ordered && together ? CallOrder::kOfMesh : CallOrder::kOfProcess;
+}
 
 // Adds a call of f to the program that is traced. Outside a trace, calls f now.
 void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
@@ -150,15 +221,17 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const bool is_manual = mesh && mesh->has_mode(AxisMode::Manual);
   if (is_manual || trace::InsideTrace(refs))
-    CallHost(std::make_shared<const Called>(std::move(f), call), refs, options, call);
+    CallHost(std::make_shared<const Called>(std::move(f), OrderFor(refs, options.ordered), call),
+             refs, options, call);
   else if (!HasTypesAlone(refs))
     CallCallback(f, arrays, call);
 }
 
 void print_shards(const Array& x, Loc loc) {
   const Call call{"print_shards", loc};
-  CallHost(std::make_shared<const ShardPrinter>(), RefsOf(std::vector<Array>{x}, call),
-           {.ordered = true}, call);
+  const std::vector<trace::ArrayRef> refs = RefsOf(std::vector<Array>{x}, call);
+  CallHost(std::make_shared<const ShardPrinter>(OrderFor(refs, true)), refs, {.ordered = true},
+           call);
 }
 
 }  // namespace tessera
