@@ -167,8 +167,7 @@ std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc) {
 Array Same(const Array& x) {
   if (x.impl()->kind() != trace::ArrayImpl::kConcrete || trace::CurrentTrace()) return x;
   const auto& c = static_cast<const compile::Concrete&>(*x.impl());
-  return Array(std::make_shared<compile::Concrete>(c.type(), c.placed(), c.loc(), c.buffers,
-                                                   c.shares_replicas()));
+  return Array(std::make_shared<compile::Concrete>(c.type(), c.placed(), c));
 }
 
 Array ToArray(const Operand& x, Call call) {
@@ -327,8 +326,7 @@ Array Weak(const Array& x) {
         std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, impl->loc()));
   auto* concrete = static_cast<const compile::Concrete*>(impl.get());
   const ir::Type* placed = concrete->placed() == impl->type() ? type : concrete->placed();
-  return Array(std::make_shared<compile::Concrete>(type, placed, impl->loc(), concrete->buffers,
-                                                   concrete->shares_replicas()));
+  return Array(std::make_shared<compile::Concrete>(type, placed, *concrete));
 }
 
 Array WrittenAs(const Array& written, Array made) {

@@ -65,10 +65,12 @@ int32_t InstancesHere(const ir::Type& place, bool shares) {
 }
 
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
-  int64_t bytes = type->elements() * type->dtype().size();
-  return std::make_shared<Concrete>(type, WithoutModes(type), loc,
-                                    CallAtLine(loc, [&] { return runtime::Allocate(bytes, 1); }),
-                                    true);
+  const int64_t bytes = type->elements() * type->dtype().size();
+  auto whole = std::make_shared<Concrete>(
+      type, WithoutModes(type), loc, CallAtLine(loc, [&] { return runtime::Allocate(bytes, 1); }),
+      true);
+  if (Processes() > 1) whole->set_provenance(Concrete::Provenance::kEachProcess);
+  return whole;
 }
 
 const ir::Type* WithoutModes(const ir::Type* type) {
@@ -80,8 +82,7 @@ const ir::Type* WithoutModes(const ir::Type* type) {
 
 std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array) {
   if (array->placed() == array->type()) return array;
-  return std::make_shared<const Concrete>(array->placed(), array->placed(), array->loc(),
-                                          array->buffers, array->shares_replicas());
+  return std::make_shared<const Concrete>(array->placed(), array->placed(), *array);
 }
 
 }  // namespace tessera::compile

@@ -1,5 +1,6 @@
 // Arrays on devices.
 #pragma once
+#include <atomic>
 #include <exception>
 
 #include "base/error.h"
@@ -13,11 +14,22 @@ class Concrete final : public trace::ConcreteArray {
   Concrete(const ir::Type* type, const ir::Type* placed, Loc loc, runtime::Buffers buffers,
            bool shares)
       : ConcreteArray(type, placed, loc), buffers(std::move(buffers)), shares_(shares) {}
+  // The same value with another type.
+  Concrete(const ir::Type* type, const ir::Type* placed, const Concrete& same)
+      : Concrete(type, placed, same.loc(), same.buffers, same.shares_) {
+    set_provenance(same.provenance());
+  }
   bool shares_replicas() const override { return shares_; }
+  // kEachProcess: each process made all elements by itself, from its own memory, so that they may
+  // differ between processes. kTogether: the processes made it together, or have compared it.
+  enum class Provenance : uint8_t { kTogether, kEachProcess };
+  Provenance provenance() const { return provenance_.load(std::memory_order_relaxed); }
+  void set_provenance(Provenance p) { provenance_.store(p, std::memory_order_relaxed); }
   runtime::Buffers buffers;
 
  private:
   bool shares_;
+  std::atomic<Provenance> provenance_ = Provenance::kTogether;
 };
 
 // Returns for each position in the mesh the instance that its device holds, or kElsewhere if
@@ -36,7 +48,8 @@ const ir::Type* WithoutModes(const ir::Type* type);
 // Returns an array with the same buffers, whose type is the complete place.
 std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array);
 
-// Returns a new array with one uninitialised instance. `type` must be unsharded.
+// Returns a new array with one uninitialised instance, which each process fills by itself. `type`
+// must be unsharded.
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc);
 
 // Calls f. Errors of the runtime name no source line, so `loc` is added to them.

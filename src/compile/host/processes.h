@@ -33,5 +33,7 @@ bool IsEverywhere(const sharding::MeshDef* mesh);
 // Returns the processes that run the plan of a program for `devices` devices. Devices outside of
 // its meshes take no part.
 plan::Hosts HostsOf(const ir::Program& program, int32_t devices);
+// Whether devices of several processes take part in the plan.
+bool IsTogether(const plan::Hosts& hosts);
 
 }  // namespace tessera::compile

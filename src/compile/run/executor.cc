@@ -12,6 +12,7 @@
 #include "compile/checks/policy.h"
 #include "compile/host/concrete.h"
 #include "compile/host/processes.h"
+#include "compile/host/replicas.h"
 #include "compile/inspect/profile.h"
 #include "compile/run/lower.h"
 #include "compile/run/plan.h"
@@ -35,6 +36,7 @@ struct CompiledProgram {
   std::shared_ptr<const runtime::Executable> plan;
   std::vector<CompiledOutput> outputs;
   int32_t devices = 1;
+  bool is_together = false;  // devices of several processes run it
 };
 
 class RuntimeExecutor final : public trace::Executor {
@@ -56,6 +58,7 @@ class RuntimeExecutor final : public trace::Executor {
       executable->outputs.push_back({program->type(program->outputs[k]),
                                      Place(propagated, propagated.outputs[k]), output_shares[k]});
     executable->devices = DevicesFor(*program);
+    executable->is_together = Processes() > 1 && IsTogether(HostsOf(*program, executable->devices));
     executable->plan = MakeExecutable(*lowered, std::move(donated));
     return executable;
   }
@@ -64,6 +67,7 @@ class RuntimeExecutor final : public trace::Executor {
                                    Loc loc) override {
     auto* executable = static_cast<const CompiledProgram*>(compiled);
     CheckDevices(*executable, loc);
+    if (executable->is_together) CompareReplicas(inputs, loc);
     std::vector<runtime::Buffers> buffers;
     buffers.reserve(inputs.size());
     for (const trace::ArrayRef& input : inputs)
@@ -80,7 +84,10 @@ class RuntimeExecutor final : public trace::Executor {
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i) {
       const auto& [type, place, shares] = executable->outputs[i];
-      results.push_back(std::make_shared<Concrete>(type, place, loc, std::move(made[i]), shares));
+      auto result = std::make_shared<Concrete>(type, place, loc, std::move(made[i]), shares);
+      if (!executable->is_together && !type->mesh() && Processes() > 1)
+        result->set_provenance(Concrete::Provenance::kEachProcess);
+      results.push_back(std::move(result));
     }
     return results;
   }
