@@ -9,8 +9,10 @@
 //   screen.h     progress, curve and the machine's peak
 //
 // The whole run is a function of its State, which is saved as one file. A run that resumes from it
-// gives the same bits, or, on another mesh or in another layout, the same numbers.
+// gives the same bits, or, on another mesh or in another layout, the same numbers. The processes of
+// mpirun train together, and as many as fit the mesh may resume. Process 0 prints.
 #include <fmt/format.h>
+#include <tessera/processes.h>
 
 #include <charconv>
 #include <chrono>
@@ -112,6 +114,12 @@ std::pair<int64_t, int64_t> mesh_sizes(const std::string& text) {
 
 volatile std::sig_atomic_t interrupted = 0;
 
+bool prints() { return process_index() == 0; }
+template <class... T>
+void say(fmt::format_string<T...> text, T&&... values) {
+  if (prints()) fmt::print(text, std::forward<T>(values)...);
+}
+
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -138,15 +146,15 @@ class Run {
       MeshScope scope(make_mesh({{"data", data}, {"model", model, layout_.split_mode}}));
       trainer_.model.layout =
           layout_.fitted(trainer_.model.sizes, options_.batch / options_.micro_batches,
-                         [](const std::string& line) { fmt::print("{}\n", line); });
+                         [](const std::string& line) { say("{}\n", line); });
       State state = begin();
       state = train(std::move(state));
       if (interrupted) return 130;
-      fmt::print("\nloss of each step\n{}", curve(state.losses.to_vector<float>()));
-      fmt::print("\nheld-back text: loss {:.3f} per character, bigram table {:.3f}\n",
-                 held_back_loss(state), bigram_loss(text_));
+      say("\nloss of each step\n{}", curve(state.losses.to_vector<float>()));
+      say("\nheld-back text: loss {:.3f} per character, bigram table {:.3f}\n",
+          held_back_loss(state), bigram_loss(text_));
     }
-    if (options_.sample > 0) fmt::print("\n{}\n", generate());
+    if (options_.sample > 0) say("\n{}\n", generate());
     return 0;
   }
 
@@ -188,6 +196,7 @@ class Run {
 
   void save(const State& state) const {
     save_safetensors(file(), state, {.metadata = {{"run", identity()}}});
+    if (!prints()) return;
     std::ofstream losses(options_.out + "/losses.txt");
     for (float loss : state.losses.to_vector<float>()) losses << fmt::format("{}\n", loss);
   }
@@ -234,8 +243,8 @@ class Run {
     KeyReuseCheck check;  // a key that is used twice would be an error here
     // Lowered from types: over Auto axes a concrete array already has a sharding.
     const Lowered lowered = step.lower(abstract_like(state), text);
-    const double peak = measured_fma_peak();
-    announce(state, lowered, peak);
+    const double peak = prints() ? measured_fma_peak() : 1;
+    if (prints()) announce(state, lowered, peak);
     const double flops =
         static_cast<double>(lowered.split_flops()) * static_cast<double>(current_mesh().size());
     const auto tokens = static_cast<double>(options_.batch * options_.sizes.context);
@@ -249,13 +258,14 @@ class Run {
       const double loss = state.losses[done++].item<double>();
       const double now = seconds(), rate = 1 / (now - begin);
       begin = now;
-      progress.show(done, fmt::format("loss {:.3f}  {:.0f} tokens/s  {:.1f}% of the FMA peak", loss,
-                                      tokens * rate, 100 * flops * rate / peak));
+      if (prints())
+        progress.show(done, fmt::format("loss {:.3f}  {:.0f} tokens/s  {:.1f}% of the FMA peak",
+                                        loss, tokens * rate, 100 * flops * rate / peak));
       if (done % options_.save_every == 0 && done < options_.steps) save(state);
     }
-    progress.end();
+    if (prints()) progress.end();
     save(state);
-    fmt::print("{} {}\n", interrupted ? "stopped; --resume continues from" : "saved", file());
+    say("{} {}\n", interrupted ? "stopped; --resume continues from" : "saved", file());
     return state;
   }
 
@@ -293,8 +303,8 @@ class Run {
     const std::vector<int32_t> start(text_.held_back.begin(),
                                      text_.held_back.begin() + model.sizes.context);
     const Array keys = random::split(random::key(options_.seed), options_.sample);
-    const std::vector<int32_t> written = scan(next, array(start), keys).second.to_vector<int32_t>();
-    return text_.decode(start) + " >>> " + text_.decode(written);
+    const Array written = gather_to_host(scan(next, array(start), keys).second);
+    return text_.decode(start) + " >>> " + text_.decode(written.to_vector<int32_t>());
   }
 
   Options options_;

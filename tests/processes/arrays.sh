@@ -1,0 +1,17 @@
+#!/bin/bash
+# arrays.sh LAUNCHER PROCESSES PROGRAM: runs the tests of arrays as that many processes. If it may
+# mount, they have a small disk to fill.
+launcher=$1 processes=$2 program=$3
+export GTEST_BRIEF=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+run=("$launcher" -n "$processes" "$program")
+[[ $processes == 1 ]] && run=("$program")
+disk=$(mktemp -d) || exit 1
+trap 'rmdir "$disk"' EXIT
+if unshare -m mount -t tmpfs -o size=256k none "$disk" 2>/dev/null; then
+  TESSERA_SMALL_DISK=$disk timeout 120 unshare -m bash -c '
+    mount -t tmpfs -o size=256k none "$TESSERA_SMALL_DISK" && exec "$@"' bash "${run[@]}"
+else
+  timeout 120 "${run[@]}"
+fi
