@@ -16,6 +16,7 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/buffers.h"
 #include "runtime/transport.h"
 
 namespace tessera::processes_test {
@@ -469,6 +470,30 @@ TEST_F(Arrays, ProcessesSaveTheSameFile) {
   });
   EXPECT_THAT(metadata, HasSubstr("\"process\":\"1\""));
   ExpectSame(metadata);
+}
+
+TEST_F(Arrays, EachProcessHoldsItsPart) {
+  MeshScope scope(make_mesh({{"x", kDevices}}));
+  constexpr int64_t kRows = 1200, kColumns = 1024, kBytes = kRows * kColumns * 4;
+  const int64_t share = kBytes / process_count();
+  const auto holds = [&](auto make) {
+    const int64_t before = runtime::LiveBytes();
+    const Array x = make();
+    EXPECT_EQ(x.addressable_shards().size(), local_devices().size());
+    EXPECT_LE(runtime::LiveBytes() - before, share + share / 8);
+  };
+  const OutOptions out{.out_sharding = P("x", None)};
+  const Array x = zeros({kRows, kColumns}, {.out_sharding = P("x", None)});
+  save_npy(Path("held.npy"), x);
+  holds([&] { return zeros({kRows, kColumns}, {.out_sharding = P("x", None)}); });
+  holds([&] { return zeros_like(x); });
+  holds([&] { return Counted(kRows, kColumns, P("x", None)); });
+  holds([&] { return array_from_shards(x.addressable_shards(), P("x", None)); });
+  holds([&] { return load_npy(Path("held.npy"), out); });
+  holds([&] {
+    return array(Count(kRows * kColumns),
+                 {.shape = Shape{kRows, kColumns}, .out_sharding = P("x", None)});
+  });
 }
 
 // ---- reading ------------------------------------------------------------------------------------
