@@ -1,0 +1,45 @@
+#!/bin/bash
+# run.sh N PROGRAM [ARGUMENT...]: runs N processes of the program under mpirun, and shows the standard
+# output of process 0. If the run fails, it also shows the output of the other processes. Variables:
+#   MPIRUN        the command, of Open MPI or MPICH; mpirun if not set
+#   MPIRUN_FLAGS  more flags, such as "--mca btl tcp,self"
+#   TIME_LIMIT    seconds, after which the run is killed and fails; 60 if not set
+#   OUTPUTS       a folder for the outputs of the other processes: 1.txt, 2.txt, ...
+set -euo pipefail
+
+processes=$1
+shift
+mpirun=${MPIRUN:-mpirun}
+read -ra flags <<<"${MPIRUN_FLAGS:-}"
+if "$mpirun" --version 2>&1 | grep -q 'Open MPI'; then
+  # More processes than cores.
+  flags+=(--oversubscribe --bind-to none)
+  if ((EUID == 0)); then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  fi
+fi
+outputs=${OUTPUTS:-}
+if [[ -z $outputs ]]; then
+  outputs=$(mktemp -d)
+  trap 'rm -rf "$outputs"' EXIT
+fi
+
+status=0
+# shellcheck disable=SC2016  # the shell of each process expands it
+timeout --kill-after=5 "${TIME_LIMIT:-60}" "$mpirun" "${flags[@]}" -n "$processes" \
+  bash -c 'number=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} outputs=$0
+           if ((number > 0)); then exec "$@" >"$outputs/$number.txt"; fi
+           exec "$@"' "$outputs" "$@" </dev/null || status=$?
+if ((status != 0)); then
+  for output in "$outputs"/*.txt; do
+    [[ -s $output ]] || continue
+    printf '\n== process %s printed\n' "$(basename "$output" .txt)"
+    cat "$output"
+  done
+  if ((status == 124)); then
+    echo "== killed after ${TIME_LIMIT:-60} seconds"
+  else
+    echo "== mpirun: status $status"
+  fi
+fi
+exit "$status"
