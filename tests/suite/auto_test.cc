@@ -1,6 +1,8 @@
 // Auto axes: uneven shards, reductions other than sums, and the behaviour of the modes outside
 // of jit.
+#include <absl/algorithm/container.h>
 #include <gmock/gmock.h>
+#include <tessera/processes.h>
 #include <tessera/tessera.h>
 
 #include <functional>
@@ -162,6 +164,7 @@ TEST(Auto, ResultsKeepPartsOfAxesThatWereAskedFor) {
   for (AxisMode other : {Auto, Explicit}) {
     MeshScope scope(make_mesh({{"x", 4, Auto}, {"y", 2, other}}));
     const PartitionSpec spec = P(SubAxis("x", 2, 2));
+    const auto mine = absl::c_count_if(local_devices(), [](int64_t d) { return d < 8; });
     const Array x = Numbers({6, 4});
     auto asks = [&](Array a) { return with_sharding_constraint(a * 2, spec); };
     auto twice = [](Array a) { return a * 2; };
@@ -170,7 +173,7 @@ TEST(Auto, ResultsKeepPartsOfAxesThatWereAskedFor) {
       EXPECT_EQ(y.to_vector<float>(), twice(x).to_vector<float>());
       EXPECT_EQ(sum(y, 0).to_vector<float>(), sum(x * 2, 0).to_vector<float>());
       EXPECT_EQ(jit(asks)(y).sharding().text(), wanted);
-      EXPECT_EQ(y.addressable_shards().size(), 8u);
+      EXPECT_EQ(static_cast<int64_t>(y.addressable_shards().size()), mine);
       EXPECT_FALSE(visualize_sharding(y).empty());
       EXPECT_EQ(to_text(y), to_text(twice(x)));
     }

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/at.h"
 #include "runtime/run.h"
@@ -21,6 +23,14 @@ thread_local bool keeps_order = false;
 
 void AddProcesses(const sharding::MeshDef& mesh, std::set<int32_t>& processes) {
   for (int64_t p = 0; p < mesh.size(); ++p) processes.insert(ProcessOf(mesh.Device(p)));
+}
+
+std::set<int32_t> ProcessesOf(const ir::Program& program) {
+  std::set<int32_t> processes;
+  if (program.mesh) AddProcesses(*program.mesh, processes);
+  for (const ir::Value& v : program.values)
+    if (v.type->mesh()) AddProcesses(*v.type->mesh(), processes);
+  return processes;
 }
 
 }  // namespace
@@ -58,6 +68,25 @@ void SetKeepsOrder(bool on) { keeps_order = on; }
 
 int32_t ProcessOf(int64_t device) {
   return static_cast<int32_t>(device * Processes() / trace::Devices());
+}
+
+bool TakesPart(const ir::Program& program) { return ProcessesOf(program).contains(Process()); }
+
+bool LeavesOut(const ir::Program& program) {
+  const auto processes = static_cast<int32_t>(ProcessesOf(program).size());
+  return processes > 0 && processes < Processes();
+}
+
+runtime::Buffers SharedWithAll(runtime::Buffers mine, int64_t bytes, bool takes_part) {
+  std::string text;
+  if (takes_part) text.assign(reinterpret_cast<const char*>(mine.at(0)), base::Size(bytes));
+  for (const std::string& whole : runtime::TheTransport()->Gather(text)) {
+    if (takes_part || whole.size() != base::Size(bytes)) continue;
+    mine = runtime::Allocate(bytes, 1);
+    std::memcpy(mine.base, whole.data(), whole.size());
+    break;
+  }
+  return mine;
 }
 
 bool IsHere(const sharding::MeshDef* mesh) {

@@ -4,6 +4,7 @@
 
 #include "ir/program.h"
 #include "plan/localise/localise.h"
+#include "runtime/buffers.h"
 
 namespace tessera::compile {
 
@@ -25,10 +26,18 @@ void SetKeepsOrder(bool on);
 
 // Returns the process that hosts a device. Devices are split evenly and in order.
 int32_t ProcessOf(int64_t device);
+// Whether this process hosts a device of a mesh of the program.
+bool TakesPart(const ir::Program& program);
 // Whether this process hosts a device of the mesh. A value without a mesh is on every process.
 bool IsHere(const sharding::MeshDef* mesh);
 // Whether every process hosts a device of the mesh.
 bool IsEverywhere(const sharding::MeshDef* mesh);
+
+// Whether a program with a mesh has devices of some processes only. The others take no part in it.
+bool LeavesOut(const ir::Program& program);
+// Returns a result without a mesh on every process, which those that take part in a program have.
+// All processes call it.
+runtime::Buffers SharedWithAll(runtime::Buffers mine, int64_t bytes, bool takes_part);
 
 // Returns the processes that run the plan of a program for `devices` devices. Devices outside of
 // its meshes take no part.

@@ -37,6 +37,9 @@ struct CompiledProgram {
   std::vector<CompiledOutput> outputs;
   int32_t devices = 1;
   bool is_together = false;  // devices of several processes run it
+  // Whether processes without a device of the program's meshes get results without a mesh.
+  bool shares_results = false;
+  bool takes_part = true;
 };
 
 class RuntimeExecutor final : public trace::Executor {
@@ -59,6 +62,8 @@ class RuntimeExecutor final : public trace::Executor {
                                      Place(propagated, propagated.outputs[k]), output_shares[k]});
     executable->devices = DevicesFor(*program);
     executable->is_together = Processes() > 1 && IsTogether(HostsOf(*program, executable->devices));
+    executable->shares_results = LeavesOut(*program);
+    executable->takes_part = !executable->shares_results || TakesPart(*program);
     executable->plan = MakeExecutable(*lowered, std::move(donated));
     return executable;
   }
@@ -84,6 +89,9 @@ class RuntimeExecutor final : public trace::Executor {
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i) {
       const auto& [type, place, shares] = executable->outputs[i];
+      if (executable->shares_results && !place->mesh())
+        made[i] = SharedWithAll(std::move(made[i]), type->elements() * type->dtype().size(),
+                                executable->takes_part);
       auto result = std::make_shared<Concrete>(type, place, loc, std::move(made[i]), shares);
       if (!executable->is_together && !type->mesh() && Processes() > 1)
         result->set_provenance(Concrete::Provenance::kEachProcess);
