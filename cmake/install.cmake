@@ -1,16 +1,46 @@
-# cmake --install: the component Runtime has the library and the command; Development the headers,
+# cmake --install: the component Runtime has the libraries and the command; Development the headers,
 # find_package(tessera) and pkg-config.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
-install(TARGETS tessera EXPORT tessera_targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Runtime NAMELINK_COMPONENT Development
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Development)
-install(TARGETS tessera_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
 
-install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Development)
-install(EXPORT tessera_targets NAMESPACE tessera:: FILE tesseraTargets.cmake
-  DESTINATION ${package_dir} COMPONENT Development)
+# tessera_install(FILE TARGET...): installs the libraries, and FILE, which declares them in tessera::.
+function(tessera_install file)
+  install(TARGETS ${ARGN} EXPORT ${file}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Runtime NAMELINK_COMPONENT Development
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Development)
+  install(EXPORT ${file} NAMESPACE tessera:: FILE ${file}.cmake
+    DESTINATION ${package_dir} COMPONENT Development)
+endfunction()
+# tessera_install_pc(NAME): installs NAME.pc.
+function(tessera_install_pc name)
+  configure_file(cmake/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT Development)
+endfunction()
+
+tessera_install(tesseraTargets tessera)
+install(TARGETS tessera_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
+tessera_install_pc(tessera)
+
+set(headers_left_out)
+if(TESSERA_MPI)
+  set_target_properties(tessera_mpi PROPERTIES EXPORT_NAME mpi INSTALL_RPATH "$ORIGIN"
+    INSTALL_RPATH_USE_LINK_PATH TRUE)
+  set_target_properties(tessera_mpi_main PROPERTIES EXPORT_NAME mpi_main)
+  tessera_install(tesseraMpiTargets tessera_mpi tessera_mpi_main)
+  # The names by which the MPI libraries call themselves.
+  set(mpi_pc_openmpi ompi-c)
+  set(mpi_pc_mpich mpich)
+  set(TESSERA_MPI_PC ${mpi_pc_${TESSERA_MPI}})
+  tessera_install_pc(tessera-mpi)
+  tessera_install_pc(tessera-mpi-main)
+else()
+  set(headers_left_out PATTERN mpi.h EXCLUDE)
+endif()
+
+install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Development
+  ${headers_left_out})
 configure_package_config_file(cmake/tesseraConfig.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/tesseraConfig.cmake INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a minor version may change names.
@@ -19,6 +49,3 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tesseraConfigVersio
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tesseraConfig.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/tesseraConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT Development)
-configure_file(cmake/tessera.pc.in ${CMAKE_CURRENT_BINARY_DIR}/tessera.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tessera.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT Development)

@@ -31,6 +31,14 @@ if [[ $printed != "$expected" ]]; then
 fi
 echo "installed, found, built and run: $printed"
 
+# A program that does not ask for MPI has no trace of it, and neither has the library.
+for file in "$work/build/app" $(find "$work/prefix" -name 'libtessera.so'); do
+  if readelf -d "$file" | grep -i 'NEEDED.*mpi'; then
+    echo "$file needs MPI"
+    exit 1
+  fi
+done
+
 if command -v pkg-config >/dev/null && [[ -n $(find "$work/prefix" -name 'libtessera.so') ]]; then
   pc=$(dirname "$(find "$work/prefix" -name tessera.pc)")
   read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs tessera)
