@@ -42,8 +42,8 @@ struct Combination {
 
 // Bytes and elements that start together.
 struct Shipment {
-  std::span<const Parcel> receives, sends;
-  std::span<const Combination> combinations;
+  std::span<const Parcel> receives = {}, sends = {};
+  std::span<const Combination> combinations = {};
   // Whether nothing else runs until Finish. It is the same on all processes that combine.
   bool is_awaited = false;
 };

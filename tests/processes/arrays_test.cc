@@ -87,11 +87,17 @@ class CountingTransport final : public runtime::Transport {
   int32_t process() const override { return real_->process(); }
   int32_t processes() const override { return real_->processes(); }
   int32_t AddRuns(const runtime::Runs& runs) override { return real_->AddRuns(runs); }
-  Ticket Start(std::span<const runtime::Parcel> receives,
-               std::span<const runtime::Parcel> sends) override {
-    for (const runtime::Parcel& p : receives) received_bytes += p.bytes;
-    return real_->Start(receives, sends);
+  int32_t AddGroup(const std::vector<int32_t>& processes) override {
+    return real_->AddGroup(processes);
   }
+  int32_t AddCombine(plan::CombineFn combine, int64_t item) override {
+    return real_->AddCombine(combine, item);
+  }
+  Ticket Start(const runtime::Shipment& shipment) override {
+    for (const runtime::Parcel& p : shipment.receives) received_bytes += p.bytes;
+    return real_->Start(shipment);
+  }
+  void Poll() override { real_->Poll(); }
   void Finish(Ticket ticket) override { real_->Finish(ticket); }
   std::vector<std::string> Gather(std::string_view text) override {
     ++gathers;
