@@ -13,19 +13,31 @@ struct ProcessOptions {
   // Reading an array that is not wholly on this process (`to_vector`, `item`, printing) gathers it,
   // so all processes must read it. If false, such a read is an error.
   bool reads_gather = false;
+  // If a process does not answer for this time, a line on stderr says which, and who waits for it.
+  // If all processes wait for each other for this time, in different places, each throws
+  // RuntimeError. 0: they wait for ever.
+  double stall_seconds = 30;
 };
 
 // Scope: this process runs programs together with the others that the launcher started. It comes
 // first in `main`, before any array is made: `Processes processes(&argc, &argv);`. If no launcher
 // started the program there is one process, and the scope does nothing. At first each process has
 // one device. Throws RuntimeError if a launcher started several processes and the program is not
-// linked with tessera::mpi.
+// linked with tessera::mpi, or if the processes differ in their version of the library.
+//
+// If a process fails, all end, within two seconds: if no one catches its exception, if it calls
+// exit with a status other than 0, and if an exception leaves the scope. A message on stderr says
+// which process it was.
 class [[nodiscard]] Processes {
  public:
   Processes(int* argc, char*** argv, ProcessOptions options = {}, Loc loc = Loc::Current());
   ~Processes();
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
+
+ protected:
+  // Of an MPI_Comm; see tessera/mpi.h.
+  Processes(const void* communicator, ProcessOptions options, Loc loc);
 
  private:
   int exceptions_ = 0;  // of this thread in flight when the scope began

@@ -7,20 +7,61 @@
 namespace tessera::mpi {
 namespace {
 
-runtime::Transport* Start(int* argc, char*** argv) {
-  int provided = 0;
-  MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
-  return new MpiTransport(MPI_COMM_WORLD);
+bool initialised = false;  // by Start, not by the program
+
+// Returns the error if MPI cannot be used now.
+runtime::Started CheckState() {
+  int is_initialised = 0, is_finalised = 0;
+  MPI_Initialized(&is_initialised);
+  MPI_Finalized(&is_finalised);
+  if (is_finalised)
+    return {.error = "MPI is already finalised",
+            .hint = "end the scope before you call MPI_Finalize"};
+  if (!is_initialised)
+    return {.error = "MPI is not initialised",
+            .hint = "call MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) first"};
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level < MPI_THREAD_FUNNELED)
+    return {.error = "MPI is initialised for a single thread, but programs use several",
+            .hint =
+                "call MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) instead of "
+                "MPI_Init"};
+  return {};
 }
 
-// A process that leaves by an exception does not finalize, so the launcher ends the others.
-void Stop(runtime::Transport* transport, bool in_order) {
-  if (!in_order) return;
-  delete transport;
-  MPI_Finalize();
+runtime::Started StartOn(const void* communicator, runtime::StartOptions options) {
+  if (runtime::Started failed = CheckState(); !failed.error.empty()) return failed;
+  const MPI_Comm comm = *static_cast<const MPI_Comm*>(communicator);
+  if (comm == MPI_COMM_NULL)
+    return {.error = "the communicator is MPI_COMM_NULL", .hint = "pass MPI_COMM_WORLD"};
+  int is_inter = 0, size = 0;
+  MPI_Comm_test_inter(comm, &is_inter);
+  if (is_inter)
+    return {.error = "the communicator is between two groups",
+            .hint = "merge the groups with MPI_Intercomm_merge"};
+  MPI_Comm_size(comm, &size);
+  if (size == 1) return {};
+  return {.transport = std::make_unique<MpiTransport>(comm, options)};
 }
 
-constexpr runtime::Launcher kLauncher{Start, Stop};
+runtime::Started Start(int* argc, char*** argv, runtime::StartOptions options) {
+  int is_initialised = 0, provided = 0;
+  MPI_Initialized(&is_initialised);
+  if (!is_initialised) {
+    MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
+    initialised = true;
+  }
+  const MPI_Comm world = MPI_COMM_WORLD;
+  return StartOn(&world, options);
+}
+
+void Stop(std::unique_ptr<runtime::Transport> transport) {
+  transport.reset();
+  if (initialised) MPI_Finalize();
+}
+
+constexpr runtime::Launcher kLauncher{Start, StartOn, Stop};
 
 struct Installer {
   Installer() { runtime::InstallLauncher(&kLauncher); }

@@ -1,18 +1,37 @@
-// Moves parcels by messages between two processes, and texts by collectives.
+// Moves parcels by messages between two processes; combines elements and gathers texts by
+// collectives.
 #include "mpi/transport.h"
 
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <numeric>
+#include <random>
+#include <sstream>
+#include <thread>
 
 #include "base/at.h"
+#include "tessera/error.h"
+#include "tessera/sharding.h"  // ErrorDetail holds Fix
 
 namespace tessera::mpi {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // MPI counts in ints.
 constexpr int64_t kMostBytes = 1 << 30;
 constexpr int64_t kMostElements = 1 << 27;
+// Open MPI sends messages of less than 4 KiB to a process of the same host without waiting for it:
+// two of 2 KiB take half the time of one of 4 KiB (btl_vader_eager_limit). Longer parcels, which
+// the other process may describe by a datatype, are one message.
+constexpr int64_t kEagerBytes = 3968;
+constexpr int64_t kMostEager = 4;
 
 // MPI passes no context to a function that combines, so there is a function for each one.
 constexpr int kFunctions = 128;
@@ -41,13 +60,62 @@ MPI_User_function* FunctionFor(plan::CombineFn combine) {
   std::abort();
 }
 
+// A wait polls this often before it gives way to other threads, and between looks at the clock.
+constexpr int kPollsAlone = 256;
+constexpr int kPollsBetween = 16;
+// A wait that takes longer is told to the watch, and again when its needs may have changed.
+constexpr auto kLong = std::chrono::milliseconds(50);
+// The time for the others to print an error of theirs before this process ends them. Often all have
+// the same.
+constexpr auto kTimeToPrint = std::chrono::milliseconds(300);
+// The time for received messages of a failed run to arrive before their memory is used again.
+constexpr auto kTimeToCancel = std::chrono::milliseconds(100);
+
+int RankIn(MPI_Comm communicator) {
+  int rank = 0;
+  MPI_Comm_rank(communicator, &rank);
+  return rank;
+}
+int SizeOf(MPI_Comm communicator) {
+  int size = 0;
+  MPI_Comm_size(communicator, &size);
+  return size;
+}
+
+bool IsCrowded(MPI_Comm communicator) {
+  MPI_Comm host;
+  MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  const bool crowded = SizeOf(host) > sysconf(_SC_NPROCESSORS_ONLN);
+  MPI_Comm_free(&host);
+  return crowded;
+}
+
+[[noreturn]] void Throw(const char* label, std::string reason, std::vector<std::string> notes) {
+  throw RuntimeError({.kind = "RuntimeError",
+                      .op = "processes",
+                      .label = label,
+                      .where = "",
+                      .reason = std::move(reason),
+                      .operands = {},
+                      .notes = std::move(notes),
+                      .fixes = {}});
+}
+
 }  // namespace
 
-MpiTransport::MpiTransport(MPI_Comm communicator) {
-  MPI_Comm_dup(communicator, &messages_);
-  MPI_Comm_dup(communicator, &control_);
-  MPI_Comm_rank(messages_, &process_);
-  MPI_Comm_size(messages_, &processes_);
+MpiTransport::MpiTransport(MPI_Comm communicator, runtime::StartOptions options)
+    : watch_(RankIn(communicator), SizeOf(communicator), options.stall_seconds) {
+  MPI_Comm_dup(communicator, &base_);
+  now_ = Duplicate();
+  process_ = RankIn(base_);
+  processes_ = SizeOf(base_);
+  crowded_ = IsCrowded(base_);
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  only_main_thread_ = level < MPI_THREAD_SERIALIZED;
+  const uint64_t job = GatherNumbers(std::random_device()())[0];
+  watch_.Start(GatherTexts(watch_.Address()), job);
+  steps_ = {};
 }
 
 MpiTransport::~MpiTransport() {
@@ -58,8 +126,16 @@ MpiTransport::~MpiTransport() {
     MPI_Op_free(&combine.op);
   }
   for (Group& group : groups_) MPI_Comm_free(&group.communicator);
-  MPI_Comm_free(&messages_);
-  MPI_Comm_free(&control_);
+  MPI_Comm_free(&now_.messages);
+  MPI_Comm_free(&now_.control);
+  MPI_Comm_free(&base_);
+}
+
+MpiTransport::Communicators MpiTransport::Duplicate() const {
+  Communicators made;
+  MPI_Comm_dup(base_, &made.messages);
+  MPI_Comm_dup(base_, &made.control);
+  return made;
 }
 
 int32_t MpiTransport::AddRuns(const runtime::Runs& runs) {
@@ -95,32 +171,20 @@ MPI_Datatype MpiTransport::TypeOf(int64_t bytes) {
   return at->second;
 }
 
-template <class Move>
-void MpiTransport::StartEach(std::span<const runtime::Parcel> parcels,
-                             std::vector<MPI_Request>& requests, Move move) {
-  for (const runtime::Parcel& p : parcels) {
-    if (p.runs >= 0) {
-      move(p.data, 1, base::At(types_, p.runs), p.process, &requests.emplace_back());
-      continue;
-    }
-    if (p.bytes > kMostBytes)
-      move(p.data, 1, TypeOf(p.bytes), p.process, &requests.emplace_back());
-    else
-      move(p.data, static_cast<int>(p.bytes), MPI_BYTE, p.process, &requests.emplace_back());
-  }
+MPI_Comm MpiTransport::CommunicatorOf(const std::vector<int32_t>& processes) const {
+  MPI_Group all, some;
+  MPI_Comm_group(base_, &all);
+  MPI_Group_incl(all, static_cast<int>(processes.size()), processes.data(), &some);
+  MPI_Comm communicator;
+  MPI_Comm_create_group(base_, some, /*tag=*/0, &communicator);
+  MPI_Group_free(&all);
+  MPI_Group_free(&some);
+  return communicator;
 }
 
 int32_t MpiTransport::AddGroup(const std::vector<int32_t>& processes) {
   const auto [at, is_new] = group_of_.try_emplace(processes, static_cast<int32_t>(groups_.size()));
-  if (!is_new) return at->second;
-  MPI_Group all, some;
-  MPI_Comm_group(messages_, &all);
-  MPI_Group_incl(all, static_cast<int>(processes.size()), processes.data(), &some);
-  MPI_Comm communicator;
-  MPI_Comm_create_group(messages_, some, /*tag=*/0, &communicator);
-  MPI_Group_free(&all);
-  MPI_Group_free(&some);
-  groups_.push_back({communicator, static_cast<int>(processes.size())});
+  if (is_new) groups_.push_back({processes, CommunicatorOf(processes)});
   return at->second;
 }
 
@@ -128,32 +192,58 @@ int32_t MpiTransport::AddCombine(plan::CombineFn combine, int64_t item) {
   const auto [at, is_new] =
       combine_of_.try_emplace({combine, item}, static_cast<int32_t>(combines_.size()));
   if (!is_new) return at->second;
-  Combine made;
-  MPI_Type_contiguous(static_cast<int>(item), MPI_BYTE, &made.element);
+  Combine made{.element = {}, .item = static_cast<int>(item), .op = {}};
+  MPI_Type_contiguous(made.item, MPI_BYTE, &made.element);
   MPI_Type_commit(&made.element);
   MPI_Op_create(FunctionFor(combine), /*commute=*/1, &made.op);
   combines_.push_back(made);
   return at->second;
 }
 
-void MpiTransport::StartCombination(const runtime::Combination& c, bool is_awaited,
-                                    std::vector<MPI_Request>& requests) {
+// Returns the number of messages that carry contiguous bytes.
+int64_t MessagesFor(int64_t bytes) {
+  return bytes <= kMostEager * kEagerBytes ? (bytes + kEagerBytes - 1) / kEagerBytes : 1;
+}
+
+template <class Move>
+void MpiTransport::StartEach(std::span<const runtime::Parcel> parcels, bool receives, Going& going,
+                             Move move) {
+  for (const runtime::Parcel& p : parcels) {
+    const auto add = [&](std::byte* data, int64_t count, MPI_Datatype type) {
+      const uint32_t index =
+          receives ? watch_.CountReceive(p.process) : watch_.CountSend(p.process);
+      going.needs.push_back({{p.process, receives, index}, going.requests.size(), receives});
+      move(data, static_cast<int>(count), type, p.process, &going.requests.emplace_back());
+    };
+    if (p.runs >= 0) {
+      add(p.data, 1, base::At(types_, p.runs));
+    } else if (p.bytes > kMostBytes) {
+      add(p.data, 1, TypeOf(p.bytes));
+    } else {
+      const int64_t n = MessagesFor(p.bytes);
+      for (int64_t k = 0; k < n; ++k)
+        add(p.data + p.bytes * k / n, p.bytes * (k + 1) / n - p.bytes * k / n, MPI_BYTE);
+    }
+  }
+}
+
+// For the watch, a combination is a message to each process of the group, and one from it.
+void MpiTransport::StartCombination(const runtime::Combination& c, Going& going) {
   const Group& group = base::At(groups_, c.group);
-  const auto& [element, op] = base::At(combines_, c.combine);
+  const auto& [element, item, op] = base::At(combines_, c.combine);
   for (int64_t at = 0, n = 0; at < c.elements; at += n) {
     // A scatter is one call: its parts follow each other.
     n = c.scatters ? c.elements : std::min(c.elements - at, kMostElements);
-    const int count = static_cast<int>(n);
-    int item = 0;
-    MPI_Type_size(element, &item);
+    for (int32_t other : group.processes) {
+      if (other == process_) continue;
+      watch_.CountSend(other);
+      going.needs.push_back(
+          {{other, /*receives=*/true, watch_.CountReceive(other)}, going.requests.size()});
+    }
+    const auto count = static_cast<int>(n);
     const std::byte* from = c.from + at * item;
     std::byte* to = c.to + at * item;
-    if (is_awaited) {
-      c.scatters ? MPI_Reduce_scatter_block(from, to, count, element, op, group.communicator)
-                 : MPI_Allreduce(from, to, count, element, op, group.communicator);
-      continue;
-    }
-    MPI_Request* request = &requests.emplace_back();
+    MPI_Request* request = &going.requests.emplace_back();
     c.scatters
         ? MPI_Ireduce_scatter_block(from, to, count, element, op, group.communicator, request)
         : MPI_Iallreduce(from, to, count, element, op, group.communicator, request);
@@ -167,49 +257,204 @@ runtime::Transport::Ticket MpiTransport::Start(const runtime::Shipment& shipment
   }
   const Ticket ticket = free_.back();
   free_.pop_back();
-  std::vector<MPI_Request>& requests = base::At(going_, ticket);
-  StartEach(shipment.receives, requests,
+  Going& going = base::At(going_, ticket);
+  StartEach(shipment.receives, /*receives=*/true, going,
             [&](void* data, int n, MPI_Datatype type, int from, MPI_Request* r) {
-              MPI_Irecv(data, n, type, from, 0, messages_, r);
+              MPI_Irecv(data, n, type, from, 0, now_.messages, r);
             });
-  StartEach(shipment.sends, requests,
+  StartEach(shipment.sends, /*receives=*/false, going,
             [&](void* data, int n, MPI_Datatype type, int to, MPI_Request* r) {
-              MPI_Isend(data, n, type, to, 0, messages_, r);
+              MPI_Isend(data, n, type, to, 0, now_.messages, r);
             });
-  for (const runtime::Combination& c : shipment.combinations)
-    StartCombination(c, shipment.is_awaited, requests);
+  for (const runtime::Combination& c : shipment.combinations) StartCombination(c, going);
   return ticket;
 }
 
 void MpiTransport::Poll() {
   int flag = 0;
-  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, control_, &flag, MPI_STATUS_IGNORE);
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, now_.control, &flag, MPI_STATUS_IGNORE);
+}
+
+template <class Done, class SetNeeds>
+void MpiTransport::Wait(Done done, SetNeeds set_needs) {
+  Clock::time_point told_at{};
+  bool told = false;
+  for (int64_t polls = 1; !done(); ++polls) {
+    if (polls % kPollsBetween != 0) continue;
+    if (!crowded_ && polls < kPollsAlone) continue;
+    // All know of a failed step while they recover from it.
+    if (steps_.failed ? watch_.HasDeadlock() : watch_.HasAlarm()) {
+      if (told) watch_.EndWait();
+      ThrowAlarm();
+    }
+    sched_yield();
+    const Clock::time_point now = Clock::now();
+    if (told_at == Clock::time_point()) told_at = now;
+    if (now - told_at < kLong) continue;
+    told_at = now;
+    if (!std::exchange(told, true)) watch_.BeginWait(runtime::Waiting::Text());
+    set_needs();
+  }
+  if (told) watch_.EndWait();
 }
 
 void MpiTransport::Finish(Ticket ticket) {
-  std::vector<MPI_Request>& requests = base::At(going_, ticket);
-  MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-  requests.clear();
+  Going& going = base::At(going_, ticket);
+  const auto count = static_cast<int>(going.requests.size());
+  const auto done = [&] {
+    int all = 0;
+    MPI_Testall(count, going.requests.data(), &all, MPI_STATUSES_IGNORE);
+    return all != 0;
+  };
+  Wait(done, [&] {
+    std::vector<Need> needs;
+    for (const RequestNeed& n : going.needs) {
+      int is_complete = 0;
+      MPI_Request_get_status(going.requests[n.request], &is_complete, MPI_STATUS_IGNORE);
+      if (!is_complete) needs.push_back(n.need);
+    }
+    watch_.SetNeeds(std::move(needs), /*meeting=*/0);
+  });
+  going.requests.clear();
+  going.needs.clear();
   free_.push_back(ticket);
 }
 
-std::vector<std::string> MpiTransport::Gather(std::string_view text) {
+void MpiTransport::WaitForAll(MPI_Request request, uint32_t meeting, std::shared_ptr<void> keeps) {
+  const auto done = [&] {
+    int complete = 0;
+    MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+    return complete != 0;
+  };
+  try {
+    Wait(done, [&] { watch_.SetNeeds({}, meeting); });
+  } catch (...) {
+    new std::shared_ptr<void>(std::move(keeps));  // MPI may still write to it
+    throw;
+  }
+}
+
+std::vector<uint64_t> MpiTransport::NumbersOver(MPI_Comm communicator, uint64_t mine,
+                                                uint32_t meeting) {
+  struct Numbers {
+    uint64_t mine;
+    std::vector<uint64_t> all;
+  };
+  const auto numbers =
+      std::make_shared<Numbers>(Numbers{mine, std::vector<uint64_t>(base::Size(processes_))});
+  MPI_Request request;
+  MPI_Iallgather(&numbers->mine, 1, MPI_UINT64_T, numbers->all.data(), 1, MPI_UINT64_T,
+                 communicator, &request);
+  WaitForAll(request, meeting, numbers);
+  return numbers->all;
+}
+
+std::vector<uint64_t> MpiTransport::GatherNumbers(uint64_t mine) {
+  BeginStep();
+  return NumbersOver(now_.control, mine, watch_.CountMeeting());
+}
+
+std::vector<std::string> MpiTransport::GatherTexts(std::string_view mine) {
   const auto count = base::Size(processes_);
-  int size = static_cast<int>(text.size());
-  std::vector<int> sizes(count), begins(count);
-  MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, control_);
-  std::exclusive_scan(sizes.begin(), sizes.end(), begins.begin(), 0);
-  std::string all(base::Size(begins.back() + sizes.back()), '\0');
-  MPI_Allgatherv(text.data(), size, MPI_CHAR, all.data(), sizes.data(), begins.data(), MPI_CHAR,
-                 control_);
-  std::vector<std::string> texts;
+  struct Texts {
+    std::string mine, all;
+    std::vector<int> sizes, begins;
+  };
+  const uint32_t meeting = watch_.CountMeeting();
+  const std::vector<uint64_t> sizes = NumbersOver(now_.control, mine.size(), meeting);
+  const auto texts = std::make_shared<Texts>(Texts{std::string(mine), {}, {}, {}});
+  texts->sizes.assign(sizes.begin(), sizes.end());
+  texts->begins.resize(count);
+  std::exclusive_scan(texts->sizes.begin(), texts->sizes.end(), texts->begins.begin(), 0);
+  texts->all.resize(base::Size(texts->begins.back() + texts->sizes.back()));
+  MPI_Request request;
+  MPI_Iallgatherv(texts->mine.data(), static_cast<int>(mine.size()), MPI_CHAR, texts->all.data(),
+                  texts->sizes.data(), texts->begins.data(), MPI_CHAR, now_.control, &request);
+  WaitForAll(request, meeting, texts);
+  std::vector<std::string> each;
   for (size_t p = 0; p < count; ++p)
-    texts.push_back(all.substr(base::Size(begins[p]), base::Size(sizes[p])));
-  return texts;
+    each.push_back(texts->all.substr(base::Size(texts->begins[p]), base::Size(texts->sizes[p])));
+  return each;
+}
+
+void MpiTransport::CheckThread() const {
+  int is_main = 1, is_finalised = 0;
+  MPI_Finalized(&is_finalised);
+  if (is_finalised)
+    Throw("processes.finalised",
+          "the program has called MPI_Finalize, so its processes cannot "
+          "run together any longer",
+          {"end the Processes scope before MPI_Finalize"});
+  if (only_main_thread_) MPI_Is_thread_main(&is_main);
+  if (!is_main)
+    Throw("processes.thread",
+          "MPI is initialised for the main thread alone, but this is another one",
+          {"call MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided)"});
+}
+
+void MpiTransport::BeginStep() {
+  CheckThread();
+  if (steps_.failed) Recover();
+  ++steps_.count;
+  if (watch_.HasAlarm()) ThrowAlarm();
+}
+
+void MpiTransport::BeginRun() { BeginStep(); }
+
+void MpiTransport::FailRun(const std::string& message) {
+  if (!std::exchange(steps_.failed, true)) watch_.SayFailed(steps_.count, message);
+  // Whoever catches the error uses the memory of the run again.
+  const Clock::time_point end = Clock::now() + kTimeToCancel;
+  for (Going& going : going_) {
+    for (const RequestNeed& n : going.needs) {
+      MPI_Request& request = going.requests[n.request];
+      if (!n.cancels || request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);
+      for (int done = 0; !done && Clock::now() < end;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    }
+  }
+}
+
+void MpiTransport::ThrowAlarm() {
+  steps_.failed = true;
+  const Watch::Alarm alarm = watch_.TheAlarm();
+  std::vector<std::string> lines;
+  std::istringstream text(alarm.text);
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  if (alarm.failed < 0)
+    Throw("processes.deadlock", "the processes wait for each other, in different places", lines);
+  Throw("processes.failed",
+        fmt::format("process {} has failed, so this process cannot go on", alarm.failed), lines);
+}
+
+// Continues after a failed run if all processes have seen it in the same step. Messages of the run
+// that nobody received stay on the old communicators.
+void MpiTransport::Recover() {
+  const std::vector<uint64_t> steps = NumbersOver(base_, steps_.count, watch_.CountMeeting());
+  const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
+  if (*least != *most)
+    Throw("processes.apart",
+          fmt::format("after a failed run the processes are at different places: process {} has "
+                      "done less than process {}",
+                      least - steps.begin(), most - steps.begin()),
+          {"do not catch the error, or catch it on all processes around the same calls"});
+  watch_.Forget(steps_.count);
+  now_ = Duplicate();
+  // In the order of the groups, which is the same on all processes.
+  for (const auto& [processes, number] : group_of_)
+    base::At(groups_, number).communicator = CommunicatorOf(processes);
+  going_.clear();
+  free_.clear();
+  steps_.failed = false;
 }
 
 void MpiTransport::Abort(int status) {
-  MPI_Abort(messages_, status);
+  const bool all_end = watch_.SayEnds(kTimeToPrint);
+  // If all abort at once, mpirun takes a second longer.
+  if (all_end && process_ != 0) std::this_thread::sleep_for(kTimeToPrint);
+  int is_finalised = 0;
+  MPI_Finalized(&is_finalised);
+  if (!is_finalised) MPI_Abort(base_, status);
   std::_Exit(status);
 }
 

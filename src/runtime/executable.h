@@ -104,7 +104,6 @@ struct ReadyNode {
   std::shared_ptr<const ReadyMessages> messages;
   int32_t mail = 0;              // of messages: which of the run's
   bool starts_messages = false;  // or else waits for them
-  bool is_awaited = false;       // of a start: the node that waits comes next
   std::vector<ViewId> in;        // of a host call: the views of its operands
   double seconds = 0;  // estimate for all instances on one worker, per execution of the node
   double times = 1;    // how often a run executes the node, if known

@@ -144,7 +144,6 @@ class Analyser {
     begin_ = flow_.nodes.next_id();
     for (const plan::Step& step : segment.steps) {
       if (AwaitFor(step.in) || ReadsOtherLayout(step)) begin_ = flow_.nodes.next_id();
-      ++work_;
       const FlowNodeId node = NodeOf(step.layout);
       flow_.nodes[node].steps.push_back(&step);
       const auto at = static_cast<int32_t>(flow_.nodes[node].steps.size()) - 1;
@@ -158,14 +157,13 @@ class Analyser {
   void AddExchanges(const std::vector<const plan::Exchange*>& together) {
     FlowNode start, local;
     for (const plan::Exchange* e : together) {
-      work_ += IsOfAllProcesses(*e) ? 1 : 0;
       const bool has_messages = !e->sends.empty() || !e->receives.empty() || !e->reductions.empty();
       if (has_messages) start.starts.push_back(e);
       if (!has_messages || HasPieces(*e)) local.exchanges.push_back(e);
     }
     local.layout = plan_.values[together[0]->out].layout;
     if (!start.starts.empty()) {
-      going_.push_back({.start = AddNode(start), .exchanges = start.starts, .work = work_});
+      going_.push_back({.start = AddNode(start), .exchanges = start.starts});
       MakeResults(start.starts, going_.back().start);
     }
     if (!local.exchanges.empty()) MakeResults(local.exchanges, AddNode(local));
@@ -177,20 +175,12 @@ class Analyser {
   struct Going {
     FlowNodeId start;
     std::vector<const plan::Exchange*> exchanges;
-    int64_t work;  // work_ at the start
   };
-
-  // Whether the plans of all processes have the exchange, though maybe without pieces.
-  // plan::Localise adds others, for one process.
-  static bool IsOfAllProcesses(const plan::Exchange& e) {
-    return !e.receives_as_sent && !e.in_one_block;
-  }
 
   void AwaitAll() {
     for (const Going& going : std::exchange(going_, {})) Await(going);
   }
   void Await(const Going& going) {
-    flow_.nodes[going.start].is_awaited = work_ == going.work;
     FlowNode end;
     end.started = going.start;
     MakeResults(going.exchanges, AddNode(end));
@@ -266,11 +256,8 @@ class Analyser {
 
   const plan::Plan& plan_;
   Flow flow_;
-  FlowNodeId begin_{0};       // the first node that may still get steps
-  std::vector<Going> going_;  // in the order of their starts
-  // Steps and exchanges so far, with those of other processes alone: all processes choose alike
-  // whether messages are awaited at once.
-  int64_t work_ = 0;
+  FlowNodeId begin_{0};             // the first node that may still get steps
+  std::vector<Going> going_;        // in the order of their starts
   double times_ = 1;                // how often the nodes being added run
   std::vector<PlanValueId> reads_;  // values read so far in the innermost loop
 };

@@ -19,7 +19,6 @@ struct FlowNode {
   // after this node.
   std::vector<const plan::Exchange*> starts = {};
   FlowNodeId started = kNoNode;
-  bool is_awaited = false;  // of a start: nothing else runs before the messages are awaited
   const plan::HostCall* host = nullptr;
   plan::PlanLayoutId layout{-1};
   std::vector<const plan::Step*> steps;

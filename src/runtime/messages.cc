@@ -4,6 +4,7 @@
 #include <absl/algorithm/container.h>
 
 #include <cstring>
+#include <utility>
 
 #include "base/at.h"
 #include "runtime/arena.h"
@@ -13,6 +14,10 @@ namespace {
 
 // Messages to one process that are smaller together are packed: a copy costs less than a message.
 constexpr int64_t kPackBytes = 32 << 10;
+// Few processes combine few elements fastest if each sends its own to all others. All of them add
+// the elements in the same order.
+constexpr int64_t kDirectBytes = 16 << 10;
+constexpr size_t kDirectProcesses = 4;
 
 // Returns the memory of a box with these strides (in elements), its neighbours in memory merged.
 Runs RunsOf(const plan::Box& box, const std::vector<int64_t>& strides, int64_t item) {
@@ -64,31 +69,30 @@ void ReadyMessages::Add(const plan::Exchange& e, const std::vector<ViewId>& in, 
     AddPart(receives_, m.process, {out, m.instance, m.offset * item, 0, 0},
             RunsOf(box, e.receives_as_sent ? box.in_strides : box.out_strides, item));
   }
-  for (const plan::Exchange::Reduction& r : e.reductions) {
-    AddSum(r, {.group = TheTransport()->AddGroup(r.processes),
-               .combine = TheTransport()->AddCombine(e.combine, item),
-               .scatters = r.scatters,
-               .elements = r.elements,
-               .bytes = r.elements * item,
-               .from = base::At(in, r.operand),
-               .to = out,
-               .from_instance = r.source,
-               .to_instance = r.instance,
-               .from_offset = r.in_offset * item});
-  }
+  for (const plan::Exchange::Reduction& r : e.reductions)
+    AddSum(e, r,
+           {base::At(in, r.operand), out, r.source, r.instance, r.in_offset * item,
+            r.elements * item});
 }
 
 // Small sums over the same processes are packed.
-void ReadyMessages::AddSum(const plan::Exchange::Reduction& r, Sum sum) {
+void ReadyMessages::AddSum(const plan::Exchange& e, const plan::Exchange::Reduction& r,
+                           const Sum& sum) {
   const auto processes = static_cast<double>(r.processes.size());
   bytes_ += static_cast<double>(sum.bytes) * (r.scatters ? processes : 2);
-  const auto joins = [&](const SumBundle& other) {
-    const Sum& first = other.sums[0];
-    return !sum.scatters && !first.scatters && first.group == sum.group &&
-           first.combine == sum.combine && other.bytes + sum.bytes <= kPackBytes;
-  };
-  auto bundle = absl::c_find_if(sums_, joins);
-  if (bundle == sums_.end()) bundle = sums_.insert(bundle, SumBundle{});
+  auto bundle = absl::c_find_if(sums_, [&](const SumBundle& other) {
+    return !r.scatters && !other.scatters && other.processes == r.processes &&
+           other.combine == e.combine && other.item == e.dtype.size() &&
+           other.bytes + sum.bytes <= kPackBytes;
+  });
+  if (bundle == sums_.end()) {
+    bundle = sums_.insert(bundle, {.processes = r.processes});
+    bundle->own =
+        base::Size(absl::c_find(r.processes, TheTransport()->process()) - r.processes.begin());
+    bundle->combine = e.combine;
+    bundle->scatters = r.scatters;
+    bundle->item = e.dtype.size();
+  }
   bundle->sums.push_back(sum);
   bundle->bytes += sum.bytes;
 }
@@ -120,10 +124,23 @@ void ReadyMessages::Prepare() {
       packed_bytes_ += RoundUp(bundle.bytes, kLine);
     }
   }
-  for (SumBundle& bundle : sums_) {
-    if (bundle.sums.size() == 1) continue;
-    bundle.at = packed_bytes_;
-    packed_bytes_ += 2 * RoundUp(bundle.bytes, kLine);  // sources, then results
+  for (SumBundle& bundle : sums_) PrepareSums(bundle);
+}
+
+void ReadyMessages::PrepareSums(SumBundle& bundle) {
+  const auto take = [&] {
+    return std::exchange(packed_bytes_, packed_bytes_ + RoundUp(bundle.bytes, kLine));
+  };
+  if (bundle.is_packed()) {
+    bundle.sources = take();
+    bundle.results = take();
+  }
+  bundle.is_direct = bundle.bytes <= kDirectBytes && bundle.processes.size() <= kDirectProcesses;
+  if (bundle.is_direct) {
+    for (size_t k = 0; k < bundle.processes.size(); ++k) bundle.received.push_back(take());
+  } else {
+    bundle.group = TheTransport()->AddGroup(bundle.processes);
+    bundle.number = TheTransport()->AddCombine(bundle.combine, bundle.item);
   }
 }
 
@@ -156,8 +173,8 @@ void ReadyMessages::PackSources(Views views, Mail& mail) const {
     }
   }
   for (const SumBundle& bundle : sums_) {
-    if (bundle.at < 0) continue;
-    std::byte* to = mail.packed.data() + bundle.at;
+    if (!bundle.is_packed()) continue;
+    std::byte* to = mail.packed.data() + bundle.sources;
     for (const Sum& sum : bundle.sums) {
       std::memcpy(to, views[sum.from].at(sum.from_instance) + sum.from_offset,
                   base::Size(sum.bytes));
@@ -166,34 +183,72 @@ void ReadyMessages::PackSources(Views views, Mail& mail) const {
   }
 }
 
-void ReadyMessages::Start(Views views, Mail& mail, bool is_awaited) const {
+const std::byte* ReadyMessages::SourceOf(const SumBundle& bundle, Views views,
+                                         const Mail& mail) const {
+  if (bundle.is_packed()) return mail.packed.data() + bundle.sources;
+  const Sum& sum = bundle.sums[0];
+  return views[sum.from].at(sum.from_instance) + sum.from_offset;
+}
+std::byte* ReadyMessages::ResultOf(const SumBundle& bundle, Views views, Mail& mail) const {
+  if (bundle.is_packed()) return mail.packed.data() + bundle.results;
+  const Sum& sum = bundle.sums[0];
+  return views[sum.to].at(sum.to_instance);
+}
+
+void ReadyMessages::StartSums(const SumBundle& bundle, Views views, Mail& mail) const {
+  const std::byte* source = SourceOf(bundle, views, mail);
+  if (!bundle.is_direct) {
+    mail.combinations.push_back({.group = bundle.group,
+                                 .combine = bundle.number,
+                                 .from = source,
+                                 .to = ResultOf(bundle, views, mail),
+                                 .elements = bundle.bytes / bundle.item,
+                                 .scatters = bundle.scatters});
+    return;
+  }
+  for (size_t k = 0; k < bundle.processes.size(); ++k) {
+    if (k == bundle.own) continue;
+    const auto part = bundle.scatters ? static_cast<int64_t>(k) * bundle.bytes : 0;
+    mail.receives.push_back(
+        {bundle.processes[k], mail.packed.data() + bundle.received[k], bundle.bytes, -1});
+    mail.sends.push_back(
+        {bundle.processes[k], const_cast<std::byte*>(source) + part, bundle.bytes, -1});
+  }
+}
+
+void ReadyMessages::FinishSums(const SumBundle& bundle, Views views, Mail& mail) const {
+  if (bundle.is_direct) {
+    const std::byte* sources[kDirectProcesses];
+    for (size_t k = 0; k < bundle.processes.size(); ++k)
+      sources[k] = mail.packed.data() + bundle.received[k];
+    const auto part =
+        bundle.scatters ? static_cast<int64_t>(bundle.own) * bundle.bytes : int64_t{0};
+    sources[bundle.own] = SourceOf(bundle, views, mail) + part;
+    bundle.combine(sources, static_cast<int>(bundle.processes.size()),
+                   ResultOf(bundle, views, mail), bundle.bytes / bundle.item, /*stream=*/false);
+  }
+  if (!bundle.is_packed()) return;
+  const std::byte* from = mail.packed.data() + bundle.results;
+  for (const Sum& sum : bundle.sums) {
+    std::memcpy(views[sum.to].at(sum.to_instance), from, base::Size(sum.bytes));
+    from += sum.bytes;
+  }
+}
+
+void ReadyMessages::Start(Views views, Mail& mail) const {
   PackSources(views, mail);
   AddParcels(receives_, views, mail, mail.receives);
   AddParcels(sends_, views, mail, mail.sends);
   mail.combinations.clear();
-  for (const SumBundle& bundle : sums_) {
-    const Sum& first = bundle.sums[0];
-    Combination c{.group = first.group, .combine = first.combine, .scatters = first.scatters};
-    if (bundle.at < 0) {
-      c.from = views[first.from].at(first.from_instance) + first.from_offset;
-      c.to = views[first.to].at(first.to_instance);
-    } else {
-      std::byte* packed = mail.packed.data() + bundle.at;
-      c.from = packed;
-      c.to = packed + RoundUp(bundle.bytes, kLine);
-    }
-    for (const Sum& sum : bundle.sums) c.elements += sum.elements;
-    mail.combinations.push_back(c);
-  }
-  mail.ticket = TheTransport()->Start({.receives = mail.receives,
-                                       .sends = mail.sends,
-                                       .combinations = mail.combinations,
-                                       .is_awaited = is_awaited});
+  for (const SumBundle& bundle : sums_) StartSums(bundle, views, mail);
+  mail.ticket = TheTransport()->Start(
+      {.receives = mail.receives, .sends = mail.sends, .combinations = mail.combinations});
 }
 
 void ReadyMessages::Finish(Views views, Mail& mail) const {
   TheTransport()->Finish(mail.ticket);
   UnpackResults(views, mail);
+  for (const SumBundle& bundle : sums_) FinishSums(bundle, views, mail);
 }
 
 void ReadyMessages::UnpackResults(Views views, Mail& mail) const {
@@ -206,14 +261,6 @@ void ReadyMessages::UnpackResults(Views views, Mail& mail) const {
         std::memcpy(to, from, base::Size(runs.run));
         from += runs.run;
       });
-    }
-  }
-  for (const SumBundle& bundle : sums_) {
-    if (bundle.at < 0) continue;
-    const std::byte* from = mail.packed.data() + bundle.at + RoundUp(bundle.bytes, kLine);
-    for (const Sum& sum : bundle.sums) {
-      std::memcpy(views[sum.to].at(sum.to_instance), from, base::Size(sum.bytes));
-      from += sum.bytes;
     }
   }
 }

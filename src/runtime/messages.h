@@ -29,8 +29,7 @@ class ReadyMessages {
 
   double bytes() const { return bytes_; }  // sent and received
 
-  // `is_awaited`: see Shipment.
-  void Start(Views views, Mail& mail, bool is_awaited) const;
+  void Start(Views views, Mail& mail) const;
   void Finish(Views views, Mail& mail) const;
 
  private:
@@ -56,21 +55,34 @@ class ReadyMessages {
 
   // Elements to combine with those of other processes.
   struct Sum {
-    int32_t group, combine;
-    bool scatters;
-    int64_t elements, bytes;
     ViewId from, to;
     int32_t from_instance, to_instance;
-    int64_t from_offset;
+    int64_t from_offset, bytes;  // of the source; of the result
   };
-  // Sums that are combined as one: their sources are packed.
+  // Sums over the same processes that are combined as one. If there are several, their sources and
+  // their results are packed.
   struct SumBundle {
+    std::vector<int32_t> processes;
+    size_t own = 0;  // the index of this process
+    plan::CombineFn combine = nullptr;
+    bool scatters = false;
+    int64_t item = 1, bytes = 0;  // of an element; of the results
     std::vector<Sum> sums = {};
-    int64_t bytes = 0;
-    int64_t at = -1;  // of the packed bytes; -1: a single sum, from its place to its place
+    // Not direct: the transport combines. Direct: every process sends its elements to all others.
+    bool is_direct = false;
+    int32_t group = 0, number = 0;       // from AddGroup and AddCombine
+    int64_t sources = -1, results = -1;  // of the packed bytes; -1: they are in place
+    std::vector<int64_t> received = {};  // direct: of the packed bytes, for each process
+    bool is_packed() const { return sums.size() > 1; }
   };
 
-  void AddSum(const plan::Exchange::Reduction& reduction, Sum sum);
+  void AddSum(const plan::Exchange& exchange, const plan::Exchange::Reduction& reduction,
+              const Sum& sum);
+  void PrepareSums(SumBundle& bundle);
+  const std::byte* SourceOf(const SumBundle& bundle, Views views, const Mail& mail) const;
+  std::byte* ResultOf(const SumBundle& bundle, Views views, Mail& mail) const;
+  void StartSums(const SumBundle& bundle, Views views, Mail& mail) const;
+  void FinishSums(const SumBundle& bundle, Views views, Mail& mail) const;
   void PackSources(Views views, Mail& mail) const;
   void UnpackResults(Views views, Mail& mail) const;
   void AddPart(Bundles& bundles, int32_t process, Part part, const Runs& runs);

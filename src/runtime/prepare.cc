@@ -257,7 +257,6 @@ class NodeWriter {
     node.instances = 1;
     node.mail = executable_.mails++;
     node.starts_messages = true;
-    node.is_awaited = flow.is_awaited;
     auto messages = std::make_shared<ReadyMessages>();
     for (const plan::Exchange* exchange : flow.starts) {
       binder_.Bound(exchange->out);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "plan/plan.h"
@@ -44,8 +45,6 @@ struct Combination {
 struct Shipment {
   std::span<const Parcel> receives = {}, sends = {};
   std::span<const Combination> combinations = {};
-  // Whether nothing else runs until Finish. It is the same on all processes that combine.
-  bool is_awaited = false;
 };
 
 // Moves bytes between the processes. One thread at a time uses it, and all processes start their
@@ -74,18 +73,70 @@ class Transport {
   // Waits until all parcels have arrived, and those sent may be overwritten.
   virtual void Finish(Ticket ticket) = 0;
 
-  // All processes call it: returns the text that each process gave, by its number.
-  virtual std::vector<std::string> Gather(std::string_view text) = 0;
+  // All processes call it: returns the text that each process gave, by its number. Throws the same
+  // RuntimeError on every process if one of them meets the others elsewhere; see Meet.
+  std::vector<std::string> Gather(std::string_view text);
+
+  // Begins a run of a program that several processes run together. Throws RuntimeError if a run has
+  // failed on another process.
+  virtual void BeginRun() = 0;
+  // Tells the others that the current run has failed here. Waits of other processes throw then.
+  virtual void FailRun(const std::string& message) = 0;
   // Ends all processes. Writes nothing.
   [[noreturn]] virtual void Abort(int status) = 0;
+
+  // All processes call these. They return the value of each process, by its number. Meet and Gather
+  // call them, which check that all processes are at the same place.
+  virtual std::vector<uint64_t> GatherNumbers(uint64_t mine) = 0;
+  virtual std::vector<std::string> GatherTexts(std::string_view mine) = 0;
+};
+
+// Scope: describes the work of this thread in case that it waits for other processes. Scopes nest.
+class Waiting {
+ public:
+  Waiting(const Waiting&) = delete;
+  // Returns "all_reduce at model.cc:12, in the program called at train.cc:30": the scopes of this
+  // thread, innermost first.
+  static std::string Text();
+
+ protected:
+  Waiting();
+  ~Waiting();
+
+ private:
+  virtual std::string Describe() const = 0;
+  const Waiting* outer_;
+};
+// WaitingFor waiting([&] { return "all_reduce at model.cc:12"; });
+template <class F>
+class [[nodiscard]] WaitingFor final : public Waiting {
+ public:
+  explicit WaitingFor(F describe) : describe_(std::move(describe)) {}
+
+ private:
+  std::string Describe() const override { return describe_(); }
+  F describe_;
+};
+
+struct StartOptions {
+  // How long processes wait for each other, or for one that does not answer, before this is an
+  // error. 0: for ever.
+  double stall_seconds = 0;
+};
+// A transport, or the reason why there is none.
+struct Started {
+  std::unique_ptr<Transport> transport = nullptr;  // null: there is one process
+  std::string error = {}, hint = {};
 };
 
 // Starts and stops a transport.
 struct Launcher {
   // Joins the processes that were started together. Takes the launcher's own arguments out.
-  Transport* (*start)(int* argc, char*** argv);
-  // Leaves them. Not `in_order`: this process leaves by an exception, so the others do not wait.
-  void (*stop)(Transport* transport, bool in_order);
+  Started (*start)(int* argc, char*** argv, StartOptions options);
+  // Joins the processes of an MPI_Comm.
+  Started (*start_on)(const void* communicator, StartOptions options);
+  // Leaves the others, after all have met for the last time.
+  void (*stop)(std::unique_ptr<Transport> transport);
 };
 // Returns the launcher, or null if the program is linked with none.
 const Launcher* TheLauncher();
@@ -93,8 +144,8 @@ void InstallLauncher(const Launcher* launcher);
 
 // Returns the transport, or null if there is one process.
 Transport* TheTransport();
-// Sets the transport, or removes it (null).
-void SetTransport(Transport* transport);
+// Sets the transport, or removes it (null). Returns the one before.
+std::unique_ptr<Transport> SetTransport(std::unique_ptr<Transport> transport);
 
 }  // namespace runtime
 }  // namespace tessera

@@ -256,7 +256,7 @@ class Worker {
     Mail& mail = base::At(run_.mail, node.mail);
     if (node.starts_messages) {
       ++run_.going;
-      node.messages->Start(views_, mail, node.is_awaited);
+      node.messages->Start(views_, mail);
     } else {
       node.messages->Finish(views_, mail);
       --run_.going;

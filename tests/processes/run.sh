@@ -11,7 +11,8 @@ processes=$1
 shift
 mpirun=${MPIRUN:-mpirun}
 read -ra flags <<<"${MPIRUN_FLAGS:-}"
-if "$mpirun" --version 2>&1 | grep -q 'Open MPI'; then
+version=$("$mpirun" --version 2>&1)
+if [[ $version == *"Open MPI"* ]]; then
   # More processes than cores.
   flags+=(--oversubscribe --bind-to none)
   if ((EUID == 0)); then

@@ -13,14 +13,14 @@ void Receive(int32_t process) {
   std::byte token{};
   const runtime::Parcel parcel{process, &token, 1, -1};
   runtime::Transport* transport = runtime::TheTransport();
-  transport->Finish(transport->Start({.receives = {&parcel, 1}, .is_awaited = true}));
+  transport->Finish(transport->Start({.receives = {&parcel, 1}}));
 }
 
 void Send(int32_t process) {
   std::byte token{};
   const runtime::Parcel parcel{process, &token, 1, -1};
   runtime::Transport* transport = runtime::TheTransport();
-  transport->Finish(transport->Start({.sends = {&parcel, 1}, .is_awaited = true}));
+  transport->Finish(transport->Start({.sends = {&parcel, 1}}));
 }
 
 }  // namespace

@@ -7,10 +7,15 @@
 #include <exception>
 
 #include "api/core/elements.h"
+#include "api/processes/endings.h"
 #include "base/error.h"
 #include "compile/host/processes.h"
 #include "compile/run/executor.h"
+#include "compile/run/together.h"
+#include "kernels/initialize.h"
+#include "runtime/meeting.h"
 #include "runtime/transport.h"
+#include "tessera/version.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -21,6 +26,8 @@ namespace {
 
 // The variables by which Open MPI, MPICH and Slurm tell a program the number of processes.
 constexpr const char* kLaunchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
+
+constexpr const char* kLinkMpi = "link tessera::mpi (CMake: find_package(tessera COMPONENTS mpi))";
 
 int LaunchedProcesses() {
   for (const char* name : kLaunchers)
@@ -33,6 +40,35 @@ int LaunchedProcesses() {
       base::Refusal("Processes", check, base::Where(loc), std::move(reason), {std::move(hint)}));
 }
 
+void CheckNotOpen(Loc loc) {
+  if (runtime::TheTransport())
+    Fail(2, loc, "the processes already run together", "make one Processes scope, first in main");
+}
+
+// All processes run the same library, with kernels for the same CPU.
+void CheckBuilds(Loc loc) {
+  runtime::Meet({"starting", base::Where(loc),
+                 fmt::format("version {} of the library\nkernels for {}\n", TESSERA_VERSION,
+                             kernels::InstructionSet()),
+                 "start the same build on hosts with CPUs of one kind"});
+}
+
+void Enter(runtime::Started started, ProcessOptions options, Loc loc) {
+  if (!started.error.empty()) Fail(4, loc, std::move(started.error), std::move(started.hint));
+  if (!started.transport) return;
+  runtime::SetTransport(std::move(started.transport));
+  EndAllWithThis();
+  compile::SetReadsGather(options.reads_gather);
+  compile::ShareCores();
+  trace::SetDevices(compile::Processes());
+  try {
+    CheckBuilds(loc);
+  } catch (...) {
+    Leave(Leaving::kByException);
+    throw;
+  }
+}
+
 }  // namespace
 
 Processes::Processes(int* argc, char*** argv, ProcessOptions options, Loc loc)
@@ -43,20 +79,24 @@ Processes::Processes(int* argc, char*** argv, ProcessOptions options, Loc loc)
   if (!launcher)
     Fail(1, loc,
          fmt::format("a launcher started {} processes, but the program has no MPI", launched),
-         "link tessera::mpi (CMake: find_package(tessera COMPONENTS mpi))");
-  if (runtime::TheTransport())
-    Fail(2, loc, "the processes already run together", "make one Processes scope, first in main");
-  runtime::SetTransport(launcher->start(argc, argv));
-  compile::SetReadsGather(options.reads_gather);
-  compile::ShareCores();
-  trace::SetDevices(compile::Processes());
+         kLinkMpi);
+  CheckNotOpen(loc);
+  Enter(launcher->start(argc, argv, {options.stall_seconds}), options, loc);
+  if (!runtime::TheTransport())
+    Fail(3, loc, fmt::format("a launcher started {} processes, but MPI knows of one", launched),
+         "start the program with the mpirun of the MPI that tessera::mpi was built with");
+}
+
+Processes::Processes(const void* communicator, ProcessOptions options, Loc loc)
+    : exceptions_(std::uncaught_exceptions()) {
+  CheckNotOpen(loc);
+  const runtime::Launcher* launcher = runtime::TheLauncher();
+  if (!launcher) Fail(5, loc, "the program is not linked with tessera::mpi", kLinkMpi);
+  Enter(launcher->start_on(communicator, {options.stall_seconds}), options, loc);
 }
 
 Processes::~Processes() {
-  runtime::Transport* transport = runtime::TheTransport();
-  if (!transport) return;
-  runtime::SetTransport(nullptr);
-  runtime::TheLauncher()->stop(transport, std::uncaught_exceptions() == exceptions_);
+  Leave(std::uncaught_exceptions() == exceptions_ ? Leaving::kInOrder : Leaving::kByException);
 }
 
 Deterministic::Deterministic() : outer_(compile::KeepsOrder()) { compile::SetKeepsOrder(true); }
@@ -74,6 +114,7 @@ std::vector<int64_t> local_devices() {
 
 Array gather_to_host(const Array& x, Loc loc) {
   const Call call{"gather_to_host", loc};
+  const runtime::WaitingFor waiting([&] { return "gather_to_host at " + base::Where(loc); });
   return Array(std::const_pointer_cast<Concrete>(OnHost(x, call)));
 }
 

@@ -121,14 +121,4 @@ plan::Hosts HostsOf(const ir::Program& program, int32_t devices) {
   return hosts;
 }
 
-bool IsTogether(const plan::Hosts& hosts) {
-  int32_t first = plan::Hosts::kNobody;
-  for (int32_t process : hosts.process_of_device) {
-    if (process == plan::Hosts::kNobody) continue;
-    if (first != plan::Hosts::kNobody && process != first) return true;
-    first = process;
-  }
-  return false;
-}
-
 }  // namespace tessera::compile

@@ -42,7 +42,5 @@ runtime::Buffers SharedWithAll(runtime::Buffers mine, int64_t bytes, bool takes_
 // Returns the processes that run the plan of a program for `devices` devices. Devices outside of
 // its meshes take no part.
 plan::Hosts HostsOf(const ir::Program& program, int32_t devices);
-// Whether devices of several processes take part in the plan.
-bool IsTogether(const plan::Hosts& hosts);
 
 }  // namespace tessera::compile

@@ -82,6 +82,7 @@ std::string ElementsText(const Concrete& x) {
 
 }  // namespace
 
+bool IsOnOneProcess() { return on_one_process; }
 OnOneProcess::OnOneProcess() : outer_(on_one_process) { on_one_process = true; }
 OnOneProcess::~OnOneProcess() { on_one_process = outer_; }
 

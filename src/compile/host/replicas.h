@@ -17,6 +17,7 @@ class OnOneProcess {
  private:
   bool outer_;
 };
+bool IsOnOneProcess();
 
 // All processes call it with the inputs of a program that they run together. Compares those that
 // each process made by itself, once for each array. Throws the same RuntimeError on every process

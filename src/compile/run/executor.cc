@@ -2,6 +2,7 @@
 #include "compile/run/executor.h"
 
 #include <absl/hash/hash.h>
+#include <fmt/format.h>
 
 #include <cstring>
 
@@ -16,6 +17,7 @@
 #include "compile/inspect/profile.h"
 #include "compile/run/lower.h"
 #include "compile/run/plan.h"
+#include "compile/run/together.h"
 #include "kernels/initialize.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -36,10 +38,10 @@ struct CompiledProgram {
   std::shared_ptr<const runtime::Executable> plan;
   std::vector<CompiledOutput> outputs;
   int32_t devices = 1;
-  bool is_together = false;  // devices of several processes run it
   // Whether processes without a device of the program's meshes get results without a mesh.
   bool shares_results = false;
   bool takes_part = true;
+  bool together = false;  // with other processes
 };
 
 class RuntimeExecutor final : public trace::Executor {
@@ -52,6 +54,9 @@ class RuntimeExecutor final : public trace::Executor {
 
   Compiled Compile(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
                    std::vector<bool> shares) override {
+    const bool together = RunsTogether(*program);
+    if (together && !IsOnOneProcess())
+      ComparePrograms(*program, {.donated = donated, .shares = shares, .options = OptionsText()});
     std::vector<bool> per_value = PerValue(*program, shares);
     auto lowered = LowerProgram(program, per_value);
     auto executable = std::make_shared<CompiledProgram>();
@@ -61,9 +66,9 @@ class RuntimeExecutor final : public trace::Executor {
       executable->outputs.push_back({program->type(program->outputs[k]),
                                      Place(propagated, propagated.outputs[k]), output_shares[k]});
     executable->devices = DevicesFor(*program);
-    executable->is_together = Processes() > 1 && IsTogether(HostsOf(*program, executable->devices));
     executable->shares_results = LeavesOut(*program);
     executable->takes_part = !executable->shares_results || TakesPart(*program);
+    executable->together = together;
     executable->plan = MakeExecutable(*lowered, std::move(donated));
     return executable;
   }
@@ -72,7 +77,8 @@ class RuntimeExecutor final : public trace::Executor {
                                    Loc loc) override {
     auto* executable = static_cast<const CompiledProgram*>(compiled);
     CheckDevices(*executable, loc);
-    if (executable->is_together) CompareReplicas(inputs, loc);
+    const bool together = executable->together && !IsOnOneProcess();
+    if (together) CompareReplicas(inputs, loc);
     std::vector<runtime::Buffers> buffers;
     buffers.reserve(inputs.size());
     for (const trace::ArrayRef& input : inputs)
@@ -84,8 +90,10 @@ class RuntimeExecutor final : public trace::Executor {
       if (planned[i].donated) static_cast<Concrete&>(*inputs[i]).buffers = {};
     inputs.clear();
     std::vector<trace::ArrayRef> results;
-    std::vector<runtime::Buffers> made =
-        CallAtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
+    const auto run = [&] {
+      return CallAtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
+    };
+    std::vector<runtime::Buffers> made = together ? RunTogether(loc, run) : run();
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i) {
       const auto& [type, place, shares] = executable->outputs[i];
@@ -93,7 +101,7 @@ class RuntimeExecutor final : public trace::Executor {
         made[i] = SharedWithAll(std::move(made[i]), type->elements() * type->dtype().size(),
                                 executable->takes_part);
       auto result = std::make_shared<Concrete>(type, place, loc, std::move(made[i]), shares);
-      if (!executable->is_together && !type->mesh() && Processes() > 1)
+      if (!executable->together && !type->mesh() && Processes() > 1)
         result->set_provenance(Concrete::Provenance::kEachProcess);
       results.push_back(std::move(result));
     }
@@ -124,6 +132,18 @@ class RuntimeExecutor final : public trace::Executor {
   }
 
  private:
+  // Returns the options in scope that CompileKey hashes, as processes compare them.
+  static std::string OptionsText() {
+    const NanChecks checks = CurrentNanChecks();
+    return fmt::format(
+        "replicas share buffers: {}\nsums in one order: {}\nNaN watch: {}\nflops per byte: {}\nCommPolicy: {}\n"
+        "pinned shardings: {}\n",
+        SharesReplicas(), KeepsOrder(),
+        checks == NanChecks::kNone   ? "off"
+        : checks == NanChecks::kNans ? "NaN"
+                                     : "NaN, infinity",
+        sharding::FlopsPerByte(), PolicyKey(), PinnedShardings());
+  }
   // SetDeviceCount may have been called since the program was compiled.
   static void CheckDevices(const CompiledProgram& executable, Loc loc) {
     if (executable.devices <= trace::Devices()) return;

@@ -65,9 +65,12 @@ struct OneOfSeveral final : runtime::Transport {
   int32_t AddGroup(const std::vector<int32_t>&) override { return 0; }
   int32_t AddCombine(plan::CombineFn, int64_t) override { return 0; }
   Ticket Start(const runtime::Shipment&) override { return 0; }
+  void BeginRun() override {}
+  void FailRun(const std::string&) override {}
+  std::vector<uint64_t> GatherNumbers(uint64_t) override { return {}; }
+  std::vector<std::string> GatherTexts(std::string_view) override { return {}; }
   void Poll() override {}
   void Finish(Ticket) override {}
-  std::vector<std::string> Gather(std::string_view) override { return {}; }
   void Abort(int) override { std::abort(); }
 };
 
@@ -101,8 +104,9 @@ class Settings {
       std::istringstream numbers(setting);
       std::string word;
       int devices = 0;
-      numbers >> word >> process_.number >> word >> process_.count >> word >> devices;
-      runtime::SetTransport(&process_);
+      auto process = std::make_unique<OneOfSeveral>();
+      numbers >> word >> process->number >> word >> process->count >> word >> devices;
+      runtime::SetTransport(std::move(process));
       trace::SetDevices(devices);
     } else if (setting.starts_with("only ")) {
       choice.only.push_back(setting.substr(5));
@@ -111,7 +115,6 @@ class Settings {
     }
   }
   int policies_ = 0;
-  OneOfSeveral process_;
 };
 
 std::string SharesText(const ir::ValueSet& shares) {

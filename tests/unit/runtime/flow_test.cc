@@ -46,29 +46,6 @@ TEST(Messages, AreAwaitedWhereTheirResultIsRead) {
   EXPECT_EQ(NodesOf(b.plan), "start copy steps await steps");
 }
 
-// Processes must agree whether a reduction is awaited at once, so work that only others have
-// counts.
-TEST(Messages, CountTheWorkOfOtherProcesses) {
-  PlanBuilder b(2);
-  const auto in = b.Input(kRowBytes, kPerDevice);
-  const auto sum = b.AddExchange(AllReduce(2, 1, f32, kRowBytes / 4), in, kRowBytes, kShared);
-  for (int32_t process : {0, 1}) {
-    PlanBuilder with = b;
-    // Device 0 gets nothing, device 1 its own buffer: process 0 has no part in it.
-    const auto moved =
-        with.AddExchange(Permute(f32, kRowBytes / 4, {-1, 1}), in, kRowBytes, kPerDevice);
-    with.Output(sum);
-    with.Output(moved);
-    const plan::Plan plan =
-        plan::Localise(with.plan, {.process = process, .process_of_device = {0, 1}});
-    const Flow flow = Analyse(plan);
-    EXPECT_FALSE(flow.nodes[FlowNodeId{0}].is_awaited) << process;
-  }
-  b.Output(sum);
-  const plan::Plan plan = plan::Localise(b.plan, {.process = 0, .process_of_device = {0, 1}});
-  EXPECT_TRUE(Analyse(plan).nodes[FlowNodeId{0}].is_awaited);
-}
-
 TEST(Messages, AreAwaitedAtTheEnd) {
   Gathers b;
   b.Output(b.all);

@@ -1,0 +1,286 @@
+// Exchanges states with the other processes, and judges them.
+#include "mpi/watch.h"
+
+#include <absl/algorithm/container.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace tessera::mpi {
+namespace {
+
+constexpr size_t kMostText = 400, kMostMessage = 2000;  // bytes in a packet
+constexpr size_t kMostPlaces = 6;                       // lines of a message
+
+Watch::Clock::duration Seconds(double seconds) {
+  return std::chrono::duration_cast<Watch::Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// A time between packets that finds a stall soon after it is one, and keeps the network idle.
+Watch::Clock::duration Interval(double stall_seconds, int32_t processes) {
+  const double seconds = std::clamp(0.02 * processes, 0.25, 5.0);
+  return Seconds(stall_seconds > 0 ? std::min(seconds, stall_seconds / 4) : seconds);
+}
+
+}  // namespace
+
+struct Watch::Header {
+  int32_t from, waits_for;
+  uint32_t meetings;
+  uint32_t sends, receives;  // messages to the receiver of the packet, and from it
+  uint32_t text_bytes;
+  uint64_t wait, failed;
+  bool ends, blocked, doomed;
+};
+
+Watch::Watch(int32_t process, int32_t processes, double stall_seconds)
+    : process_(process),
+      processes_(processes),
+      stall_(Seconds(stall_seconds)),
+      interval_(Interval(stall_seconds, processes)),
+      peers_(static_cast<size_t>(processes)) {}
+
+Watch::~Watch() {
+  stops_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void Watch::Start(const std::vector<std::string>& addresses, uint64_t job) {
+  channel_.Connect(addresses, job);
+  sigset_t all, old;  // signals are for the program's threads
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  thread_ = std::thread([this] { Run(); });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+void Watch::BeginWait(std::string text) {
+  const std::lock_guard lock(mutex_);
+  Own().wait = ++wait_.last;
+  Own().text = std::move(text);
+}
+void Watch::SetNeeds(std::vector<Need> needs, uint32_t meeting) {
+  const std::lock_guard lock(mutex_);
+  wait_.needs = std::move(needs);
+  wait_.meeting = meeting;
+}
+void Watch::EndWait() {
+  const std::lock_guard lock(mutex_);
+  Own().wait = 0;
+  Own().text.clear();
+  wait_.needs.clear();
+  wait_.meeting = 0;
+}
+
+void Watch::SayFailed(uint64_t step, std::string message) {
+  const std::lock_guard lock(mutex_);
+  Own().failed = step;
+  Own().message = std::move(message);
+  SendAll();
+}
+void Watch::Forget(uint64_t step) {
+  const std::lock_guard lock(mutex_);
+  forgotten_ = std::max(forgotten_, step);
+  meetings_ = 0;
+  for (Peer& peer : peers_) {
+    peer.sends = peer.receives = 0;
+    peer.its_sends = peer.its_receives = 0;
+  }
+  UpdateAlarm();
+}
+
+Watch::Alarm Watch::TheAlarm() {
+  const std::lock_guard lock(mutex_);
+  for (int32_t p = 0; p < processes_ && !Own().doomed; ++p)
+    if (p != process_ && At(p).state.failed > forgotten_) return {p, At(p).state.message};
+  return {-1, Own().message};
+}
+
+bool Watch::SayEnds(Clock::duration most) {
+  std::unique_lock lock(mutex_);
+  Own().ends = true;
+  SendAll();
+  return changed_.wait_for(
+      lock, most, [&] { return absl::c_all_of(peers_, [](auto& p) { return p.state.ends; }); });
+}
+
+void Watch::Run() {
+  Clock::time_point next = Clock::now();
+  while (!stops_) {
+    const Clock::time_point before = Clock::now();
+    const Clock::duration left = std::clamp<Clock::duration>(next - before, {}, Seconds(0.05));
+    const std::string packet = channel_.Receive(left);
+    const std::lock_guard lock(mutex_);
+    const Clock::duration slept = Clock::now() - now_;
+    now_ = Clock::now();
+    // If this process was stopped itself, it knows nothing about the others.
+    if (slept > std::max(stall_ / 2, 2 * interval_))
+      for (Peer& peer : peers_)
+        if (peer.heard != Clock::time_point()) peer.heard = now_;
+    if (!packet.empty()) Take(packet);
+    if (now_ < next) continue;
+    next = now_ + interval_;
+    SendAll();
+    if (stall_ == Clock::duration()) continue;
+    ReportStopped();
+    FindDeadlock();
+  }
+}
+
+void Watch::SendAll() {
+  SetState(process_, OwnState());
+  const State& own = Own();
+  for (int32_t p = 0; p < processes_; ++p) {
+    if (p == process_) continue;
+    const std::string text = own.text.substr(0, kMostText);
+    const Header header{.from = process_,
+                        .waits_for = own.waits_for,
+                        .meetings = own.meetings,
+                        .sends = At(p).sends.load(std::memory_order_relaxed),
+                        .receives = At(p).receives.load(std::memory_order_relaxed),
+                        .text_bytes = static_cast<uint32_t>(text.size()),
+                        .wait = own.wait,
+                        .failed = own.failed,
+                        .ends = own.ends,
+                        .blocked = own.blocked,
+                        .doomed = own.doomed};
+    std::string packet(reinterpret_cast<const char*>(&header), sizeof header);
+    channel_.Send(p, packet + text + own.message.substr(0, kMostMessage));
+  }
+}
+
+void Watch::Take(std::string_view packet) {
+  Header h;
+  if (packet.size() < sizeof h) return;
+  std::memcpy(&h, packet.data(), sizeof h);
+  packet.remove_prefix(sizeof h);
+  if (h.from < 0 || h.from >= processes_ || h.from == process_ || h.text_bytes > packet.size())
+    return;
+  Peer& peer = At(h.from);
+  peer.heard = now_;
+  peer.reported = false;
+  peer.its_sends = h.sends;
+  peer.its_receives = h.receives;
+  const State state{.ends = h.ends,
+                    .blocked = h.blocked,
+                    .doomed = h.doomed,
+                    .meetings = h.meetings,
+                    .wait = h.wait,
+                    .failed = h.failed,
+                    .waits_for = h.waits_for,
+                    .text = std::string(packet.substr(0, h.text_bytes)),
+                    .message = std::string(packet.substr(h.text_bytes))};
+  if (state.doomed && !Own().doomed) {
+    Own().doomed = true;
+    Own().message = state.message;
+  }
+  SetState(h.from, state);
+  UpdateAlarm();
+  changed_.notify_all();
+}
+
+void Watch::SetState(int32_t process, State state) {
+  Peer& peer = At(process);
+  const bool goes_on = peer.state.blocked && state.blocked && peer.state.wait == state.wait;
+  if (!goes_on) peer.blocked_since = now_;
+  peer.state = std::move(state);
+}
+
+// Whether the other process has not begun its part of a message.
+bool Watch::IsLate(const Need& need) {
+  const Peer& peer = At(need.process);
+  return (need.receives ? peer.its_sends : peer.its_receives) < need.index;
+}
+
+Watch::State Watch::OwnState() {
+  State own = Own();
+  own.meetings = meetings_.load(std::memory_order_relaxed);
+  own.waits_for = -1;
+  for (int32_t p = processes_; p-- > 0 && own.wait;)
+    if (p != process_ && At(p).state.meetings < wait_.meeting) own.waits_for = p;
+  for (const Need& need : wait_.needs)
+    if (IsLate(need)) own.waits_for = need.process;
+  own.blocked = own.waits_for >= 0;
+  return own;
+}
+
+void Watch::UpdateAlarm() {
+  bool has_failure = false;
+  for (int32_t p = 0; p < processes_; ++p)
+    has_failure = has_failure || (p != process_ && At(p).state.failed > forgotten_);
+  alarm_ = Own().doomed ? kDeadlock : has_failure ? kFailure : kNone;
+}
+
+bool Watch::Answers(int32_t process) {
+  const Peer& peer = At(process);
+  return process == process_ || peer.heard == Clock::time_point() || now_ - peer.heard < stall_;
+}
+
+// Whether no process with a lower number could report.
+bool Watch::IsLowest() {
+  for (int32_t p = 0; p < process_; ++p)
+    if (Answers(p)) return false;
+  return true;
+}
+
+void Watch::ReportStopped() {
+  if (!IsLowest()) return;
+  for (int32_t p = 0; p < processes_; ++p) {
+    if (Answers(p) || At(p).reported || At(p).state.ends) continue;
+    At(p).reported = true;
+    std::string waits;
+    for (int32_t q = processes_; q-- > 0;) {
+      const State& other = At(q).state;
+      if (other.waits_for == p && Answers(q))
+        waits = fmt::format("; process {} waits for it: {}", q, other.text);
+    }
+    const std::string text =
+        fmt::format("tessera: process {} (pid {} on {}) has not answered for {:g} s{}\n", p,
+                    channel_.peer(p).pid, channel_.peer(p).host,
+                    std::chrono::duration<double>(stall_).count(), waits);
+    std::fputs(text.c_str(), stderr);
+  }
+}
+
+// If every process waits for one that has not begun its part of a message or a meeting, none of
+// them can go on.
+void Watch::FindDeadlock() {
+  if (!IsLowest() || Own().doomed) return;
+  for (int32_t p = 0; p < processes_; ++p) {
+    const Peer& peer = At(p);
+    const bool is_known = p == process_ || (peer.heard != Clock::time_point() && Answers(p));
+    if (!is_known || !peer.state.blocked || now_ - peer.blocked_since < stall_) return;
+  }
+  Own().doomed = true;
+  Own().message = PlacesText();
+  SendAll();
+  UpdateAlarm();
+}
+
+// Returns a line for each place: "process 0: all_reduce at model.cc:12".
+std::string Watch::PlacesText() {
+  std::vector<std::pair<std::string, std::vector<int32_t>>> places;
+  for (int32_t p = 0; p < processes_; ++p) {
+    const std::string& text = At(p).state.text;
+    auto place = absl::c_find_if(places, [&](const auto& known) { return known.first == text; });
+    if (place == places.end()) place = places.insert(place, {text, {}});
+    place->second.push_back(p);
+  }
+  std::string lines;
+  for (size_t i = 0; i < std::min(places.size(), kMostPlaces); ++i) {
+    const auto& [text, processes] = places[i];
+    const size_t shown = std::min<size_t>(processes.size(), kMostPlaces);
+    lines += fmt::format(
+        "{}process{} {}{}: {}", i ? "\n" : "", processes.size() > 1 ? "es" : "",
+        fmt::join(processes.begin(), processes.begin() + static_cast<long>(shown), ", "),
+        shown < processes.size() ? ", ..." : "", text);
+  }
+  return lines;
+}
+
+}  // namespace tessera::mpi

@@ -1,0 +1,117 @@
+// Compares the meetings of all processes: first a hash, and the texts only if the hashes differ.
+#include "runtime/meeting.h"
+
+#include <absl/algorithm/container.h>
+#include <fmt/format.h>
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "runtime/transport.h"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr std::string_view kComment = " // ";
+constexpr size_t kMostShown = 160;  // characters of a line in a message
+
+struct Line {
+  std::string_view text, comment;
+};
+
+// Takes the next line off the front of a text.
+Line TakeLine(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  Line line{text.substr(0, end), {}};
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (const size_t comment = line.text.find(kComment); comment != line.text.npos) {
+    line.comment = line.text.substr(comment + kComment.size());
+    line.text.remove_suffix(line.text.size() - comment);
+  }
+  while (line.text.ends_with(' ')) line.text.remove_suffix(1);
+  return line;
+}
+
+// Returns a hash that is equal on all processes. absl's hashes differ between processes.
+uint64_t HashOf(const Meeting& m) {
+  const std::hash<std::string_view> hash;
+  uint64_t h = hash(m.what);
+  for (std::string_view rest = m.text; !rest.empty();)
+    h = (h ^ hash(TakeLine(rest).text)) * 0x9e3779b97f4a7c15u;
+  return h;
+}
+
+// A packed meeting is one string: the activity, its line in the program, and the text.
+std::string Packed(const Meeting& m) { return m.what + "\n" + m.where + "\n" + m.text; }
+Meeting Unpacked(std::string_view packed) {
+  const size_t what = packed.find('\n'), where = packed.find('\n', what + 1);
+  return {std::string(packed.substr(0, what)),
+          std::string(packed.substr(what + 1, where - what - 1)),
+          std::string(packed.substr(where + 1))};
+}
+
+std::string Shown(const Line& line) {
+  std::string_view text = line.text;
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  if (text.size() <= kMostShown) return std::string(text);
+  return std::string(text.substr(0, kMostShown)) + "...";
+}
+
+ErrorOperand OfProcess(size_t process, std::string what, std::string_view where) {
+  return {fmt::format("process {}", process), std::move(what), std::string(where)};
+}
+
+ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, std::string hint) {
+  return {.kind = {},
+          .op = "processes",
+          .label = "processes.differ",
+          .where = "",
+          .reason = std::move(reason),
+          .operands = std::move(operands),
+          .notes = {std::move(hint)},
+          .fixes = {}};
+}
+
+// Throws the error for processes `a` and `b`, whose meetings differ. `hint` is for meetings that
+// differ in their texts alone.
+[[noreturn]] void Refuse(size_t a, const Meeting& at_a, size_t b, const Meeting& at_b,
+                         const std::string& hint) {
+  if (at_a.what != at_b.what)
+    base::ThrowRuntime(
+        Difference("the processes do different things",
+                   {OfProcess(a, at_a.what, at_a.where), OfProcess(b, at_b.what, at_b.where)},
+                   "all processes must call the same functions in the same order: move the call "
+                   "out of the `if`"));
+  std::string_view rest_a = at_a.text, rest_b = at_b.text;
+  Line line_a, line_b;
+  do {
+    line_a = TakeLine(rest_a), line_b = TakeLine(rest_b);
+  } while (line_a.text == line_b.text && !(rest_a.empty() && rest_b.empty()));
+  const auto where = [](const Line& line, const Meeting& m) {
+    return line.comment.empty() ? m.where : std::string(line.comment);
+  };
+  base::ThrowRuntime(Difference("each process is " + at_a.what + ", but they differ",
+                                {OfProcess(a, Shown(line_a), where(line_a, at_a)),
+                                 OfProcess(b, Shown(line_b), where(line_b, at_b))},
+                                hint));
+}
+
+}  // namespace
+
+void Meet(const Meeting& meeting) {
+  Transport& transport = *TheTransport();
+  const WaitingFor waiting(
+      [&] { return meeting.what + (meeting.where.empty() ? "" : " at " + meeting.where); });
+  const uint64_t mine = HashOf(meeting);
+  const std::vector<uint64_t> hashes = transport.GatherNumbers(mine);
+  const auto other = absl::c_find_if(hashes, [&](uint64_t h) { return h != hashes[0]; });
+  if (other == hashes.end()) return;
+  const std::vector<std::string> texts = transport.GatherTexts(Packed(meeting));
+  const auto b = base::Size(other - hashes.begin());
+  Refuse(0, Unpacked(texts[0]), b, Unpacked(texts[b]), meeting.hint);
+}
+
+}  // namespace tessera::runtime

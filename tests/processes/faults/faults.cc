@@ -1,0 +1,263 @@
+// faults CASE [STALL_SECONDS]: one fault of a program that runs as several processes. check.sh says
+// which ones must end how.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <tessera/processes.h>
+#include <tessera/tessera.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+using namespace tessera;
+
+namespace {
+
+// Prints the time, from which check.sh counts until the job ends.
+void Fault() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  fmt::print("fault at {}\n", now / std::chrono::milliseconds(1));
+  std::fflush(stdout);
+}
+
+void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+bool IsLast() { return process_index() == process_count() - 1; }
+
+Array Sharded() { return reshard(arange(24, {.dtype = f32}), P("x")); }
+Mesh MakeLine() { return make_mesh({{"x", DeviceCount()}}); }
+
+Array Double(Array x) { return sum(x * 2.0f); }
+
+// Adds the elements over all processes for some seconds.
+void Compute(double seconds) {
+  auto f = jit(Double);
+  const Array x = Sharded();
+  for (double left = seconds; left > 0; left -= 0.01) {
+    if (f(x).item<float>() != 552) throw std::logic_error("the sum is wrong");
+    Sleep(0.01);
+  }
+}
+
+// Fails on one process, in a run with sums over all processes.
+Array Failing(Array x) {
+  debug_callback(
+      [](Array sum) {
+        if (IsLast()) {
+          Fault();
+          throw std::runtime_error("no more " + std::to_string(sum.item<float>() > 0));
+        }
+      },
+      {sum(x)}, {.ordered = true});
+  return sum(x * 3.0f) / sum(x);
+}
+
+using Cases = std::map<std::string, std::function<void()>>;
+
+// Cases without a mesh in scope.
+const Cases kStarts = {
+    {"callbacks_are_equal",  // though only one process has made other ones before
+     [] {
+       if (IsLast()) debug_callback([](Array) {}, {ones({2})});
+       const MeshScope mesh(MakeLine());
+       jit([](Array a) {
+         debug_callback([](Array) {}, {sum(a)});
+         return a * 2.0f;
+       })(Sharded());
+     }},
+    {"devices_differ",
+     [] {
+       SetDeviceCount(process_count() * (IsLast() ? 4 : 2));
+       const MeshScope mesh(make_mesh({{"x", 2}}));
+       Sharded();
+     }},
+    {"meshes_differ",
+     [] {
+       const MeshScope mesh(make_mesh({{IsLast() ? "y" : "z", DeviceCount()}}));
+       ones({4}) + 1;
+       reshard(ones({24}), P()) + 1;
+     }},
+    {"uneven_devices", [] { SetDeviceCount(2 * process_count() - 1); }},
+    {"few_devices", [] { SetDeviceCount(process_count() - 1); }},
+};
+
+// Cases with a mesh of all devices in scope.
+const Cases kCases = {
+    {"fine", [] { Compute(0.1); }},
+    {"programs_differ",
+     [] {
+       const Array x = Sharded();
+       if (IsLast()) {
+         Fault();
+         jit([](Array a) { return sum(a + 2.0f); })(x);
+       } else {
+         jit([](Array a) { return sum(a * 2.0f); })(x);
+       }
+     }},
+    {"constants_differ",
+     [] { jit([](Array a) { return a * static_cast<float>(process_index()); })(Sharded()); }},
+    {"options_differ",
+     [] {
+       const Array x = Sharded();
+       auto f = jit([](Array a) { return a * 2.0f; });
+       if (!IsLast()) {
+         f(x);
+         return;
+       }
+       const NanWatch watch;
+       f(x);
+     }},
+    {"compiled_on_one",
+     [] {
+       const Array x = Sharded();
+       if (process_index() == 0) x * 2.0f;
+     }},
+    {"run_on_one",
+     [] {
+       auto f = jit(Double);
+       const Array x = Sharded();
+       f(x);
+       if (process_index() == 0) f(x);
+     }},
+    {"gathered_on_one",
+     [] {
+       const Array x = Sharded();
+       gather_to_host(x);
+       if (process_index() == 0) gather_to_host(x);
+     }},
+    {"saved_on_one",
+     [] {
+       const Array x = Sharded();
+       if (process_index() == 0) save_npy("/tmp/tessera_faults.npy", x);
+     }},
+    {"throws",
+     [] {
+       Compute(0.1);
+       if (IsLast()) {
+         Fault();
+         throw std::runtime_error("this one throws");
+       }
+       Compute(10);
+     }},
+    {"throws_error",
+     [] {
+       Compute(0.1);
+       if (IsLast()) {
+         Fault();
+         reshape(Sharded(), {5, 5});
+       }
+       Compute(10);
+     }},
+    {"exits",
+     [] {
+       Compute(0.1);
+       if (IsLast()) {
+         Fault();
+         std::exit(3);
+       }
+       Compute(10);
+     }},
+    {"exits_in_order",
+     [] {
+       Compute(0.1);
+       std::exit(0);
+     }},
+    {"killed",
+     [] {
+       Compute(0.1);
+       if (IsLast()) {
+         Fault();
+         kill(getpid(), SIGKILL);
+       }
+       Compute(10);
+     }},
+    {"segfaults",
+     [] {
+       Compute(0.1);
+       if (IsLast()) {
+         Fault();
+         kill(getpid(), SIGSEGV);
+       }
+       Compute(10);
+     }},
+    {"stopped",  // for three seconds, by a child
+     [] {
+       Compute(0.1);
+       if (IsLast()) {
+         const pid_t parent = getpid();
+         if (const pid_t child = fork(); child == 0) {
+           kill(parent, SIGSTOP);
+           Sleep(3);
+           kill(parent, SIGCONT);
+           _exit(0);
+         } else {
+           waitpid(child, nullptr, 0);
+         }
+       }
+       Compute(0.1);
+     }},
+    {"run_fails", [] { jit(Failing)(Sharded()); }},
+    {"run_fails_and_all_go_on",
+     [] {
+       auto f = jit(Failing);
+       const Array x = Sharded();
+       try {
+         f(x);
+         fmt::print("no error\n");
+       } catch (const RuntimeError& e) {
+         fmt::print("process {} caught: {}\n", process_index(), e.what());
+       }
+       Compute(0.1);
+     }},
+    {"run_fails_and_one_goes_on",
+     [] {
+       auto f = jit(Failing);
+       const Array x = Sharded();
+       try {
+         f(x);
+       } catch (const RuntimeError& e) {
+         if (!IsLast()) throw;
+       }
+       Sleep(10);
+     }},
+    {"read_elsewhere", [] { Sharded().to_vector<float>(); }},
+    {"second_scope", [] { const Processes again(nullptr, nullptr); }},
+};
+
+int RunCase(int argc, char** argv, const std::string& name) {
+  const Processes processes(&argc, &argv, {.stall_seconds = argc > 2 ? std::atof(argv[2]) : 30});
+  SetDeviceCount(2 * process_count());
+  if (kStarts.contains(name)) {
+    kStarts.at(name)();
+    return 0;
+  }
+  const MeshScope mesh(MakeLine());
+  kCases.at(name)();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc > 1 ? argv[1] : "";
+  if (name == "leaves_scope") {
+    try {
+      return RunCase(argc, argv, "throws");
+    } catch (const std::exception& e) {
+      fmt::print("caught: {}\n", e.what());
+      return 1;
+    }
+  }
+  if (!kCases.contains(name) && !kStarts.contains(name)) {
+    fmt::print("there is no case \"{}\"\n", name);
+    return 2;
+  }
+  return RunCase(argc, argv, name);
+}
