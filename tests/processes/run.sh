@@ -12,7 +12,7 @@ shift
 mpirun=${MPIRUN:-mpirun}
 read -ra flags <<<"${MPIRUN_FLAGS:-}"
 version=$("$mpirun" --version 2>&1)
-if [[ $version == *"Open MPI"* ]]; then
+if [[ $version == *"Open MPI"* || $version == *OpenRTE* ]]; then
   # More processes than cores.
   flags+=(--oversubscribe --bind-to none)
   if ((EUID == 0)); then
