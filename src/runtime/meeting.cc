@@ -35,18 +35,13 @@ Line TakeLine(std::string_view& text) {
   return line;
 }
 
-// Returns a hash that is equal on all processes. absl's hashes differ between processes.
-uint64_t HashOf(const Meeting& m) {
-  const std::hash<std::string_view> hash;
-  uint64_t h = hash(m.what);
-  for (std::string_view rest = m.text; !rest.empty();)
-    h = (h ^ hash(TakeLine(rest).text)) * 0x9e3779b97f4a7c15u;
-  return h;
-}
-
-// A packed meeting is one string: the activity, its line in the program, and the text.
-std::string Packed(const Meeting& m) { return m.what + "\n" + m.where + "\n" + m.text; }
-Meeting Unpacked(std::string_view packed) {
+// A meeting that all processes know. As one string, it is the activity, its line in the program,
+// and the text.
+struct Known {
+  std::string what, where, text;
+};
+std::string Packed(const Meeting& m) { return m.what + "\n" + m.where + "\n" + m.text(); }
+Known Unpacked(std::string_view packed) {
   const size_t what = packed.find('\n'), where = packed.find('\n', what + 1);
   return {std::string(packed.substr(0, what)),
           std::string(packed.substr(what + 1, where - what - 1)),
@@ -77,7 +72,7 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
 
 // Throws the error for processes `a` and `b`, whose meetings differ. `hint` is for meetings that
 // differ in their texts alone.
-[[noreturn]] void Refuse(size_t a, const Meeting& at_a, size_t b, const Meeting& at_b,
+[[noreturn]] void Refuse(size_t a, const Known& at_a, size_t b, const Known& at_b,
                          const std::string& hint) {
   if (at_a.what != at_b.what)
     base::ThrowRuntime(
@@ -90,7 +85,7 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
   do {
     line_a = TakeLine(rest_a), line_b = TakeLine(rest_b);
   } while (line_a.text == line_b.text && !(rest_a.empty() && rest_b.empty()));
-  const auto where = [](const Line& line, const Meeting& m) {
+  const auto where = [](const Line& line, const Known& m) {
     return line.comment.empty() ? m.where : std::string(line.comment);
   };
   base::ThrowRuntime(Difference("each process is " + at_a.what + ", but they differ",
@@ -105,13 +100,19 @@ void Meet(const Meeting& meeting) {
   Transport& transport = *TheTransport();
   const WaitingFor waiting(
       [&] { return meeting.what + (meeting.where.empty() ? "" : " at " + meeting.where); });
-  const uint64_t mine = HashOf(meeting);
-  const std::vector<uint64_t> hashes = transport.GatherNumbers(mine);
+  const std::vector<uint64_t> hashes =
+      transport.GatherNumbers(MixShared(SharedHash(meeting.what), meeting.hash));
   const auto other = absl::c_find_if(hashes, [&](uint64_t h) { return h != hashes[0]; });
   if (other == hashes.end()) return;
   const std::vector<std::string> texts = transport.GatherTexts(Packed(meeting));
   const auto b = base::Size(other - hashes.begin());
   Refuse(0, Unpacked(texts[0]), b, Unpacked(texts[b]), meeting.hint);
 }
+
+void Meet(const std::string& what, const std::string& where) {
+  Meet({what, where, 0, [] { return std::string(); }});
+}
+
+uint64_t SharedHash(std::string_view text) { return std::hash<std::string_view>()(text); }
 
 }  // namespace tessera::runtime

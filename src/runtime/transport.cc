@@ -23,7 +23,7 @@ std::string Waiting::Text() {
 }
 
 std::vector<std::string> Transport::Gather(std::string_view text) {
-  Meet({"gathering an array", Waiting::Text(), ""});
+  Meet("gathering an array", Waiting::Text());
   return GatherTexts(text);
 }
 

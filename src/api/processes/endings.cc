@@ -82,7 +82,7 @@ void EndLater() {
 
 void LeaveInOrder() {
   try {
-    runtime::Meet({"leaving its Processes scope", "", ""});
+    runtime::Meet("leaving its Processes scope", "");
   } catch (const std::exception& e) {
     Print(*runtime::TheTransport(), e.what());
     runtime::TheTransport()->Abort(EXIT_FAILURE);

@@ -47,9 +47,9 @@ void CheckNotOpen(Loc loc) {
 
 // All processes run the same library, with kernels for the same CPU.
 void CheckBuilds(Loc loc) {
-  runtime::Meet({"starting", base::Where(loc),
-                 fmt::format("version {} of the library\nkernels for {}\n", TESSERA_VERSION,
-                             kernels::InstructionSet()),
+  const std::string text = fmt::format("version {} of the library\nkernels for {}\n",
+                                       TESSERA_VERSION, kernels::InstructionSet());
+  runtime::Meet({"starting", base::Where(loc), runtime::SharedHash(text), [&] { return text; },
                  "start the same build on hosts with CPUs of one kind"});
 }
 

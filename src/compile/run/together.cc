@@ -2,14 +2,17 @@
 #include "compile/run/together.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include <map>
 
 #include "compile/host/processes.h"
 #include "ir/host_call.h"
+#include "ir/params.h"
 #include "ir/program_text.h"
 #include "runtime/meeting.h"
+#include "sharding/mesh.h"
 #include "trace/scopes.h"
 
 namespace tessera::compile {
@@ -23,11 +26,13 @@ std::string FlagsText(const std::vector<bool>& flags) {
   return text;
 }
 
-// Numbers the host functions of a program text from 0. A process counts the host functions of all
-// its programs, also of those that it does not run together with others.
-std::string WithOwnNumbers(const std::string& text) {
+// Host functions by their number in a process, which counts those of all its programs, also of
+// programs that it does not run together with others.
+using HostNumbers = std::map<std::string, size_t>;
+
+// Numbers the host functions of a text from 0, in their order.
+std::string WithOwnNumbers(const std::string& text, HostNumbers& numbers) {
   constexpr std::string_view kField = "function=";
-  std::map<std::string, size_t> numbers;
   std::string out;
   size_t at = 0;
   for (size_t field; (field = text.find(kField, at)) != text.npos;) {
@@ -48,6 +53,56 @@ bool IsOnMesh(const ir::Program& program) {
          });
 }
 
+// Hashes programs as all processes do: by names and texts, not by pointers.
+class Hasher {
+ public:
+  uint64_t Of(const ir::Program& p) {
+    uint64_t h = OfMesh(p.mesh);
+    for (const ir::Value& v : p.values) h = Mix(Mix(h, OfType(v.type)), OfType(v.place));
+    for (ir::ValueId v : p.inputs) h = Mix(h, base::Number(v));
+    for (const ir::Capture& c : p.captures) h = Mix(h, base::Number(c.value));
+    for (ir::ValueId v : p.outputs) h = Mix(h, base::Number(v));
+    for (const ir::Instruction& i : p.instructions) h = Mix(h, OfInstruction(i));
+    return h;
+  }
+
+ private:
+  template <class T>
+  static uint64_t Mix(uint64_t h, T more) {
+    return runtime::MixShared(h, static_cast<uint64_t>(more));
+  }
+
+  uint64_t OfInstruction(const ir::Instruction& i) {
+    uint64_t h = runtime::SharedHash(i.op->name);
+    for (ir::ValueId v : i.operands) h = Mix(h, base::Number(v));
+    for (ir::ValueId v : i.results) h = Mix(h, base::Number(v));
+    if (i.params) h = Mix(h, OfParams(*i.params));
+    for (const ir::RegionPtr& region : i.regions) h = Mix(h, Of(*region));
+    return h;
+  }
+  uint64_t OfParams(const ir::Params& params) {
+    const std::string text = params.text();
+    return runtime::SharedHash(ir::HasHostFunction(&params) ? WithOwnNumbers(text, numbers_)
+                                                            : text);
+  }
+  // Types and meshes live for ever.
+  uint64_t OfType(const ir::Type* type) {
+    if (!type) return 0;
+    const auto [at, is_new] = types_.try_emplace(type);
+    if (is_new) at->second = Mix(runtime::SharedHash(type->text()), OfMesh(type->mesh()));
+    return at->second;
+  }
+  static uint64_t OfMesh(const sharding::MeshDef* mesh) {
+    if (!mesh) return 0;
+    uint64_t h = runtime::SharedHash(mesh->text());
+    for (const MeshAxis& axis : mesh->axes()) h = Mix(h, axis.mode);
+    return h;
+  }
+
+  absl::flat_hash_map<const ir::Type*, uint64_t> types_;
+  HostNumbers numbers_;
+};
+
 // Returns the line of the first instruction that has one.
 std::string FirstLine(const ir::Program& program) {
   const auto first = absl::c_find_if(
@@ -60,12 +115,15 @@ std::string FirstLine(const ir::Program& program) {
 bool RunsTogether(const ir::Program& program) { return Processes() > 1 && IsOnMesh(program); }
 
 void ComparePrograms(const ir::Program& program, const CompileChoices& choices) {
-  std::string text = ir::Text(program);
-  if (ir::HasHostFunctions(program)) text = WithOwnNumbers(text);
-  text = fmt::format("{} devices\ndonated inputs: {}\ninputs that share replicas: {}\n{}{}",
-                     trace::Devices(), FlagsText(choices.donated), FlagsText(choices.shares),
-                     choices.options, text);
-  runtime::Meet({"compiling a program", FirstLine(program), std::move(text),
+  const std::string choices_text = fmt::format(
+      "{} devices\ndonated inputs: {}\ninputs that share replicas: {}\n{}", trace::Devices(),
+      FlagsText(choices.donated), FlagsText(choices.shares), choices.options);
+  const auto text = [&] {
+    HostNumbers numbers;
+    return choices_text + WithOwnNumbers(ir::Text(program), numbers);
+  };
+  const uint64_t hash = runtime::MixShared(Hasher().Of(program), runtime::SharedHash(choices_text));
+  runtime::Meet({"compiling a program", FirstLine(program), hash, text,
                  "all processes must run the same programs: what differs between them must be "
                  "elements of an array"});
 }

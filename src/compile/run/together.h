@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ir/program.h"
 #include "runtime/transport.h"
+#include "trace/array.h"
 
 namespace tessera::compile {
 

@@ -19,7 +19,7 @@ declare -A status_of=([fine]=0 [callbacks_are_equal]=0 [exits]=3 [exits_in_order
 declare -A stall_of=([run_on_one]=1 [gathered_on_one]=1 [saved_on_one]=1 [stopped]=1)
 
 # Without MPI the processes cannot wait until all have printed: mpirun ends the others with the first.
-first_only=" not_initialised single_thread finalised finalised_in_scope null_communicator "
+first_only=" not_initialised single_thread finalised finalised_in_scope null_communicator without_mpi "
 
 # Prints the lines of all processes, by process. Times and numbers that change become words.
 lines() {
@@ -28,7 +28,7 @@ lines() {
     ranks=$(grep -aoE '^\[1,[0-9]+' "$work/out" | head -1 | cut -d, -f2)
   [[ $1 == segfaults ]] ||  # Open MPI prints the stack
     grep -aE "^\[1,$ranks\]" "$work/out" | grep -av 'fault at' | sort -s -t, -k2,2n |
-    sed -E 's/^\[1,([0-9]+)\]<std(out|err)>:/[\1] /; s/((faults|mpi)\.cc:)[0-9]+/\1N/g;
+    sed -E 's/^\[1,([0-9]+)\]<std(out|err)>:/[\1] /; s/((faults|mpi|without_mpi)\.cc:)[0-9]+/\1N/g;
             s/pid [0-9]+ on [^)]*/pid N on HOST/; s/[[:space:]]+$//;'"$only"
   grep -aoE 'process rank [0-9]+ .*exited on signal [0-9]+' "$work/out" |
     sed -E 's/with PID [0-9]+ on node [^ ]+ //'

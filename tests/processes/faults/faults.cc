@@ -36,6 +36,12 @@ Mesh MakeLine() { return make_mesh({{"x", DeviceCount()}}); }
 
 Array Double(Array x) { return sum(x * 2.0f); }
 
+// Returns an array without a mesh that differs between processes.
+Array ValueOfProcess() {
+  const MeshScope none{Mesh()};
+  return array({static_cast<float>(process_index())}).at(0).get();
+}
+
 // Adds the elements over all processes for some seconds.
 void Compute(double seconds) {
   auto f = jit(Double);
@@ -113,6 +119,11 @@ const Cases kCases = {
        }
        const NanWatch watch;
        f(x);
+     }},
+    {"values_differ",
+     [] {
+       const Array x = Sharded();
+       jit([](Array a, Array b) { return a * b; })(x, ValueOfProcess());
      }},
     {"compiled_on_one",
      [] {
