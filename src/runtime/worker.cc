@@ -251,6 +251,10 @@ class Worker {
     node.host->function(buffers);
   }
 
+  std::string NoteOf(const ReadyNode& node) const {
+    return node.note == plan::kNoNote ? "a move" : executable_.plan.notes[node.note];
+  }
+
   void RunMessages(const ReadyNode& node) {
     Event event{.kind = Event::kMessages, .note = node.note, .begin = events_ ? Now() : 0};
     Mail& mail = base::At(run_.mail, node.mail);
@@ -258,6 +262,7 @@ class Worker {
       ++run_.going;
       node.messages->Start(views_, mail);
     } else {
+      const WaitingFor waiting([&] { return NoteOf(node); });
       node.messages->Finish(views_, mail);
       --run_.going;
     }

@@ -102,9 +102,7 @@ class CountingTransport final : public runtime::Transport {
   void Finish(Ticket ticket) override { real_->Finish(ticket); }
   void BeginRun() override { real_->BeginRun(); }
   void FailRun(const std::string& message) override { real_->FailRun(message); }
-  std::vector<uint64_t> GatherNumbers(uint64_t mine) override {
-    return real_->GatherNumbers(mine);
-  }
+  std::vector<uint64_t> GatherNumbers(uint64_t mine) override { return real_->GatherNumbers(mine); }
   std::vector<std::string> GatherTexts(std::string_view mine) override {
     ++gathers;
     return real_->GatherTexts(mine);

@@ -136,7 +136,8 @@ class RuntimeExecutor final : public trace::Executor {
   static std::string OptionsText() {
     const NanChecks checks = CurrentNanChecks();
     return fmt::format(
-        "replicas share buffers: {}\nsums in one order: {}\nNaN watch: {}\nflops per byte: {}\nCommPolicy: {}\n"
+        "replicas share buffers: {}\nsums in one order: {}\nNaN watch: {}\nflops per byte: "
+        "{}\nCommPolicy: {}\n"
         "pinned shardings: {}\n",
         SharesReplicas(), KeepsOrder(),
         checks == NanChecks::kNone   ? "off"
