@@ -71,6 +71,11 @@ constexpr auto kTimeToPrint = std::chrono::milliseconds(300);
 // The time for received messages of a failed run to arrive before their memory is used again.
 constexpr auto kTimeToCancel = std::chrono::milliseconds(100);
 
+// Returns the number of messages that carry contiguous bytes.
+int64_t MessagesFor(int64_t bytes) {
+  return bytes <= kMostEager * kEagerBytes ? (bytes + kEagerBytes - 1) / kEagerBytes : 1;
+}
+
 int RankIn(MPI_Comm communicator) {
   int rank = 0;
   MPI_Comm_rank(communicator, &rank);
@@ -198,11 +203,6 @@ int32_t MpiTransport::AddCombine(plan::CombineFn combine, int64_t item) {
   MPI_Op_create(FunctionFor(combine), /*commute=*/1, &made.op);
   combines_.push_back(made);
   return at->second;
-}
-
-// Returns the number of messages that carry contiguous bytes.
-int64_t MessagesFor(int64_t bytes) {
-  return bytes <= kMostEager * kEagerBytes ? (bytes + kEagerBytes - 1) / kEagerBytes : 1;
 }
 
 template <class Move>

@@ -136,7 +136,7 @@ struct Exchange {
   bool receives_as_sent = false;
   // Dense elements of an instance of an operand, which this process combines with those of other
   // processes. There are no pieces then.
-  struct Reduction {
+  struct GroupReduction {
     std::vector<int32_t> processes;  // that combine theirs, ascending; one is this process
     // Whether each process gets an equal part of the result, in the order of `processes`, or else
     // all of it.
@@ -146,7 +146,7 @@ struct Exchange {
     int64_t in_offset = 0;  // elements
     int32_t instance = 0;   // of `out`: the first one that gets elements
   };
-  std::vector<Reduction> reductions = {};
+  std::vector<GroupReduction> reductions = {};
   // Whether a reduction reads the instances of the result as one, so that they follow each other in
   // memory. Else they may be renamed buffers of the operand.
   bool in_one_block = false;

@@ -106,7 +106,7 @@ class Printer {
     for (const Exchange::Message& m : e.sends)
       out_ += fmt::format("{}  to process {}: box {} of {}.{} at {}\n", indent, m.process, m.box,
                           Name(base::At(e.in, m.operand)), m.instance, m.offset);
-    for (const Exchange::Reduction& r : e.reductions)
+    for (const Exchange::GroupReduction& r : e.reductions)
       out_ += fmt::format("{}  {} with processes [{}]: {} elements of {}.{} at {} -> {}.{}\n",
                           indent, r.scatters ? "reduce and scatter" : "reduce",
                           fmt::join(r.processes, ","), r.elements, Name(base::At(e.in, r.operand)),

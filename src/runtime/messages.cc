@@ -69,14 +69,14 @@ void ReadyMessages::Add(const plan::Exchange& e, const std::vector<ViewId>& in, 
     AddPart(receives_, m.process, {out, m.instance, m.offset * item, 0, 0},
             RunsOf(box, e.receives_as_sent ? box.in_strides : box.out_strides, item));
   }
-  for (const plan::Exchange::Reduction& r : e.reductions)
+  for (const plan::Exchange::GroupReduction& r : e.reductions)
     AddSum(e, r,
            {base::At(in, r.operand), out, r.source, r.instance, r.in_offset * item,
             r.elements * item});
 }
 
 // Small sums over the same processes are packed.
-void ReadyMessages::AddSum(const plan::Exchange& e, const plan::Exchange::Reduction& r,
+void ReadyMessages::AddSum(const plan::Exchange& e, const plan::Exchange::GroupReduction& r,
                            const Sum& sum) {
   const auto processes = static_cast<double>(r.processes.size());
   bytes_ += static_cast<double>(sum.bytes) * (r.scatters ? processes : 2);

@@ -76,7 +76,7 @@ class ReadyMessages {
     bool is_packed() const { return sums.size() > 1; }
   };
 
-  void AddSum(const plan::Exchange& exchange, const plan::Exchange::Reduction& reduction,
+  void AddSum(const plan::Exchange& exchange, const plan::Exchange::GroupReduction& reduction,
               const Sum& sum);
   void PrepareSums(SumBundle& bundle);
   const std::byte* SourceOf(const SumBundle& bundle, Views views, const Mail& mail) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/at.h"
+#include "plan/localise/reductions.h"
 
 namespace tessera::plan {
 namespace {
@@ -159,15 +160,6 @@ class ExchangeLocaliser {
 };
 
 }  // namespace
-
-Layout PrivateLayout(const Layout& like, size_t instances) {
-  Layout layout = like;
-  const int32_t device = like.device_of_instance.empty() ? 0 : like.device_of_instance[0];
-  layout.instances = static_cast<int32_t>(instances);
-  layout.device_of_instance.assign(instances, device);
-  std::fill(layout.instance_of_device.begin(), layout.instance_of_device.end(), kElsewhere);
-  return layout;
-}
 
 void LocaliseExchange(Exchange& exchange, Plan& plan, WholeLayouts& layouts, const Hosts& hosts,
                       std::vector<Node>& before) {

@@ -1,4 +1,6 @@
 // Finds the groups of processes that reduce together.
+#include "plan/localise/reductions.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -6,7 +8,6 @@
 #include <utility>
 
 #include "base/at.h"
-#include "plan/localise/exchanges.h"
 
 namespace tessera::plan {
 namespace {
@@ -156,7 +157,7 @@ class Reducer {
       for (const Group& group : groups_[i]) {
         if (!IsHere(group.processes)) continue;
         std::vector<Exchange::Piece> own = OwnPieces(i, group);
-        Exchange::Reduction r{.processes = group.processes, .elements = elements_};
+        Exchange::GroupReduction r{.processes = group.processes, .elements = elements_};
         r.instance = out_.local[i];
         if (IsDirect(own))
           SetSource(r, own[0]);
@@ -173,7 +174,7 @@ class Reducer {
       std::vector<std::vector<Exchange::Piece>> own;
       for (const Made& m : made) own.push_back(OwnPieces(base::Size(m.instance), *m.group));
       const auto each = static_cast<int64_t>(made.size() / processes.size());
-      Exchange::Reduction r{.processes = processes, .scatters = true};
+      Exchange::GroupReduction r{.processes = processes, .scatters = true};
       r.elements = elements_ * each;
       const auto mine = std::find_if(made.begin(), made.end(),
                                      [&](const Made& m) { return m.process == process_; });
@@ -199,13 +200,13 @@ class Reducer {
     return true;
   }
 
-  static void SetSource(Exchange::Reduction& r, const Exchange::Piece& piece) {
+  static void SetSource(Exchange::GroupReduction& r, const Exchange::Piece& piece) {
     r.operand = piece.operand;
     r.source = piece.source;
     r.in_offset = piece.in_offset;
   }
   // The source is an instance of the value with the sums of this process.
-  void SetSum(Exchange::Reduction& r, std::vector<Exchange::Piece> own) {
+  void SetSum(Exchange::GroupReduction& r, std::vector<Exchange::Piece> own) {
     r.operand = static_cast<int32_t>(e_.in.size());
     r.source = static_cast<int32_t>(sums_.pieces.size());
     sums_.pieces.push_back(std::move(own));

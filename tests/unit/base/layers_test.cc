@@ -41,11 +41,12 @@ Layers LayersOf(const std::string& cmake) {
 }
 
 // Returns the layers that each folder of src may include. The command is not a library: it includes
-// public headers only.
+// public headers only. The transport over MPI is a library of its own.
 const Layers& AllowedLayers() {
   static const Layers layers = [] {
     Layers read = LayersOf(Text(kRoot / "src/CMakeLists.txt"));
     read["cli"] = {"cli"};
+    read["mpi"] = {"base", "mpi", "plan", "runtime"};
     return read;
   }();
   return layers;
