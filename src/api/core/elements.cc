@@ -163,7 +163,7 @@ std::shared_ptr<const Concrete> OnHost(const Array& x, Call call) {
   auto host = compile::NewWhole(ir::Type::Get(type->shape(), type->dtype(), nullptr), call.loc);
   const std::string bytes = SharedBytes(*whole);
   std::memcpy(host->buffers.base, bytes.data(), bytes.size());
-  host->set_provenance(Concrete::Provenance::kTogether);
+  host->SetCompared();
   return host;
 }
 

@@ -69,7 +69,7 @@ std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
   auto whole = std::make_shared<Concrete>(
       type, WithoutModes(type), loc, CallAtLine(loc, [&] { return runtime::Allocate(bytes, 1); }),
       true);
-  if (Processes() > 1) whole->set_provenance(Concrete::Provenance::kEachProcess);
+  if (Processes() > 1) whole->SetMayDiffer();
   return whole;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <exception>
+#include <memory>
 
 #include "base/error.h"
 #include "runtime/buffers.h"
@@ -17,19 +18,22 @@ class Concrete final : public trace::ConcreteArray {
   // The same value with another type.
   Concrete(const ir::Type* type, const ir::Type* placed, const Concrete& same)
       : Concrete(type, placed, same.loc(), same.buffers, same.shares_) {
-    set_provenance(same.provenance());
+    may_differ_ = same.may_differ_;
   }
   bool shares_replicas() const override { return shares_; }
-  // kEachProcess: each process made all elements by itself, from its own memory, so that they may
-  // differ between processes. kTogether: the processes made it together, or have compared it.
-  enum class Provenance : uint8_t { kTogether, kEachProcess };
-  Provenance provenance() const { return provenance_.load(std::memory_order_relaxed); }
-  void set_provenance(Provenance p) { provenance_.store(p, std::memory_order_relaxed); }
+  // Whether each process made all elements by itself, from its own memory, so that they may differ
+  // between processes, and nobody has compared them.
+  bool may_differ() const { return may_differ_ && may_differ_->load(std::memory_order_relaxed); }
+  void SetMayDiffer() { may_differ_ = std::make_shared<std::atomic<bool>>(true); }
+  // Concerns all arrays of this value.
+  void SetCompared() {
+    if (may_differ_) may_differ_->store(false, std::memory_order_relaxed);
+  }
   runtime::Buffers buffers;
 
  private:
   bool shares_;
-  std::atomic<Provenance> provenance_ = Provenance::kTogether;
+  std::shared_ptr<std::atomic<bool>> may_differ_;  // null: no
 };
 
 // Returns for each position in the mesh the instance that its device holds, or kElsewhere if

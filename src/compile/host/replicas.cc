@@ -92,7 +92,7 @@ void CompareReplicas(const std::vector<trace::ArrayRef>& inputs, Loc loc) {
   std::string hashes;
   for (const trace::ArrayRef& input : inputs) {
     auto& x = static_cast<Concrete&>(*input);
-    if (x.provenance() == Concrete::Provenance::kTogether) continue;
+    if (!x.may_differ()) continue;
     compared.push_back(&x);
     hashes += fmt::format("{:016x}", HashOf(x.buffers.at(0), x.buffers.bytes));
   }
@@ -106,7 +106,7 @@ void CompareReplicas(const std::vector<trace::ArrayRef>& inputs, Loc loc) {
     const auto differs = absl::c_mismatch(all[0], *other).first - all[0].begin();
     FailReplica(*compared[(base::Size(differs) - kTitle.size()) / kHashDigits], loc);
   }
-  for (Concrete* x : compared) x->set_provenance(Concrete::Provenance::kTogether);
+  for (Concrete* x : compared) x->SetCompared();
 }
 
 }  // namespace tessera::compile

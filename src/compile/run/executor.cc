@@ -101,8 +101,7 @@ class RuntimeExecutor final : public trace::Executor {
         made[i] = SharedWithAll(std::move(made[i]), type->elements() * type->dtype().size(),
                                 executable->takes_part);
       auto result = std::make_shared<Concrete>(type, place, loc, std::move(made[i]), shares);
-      if (!executable->together && !type->mesh() && Processes() > 1)
-        result->set_provenance(Concrete::Provenance::kEachProcess);
+      if (!executable->together && !type->mesh() && Processes() > 1) result->SetMayDiffer();
       results.push_back(std::move(result));
     }
     return results;
