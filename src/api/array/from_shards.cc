@@ -61,10 +61,10 @@ const ir::Type* TypeOn(const ir::Type* whole, const sharding::TensorSharding& s,
   return whole->WithSharding(std::move(shown));
 }
 
-struct Layout {
+struct TypeAndPlace {
   const ir::Type *type, *placed;
 };
-Layout LayoutOf(const base::Shape& shape, DType dtype, const PartitionSpec& spec, Call call) {
+TypeAndPlace TypeFor(const base::Shape& shape, DType dtype, const PartitionSpec& spec, Call call) {
   CheckShape(shape, call);
   sharding::TensorSharding s = Resolved(spec, static_cast<int>(shape.size()), call);
   const ir::Type* whole = ir::Type::Get(shape, dtype, s.mesh);
@@ -94,7 +94,7 @@ bool IsSame(const std::vector<IndexRange>& a, const std::vector<IndexRange>& b) 
                                    std::move(notes)));
 }
 
-// The shards of an array by device, checked against each other and its layout.
+// The shards of an array by device, checked against each other and its type.
 class GivenShards {
  public:
   GivenShards(const std::vector<Shard>& shards, Call call) : call_(call) {
@@ -115,7 +115,7 @@ class GivenShards {
     return options.dtype.is_default() ? AnyShard().dtype() : options.dtype;
   }
 
-  // Throws if a device of this process has no shard or another one than the layout says.
+  // Throws if a device of this process has no shard, or a shard of other elements.
   void Check(const ir::Type& placed) const {
     const sharding::MeshDef& mesh = *placed.mesh();
     std::set<int64_t> here;
@@ -192,7 +192,7 @@ Array detail::ArrayFromCallback(DType dtype, const Shape& shape, const Partition
                                 const FillShard& fill, Loc loc) {
   const Call call{"array_from_callback", loc};
   compile::Install();
-  const auto [type, placed] = LayoutOf(shape.dims(), dtype, sharding, call);
+  const auto [type, placed] = TypeFor(shape.dims(), dtype, sharding, call);
   if (type->mesh()->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
   const int64_t elements = sharding::LocalElements(placed->shape(), placed->sharding()),
@@ -231,7 +231,7 @@ Array array_from_shards(const std::vector<Shard>& shards, PartitionSpec sharding
   compile::Install();
   const GivenShards given(shards, call);
   const auto [type, placed] =
-      LayoutOf(given.ShapeFor(sharding, options), given.DTypeFor(options), sharding, call);
+      TypeFor(given.ShapeFor(sharding, options), given.DTypeFor(options), sharding, call);
   if (type->mesh()->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
   given.Check(*placed);

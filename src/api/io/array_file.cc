@@ -136,7 +136,7 @@ class JoinedWrites {
 };
 
 // A shard in memory, as the runs of the file that it fills.
-struct ShardRuns {
+struct ShardInFile {
   base::BoxRuns runs;
   const std::byte* data;
 };
@@ -145,10 +145,10 @@ struct ShardRuns {
 void WriteShards(base::NewFile& file, const Concrete& x, int64_t begin) {
   const ir::Type& type = *x.placed();
   const std::vector<int32_t> instances = compile::InstancesByPosition(x);
-  const auto later = [](const ShardRuns& a, const ShardRuns& b) {
+  const auto later = [](const ShardInFile& a, const ShardInFile& b) {
     return a.runs.begin() > b.runs.begin();
   };
-  std::vector<ShardRuns> shards;  // a heap; the first has the least offset
+  std::vector<ShardInFile> shards;  // a heap; the first has the least offset
   for (int64_t p : compile::PositionsFirstHere(type)) {
     base::Shape first, box;
     for (const IndexRange& r : compile::RangesOf(type, p)) {
@@ -163,7 +163,7 @@ void WriteShards(base::NewFile& file, const Concrete& x, int64_t begin) {
   JoinedWrites writes(file);
   while (!shards.empty()) {
     absl::c_pop_heap(shards, later);
-    ShardRuns& next = shards.back();
+    ShardInFile& next = shards.back();
     writes.Add(begin + next.runs.begin(), next.data, next.runs.bytes());
     next.data += next.runs.bytes();
     if (next.runs.Next())
