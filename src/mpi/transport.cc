@@ -417,7 +417,7 @@ void MpiTransport::FailRun(const std::string& message) {
 
 void MpiTransport::ThrowAlarm() {
   steps_.failed = true;
-  const Watch::Alarm alarm = watch_.TheAlarm();
+  const PeerWatch::Alarm alarm = watch_.TheAlarm();
   std::vector<std::string> lines;
   std::istringstream text(alarm.text);
   for (std::string line; std::getline(text, line);) lines.push_back(line);

@@ -92,7 +92,7 @@ class MpiTransport final : public runtime::Transport {
     uint64_t count = 0;
     bool failed = false;  // the last one, here or on another process
   } steps_;
-  Watch watch_;
+  PeerWatch watch_;
 };
 
 }  // namespace tessera::mpi

@@ -1,4 +1,4 @@
-// Exchanges states with the other processes, and judges them.
+// Exchanges statuses with the other processes, and judges them.
 #include "mpi/watch.h"
 
 #include <absl/algorithm/container.h>
@@ -17,19 +17,20 @@ namespace {
 constexpr size_t kMostText = 400, kMostMessage = 2000;  // bytes in a packet
 constexpr size_t kMostPlaces = 6;                       // lines of a message
 
-Watch::Clock::duration Seconds(double seconds) {
-  return std::chrono::duration_cast<Watch::Clock::duration>(std::chrono::duration<double>(seconds));
+PeerWatch::Clock::duration Seconds(double seconds) {
+  return std::chrono::duration_cast<PeerWatch::Clock::duration>(
+      std::chrono::duration<double>(seconds));
 }
 
 // A time between packets that finds a stall soon after it is one, and keeps the network idle.
-Watch::Clock::duration Interval(double stall_seconds, int32_t processes) {
+PeerWatch::Clock::duration Interval(double stall_seconds, int32_t processes) {
   const double seconds = std::clamp(0.02 * processes, 0.25, 5.0);
   return Seconds(stall_seconds > 0 ? std::min(seconds, stall_seconds / 4) : seconds);
 }
 
 }  // namespace
 
-struct Watch::Header {
+struct PeerWatch::Header {
   int32_t from, waits_for;
   uint32_t meetings;
   uint32_t sends, receives;  // messages to the receiver of the packet, and from it
@@ -38,19 +39,19 @@ struct Watch::Header {
   bool ends, blocked, doomed;
 };
 
-Watch::Watch(int32_t process, int32_t processes, double stall_seconds)
+PeerWatch::PeerWatch(int32_t process, int32_t processes, double stall_seconds)
     : process_(process),
       processes_(processes),
       stall_(Seconds(stall_seconds)),
       interval_(Interval(stall_seconds, processes)),
       peers_(static_cast<size_t>(processes)) {}
 
-Watch::~Watch() {
+PeerWatch::~PeerWatch() {
   stops_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
-void Watch::Start(const std::vector<std::string>& addresses, uint64_t job) {
+void PeerWatch::Start(const std::vector<std::string>& addresses, uint64_t job) {
   channel_.Connect(addresses, job);
   sigset_t all, old;  // signals are for the program's threads
   sigfillset(&all);
@@ -59,17 +60,17 @@ void Watch::Start(const std::vector<std::string>& addresses, uint64_t job) {
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
-void Watch::BeginWait(std::string text) {
+void PeerWatch::BeginWait(std::string text) {
   const std::lock_guard lock(mutex_);
   Own().wait = ++wait_.last;
   Own().text = std::move(text);
 }
-void Watch::SetNeeds(std::vector<Need> needs, uint32_t meeting) {
+void PeerWatch::SetNeeds(std::vector<Need> needs, uint32_t meeting) {
   const std::lock_guard lock(mutex_);
   wait_.needs = std::move(needs);
   wait_.meeting = meeting;
 }
-void Watch::EndWait() {
+void PeerWatch::EndWait() {
   const std::lock_guard lock(mutex_);
   Own().wait = 0;
   Own().text.clear();
@@ -77,13 +78,13 @@ void Watch::EndWait() {
   wait_.meeting = 0;
 }
 
-void Watch::SayFailed(uint64_t step, std::string message) {
+void PeerWatch::SayFailed(uint64_t step, std::string message) {
   const std::lock_guard lock(mutex_);
   Own().failed = step;
   Own().message = std::move(message);
   SendAll();
 }
-void Watch::Forget(uint64_t step) {
+void PeerWatch::Forget(uint64_t step) {
   const std::lock_guard lock(mutex_);
   forgotten_ = std::max(forgotten_, step);
   meetings_ = 0;
@@ -94,22 +95,22 @@ void Watch::Forget(uint64_t step) {
   UpdateAlarm();
 }
 
-Watch::Alarm Watch::TheAlarm() {
+PeerWatch::Alarm PeerWatch::TheAlarm() {
   const std::lock_guard lock(mutex_);
   for (int32_t p = 0; p < processes_ && !Own().doomed; ++p)
-    if (p != process_ && At(p).state.failed > forgotten_) return {p, At(p).state.message};
+    if (p != process_ && At(p).status.failed > forgotten_) return {p, At(p).status.message};
   return {-1, Own().message};
 }
 
-bool Watch::SayEnds(Clock::duration most) {
+bool PeerWatch::SayEnds(Clock::duration most) {
   std::unique_lock lock(mutex_);
   Own().ends = true;
   SendAll();
   return changed_.wait_for(
-      lock, most, [&] { return absl::c_all_of(peers_, [](auto& p) { return p.state.ends; }); });
+      lock, most, [&] { return absl::c_all_of(peers_, [](auto& p) { return p.status.ends; }); });
 }
 
-void Watch::Run() {
+void PeerWatch::Run() {
   Clock::time_point next = Clock::now();
   while (!stops_) {
     const Clock::time_point before = Clock::now();
@@ -132,9 +133,9 @@ void Watch::Run() {
   }
 }
 
-void Watch::SendAll() {
-  SetState(process_, OwnState());
-  const State& own = Own();
+void PeerWatch::SendAll() {
+  SetStatus(process_, OwnStatus());
+  const Status& own = Own();
   for (int32_t p = 0; p < processes_; ++p) {
     if (p == process_) continue;
     const std::string text = own.text.substr(0, kMostText);
@@ -154,7 +155,7 @@ void Watch::SendAll() {
   }
 }
 
-void Watch::Take(std::string_view packet) {
+void PeerWatch::Take(std::string_view packet) {
   Header h;
   if (packet.size() < sizeof h) return;
   std::memcpy(&h, packet.data(), sizeof h);
@@ -166,76 +167,76 @@ void Watch::Take(std::string_view packet) {
   peer.reported = false;
   peer.its_sends = h.sends;
   peer.its_receives = h.receives;
-  const State state{.ends = h.ends,
-                    .blocked = h.blocked,
-                    .doomed = h.doomed,
-                    .meetings = h.meetings,
-                    .wait = h.wait,
-                    .failed = h.failed,
-                    .waits_for = h.waits_for,
-                    .text = std::string(packet.substr(0, h.text_bytes)),
-                    .message = std::string(packet.substr(h.text_bytes))};
-  if (state.doomed && !Own().doomed) {
+  const Status status{.ends = h.ends,
+                      .blocked = h.blocked,
+                      .doomed = h.doomed,
+                      .meetings = h.meetings,
+                      .wait = h.wait,
+                      .failed = h.failed,
+                      .waits_for = h.waits_for,
+                      .text = std::string(packet.substr(0, h.text_bytes)),
+                      .message = std::string(packet.substr(h.text_bytes))};
+  if (status.doomed && !Own().doomed) {
     Own().doomed = true;
-    Own().message = state.message;
+    Own().message = status.message;
   }
-  SetState(h.from, state);
+  SetStatus(h.from, status);
   UpdateAlarm();
   changed_.notify_all();
 }
 
-void Watch::SetState(int32_t process, State state) {
+void PeerWatch::SetStatus(int32_t process, Status status) {
   Peer& peer = At(process);
-  const bool goes_on = peer.state.blocked && state.blocked && peer.state.wait == state.wait;
+  const bool goes_on = peer.status.blocked && status.blocked && peer.status.wait == status.wait;
   if (!goes_on) peer.blocked_since = now_;
-  peer.state = std::move(state);
+  peer.status = std::move(status);
 }
 
 // Whether the other process has not begun its part of a message.
-bool Watch::IsLate(const Need& need) {
+bool PeerWatch::IsLate(const Need& need) {
   const Peer& peer = At(need.process);
   return (need.receives ? peer.its_sends : peer.its_receives) < need.index;
 }
 
-Watch::State Watch::OwnState() {
-  State own = Own();
+PeerWatch::Status PeerWatch::OwnStatus() {
+  Status own = Own();
   own.meetings = meetings_.load(std::memory_order_relaxed);
   own.waits_for = -1;
   for (int32_t p = processes_; p-- > 0 && own.wait;)
-    if (p != process_ && At(p).state.meetings < wait_.meeting) own.waits_for = p;
+    if (p != process_ && At(p).status.meetings < wait_.meeting) own.waits_for = p;
   for (const Need& need : wait_.needs)
     if (IsLate(need)) own.waits_for = need.process;
   own.blocked = own.waits_for >= 0;
   return own;
 }
 
-void Watch::UpdateAlarm() {
+void PeerWatch::UpdateAlarm() {
   bool has_failure = false;
   for (int32_t p = 0; p < processes_; ++p)
-    has_failure = has_failure || (p != process_ && At(p).state.failed > forgotten_);
+    has_failure = has_failure || (p != process_ && At(p).status.failed > forgotten_);
   alarm_ = Own().doomed ? kDeadlock : has_failure ? kFailure : kNone;
 }
 
-bool Watch::Answers(int32_t process) {
+bool PeerWatch::Answers(int32_t process) {
   const Peer& peer = At(process);
   return process == process_ || peer.heard == Clock::time_point() || now_ - peer.heard < stall_;
 }
 
 // Whether no process with a lower number could report.
-bool Watch::IsLowest() {
+bool PeerWatch::IsLowest() {
   for (int32_t p = 0; p < process_; ++p)
     if (Answers(p)) return false;
   return true;
 }
 
-void Watch::ReportStopped() {
+void PeerWatch::ReportStopped() {
   if (!IsLowest()) return;
   for (int32_t p = 0; p < processes_; ++p) {
-    if (Answers(p) || At(p).reported || At(p).state.ends) continue;
+    if (Answers(p) || At(p).reported || At(p).status.ends) continue;
     At(p).reported = true;
     std::string waits;
     for (int32_t q = processes_; q-- > 0;) {
-      const State& other = At(q).state;
+      const Status& other = At(q).status;
       if (other.waits_for == p && Answers(q))
         waits = fmt::format("; process {} waits for it: {}", q, other.text);
     }
@@ -249,12 +250,12 @@ void Watch::ReportStopped() {
 
 // If every process waits for one that has not begun its part of a message or a meeting, none of
 // them can go on.
-void Watch::FindDeadlock() {
+void PeerWatch::FindDeadlock() {
   if (!IsLowest() || Own().doomed) return;
   for (int32_t p = 0; p < processes_; ++p) {
     const Peer& peer = At(p);
     const bool is_known = p == process_ || (peer.heard != Clock::time_point() && Answers(p));
-    if (!is_known || !peer.state.blocked || now_ - peer.blocked_since < stall_) return;
+    if (!is_known || !peer.status.blocked || now_ - peer.blocked_since < stall_) return;
   }
   Own().doomed = true;
   Own().message = PlacesText();
@@ -263,10 +264,10 @@ void Watch::FindDeadlock() {
 }
 
 // Returns a line for each place: "process 0: all_reduce at model.cc:12".
-std::string Watch::PlacesText() {
+std::string PeerWatch::PlacesText() {
   std::vector<std::pair<std::string, std::vector<int32_t>>> places;
   for (int32_t p = 0; p < processes_; ++p) {
-    const std::string& text = At(p).state.text;
+    const std::string& text = At(p).status.text;
     auto place = absl::c_find_if(places, [&](const auto& known) { return known.first == text; });
     if (place == places.end()) place = places.insert(place, {text, {}});
     place->second.push_back(p);

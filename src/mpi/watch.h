@@ -22,18 +22,18 @@ struct Need {
   uint32_t index = 0;
 };
 
-// Exchanges states with the other processes. It finds processes that do not answer, and processes
-// that wait for each other. Packets may be lost, so each one holds a whole state, and a process
+// Exchanges statuses with the other processes. It finds processes that do not answer, and processes
+// that wait for each other. Packets may be lost, so each one holds a whole status, and a process
 // that was never heard is not watched. It makes no MPI calls.
 //
 // One thread at a time counts messages and waits. A thread of the watch's own sends and receives.
-class Watch {
+class PeerWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Watch(int32_t process, int32_t processes, double stall_seconds);
-  ~Watch();
-  Watch(const Watch&) = delete;
+  PeerWatch(int32_t process, int32_t processes, double stall_seconds);
+  ~PeerWatch();
+  PeerWatch(const PeerWatch&) = delete;
 
   // Returns where this process can be reached.
   std::string Address() const { return channel_.Address(); }
@@ -73,8 +73,8 @@ class Watch {
 
  private:
   enum AlarmKind : uint8_t { kNone, kFailure, kDeadlock };
-  // The state of a process, as it describes itself.
-  struct State {
+  // The status of a process, as it describes itself.
+  struct Status {
     bool ends = false, blocked = false, doomed = false;
     uint32_t meetings = 0;
     uint64_t wait = 0;    // a number for each wait; 0: it does not wait
@@ -82,11 +82,11 @@ class Watch {
     int32_t waits_for = -1;
     std::string text, message;  // of the wait; of the failure
   };
-  struct Header;  // the numbers of a State, as a packet has them
+  struct Header;  // the numbers of a Status, as a packet has them
   struct Peer {
     std::atomic<uint32_t> sends{0}, receives{0};  // messages to it, and from it, begun here
     uint32_t its_sends = 0, its_receives = 0;     // messages to this process, and from it
-    State state;
+    Status status;
     Clock::time_point heard = {}, blocked_since = {};  // {}: never
     bool reported = false;
   };
@@ -103,14 +103,14 @@ class Watch {
     return next;
   }
   Peer& At(int32_t process) { return peers_[static_cast<size_t>(process)]; }
-  State& Own() { return At(process_).state; }
+  Status& Own() { return At(process_).status; }
 
   void Run();
   // The lock is held in all that follow.
   void SendAll();
   void Take(std::string_view packet);
-  void SetState(int32_t process, State state);
-  State OwnState();
+  void SetStatus(int32_t process, Status status);
+  Status OwnStatus();
   bool IsLate(const Need& need);
   void UpdateAlarm();
   bool Answers(int32_t process);

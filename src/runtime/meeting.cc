@@ -37,11 +37,11 @@ Line TakeLine(std::string_view& text) {
 
 // A meeting that all processes know. As one string, it is the activity, its line in the program,
 // and the text.
-struct Known {
+struct KnownMeeting {
   std::string what, where, text;
 };
 std::string Packed(const Meeting& m) { return m.what + "\n" + m.where + "\n" + m.text(); }
-Known Unpacked(std::string_view packed) {
+KnownMeeting Unpacked(std::string_view packed) {
   const size_t what = packed.find('\n'), where = packed.find('\n', what + 1);
   return {std::string(packed.substr(0, what)),
           std::string(packed.substr(what + 1, where - what - 1)),
@@ -72,7 +72,7 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
 
 // Throws the error for processes `a` and `b`, whose meetings differ. `hint` is for meetings that
 // differ in their texts alone.
-[[noreturn]] void Refuse(size_t a, const Known& at_a, size_t b, const Known& at_b,
+[[noreturn]] void Refuse(size_t a, const KnownMeeting& at_a, size_t b, const KnownMeeting& at_b,
                          const std::string& hint) {
   if (at_a.what != at_b.what)
     base::ThrowRuntime(
@@ -85,7 +85,7 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
   do {
     line_a = TakeLine(rest_a), line_b = TakeLine(rest_b);
   } while (line_a.text == line_b.text && !(rest_a.empty() && rest_b.empty()));
-  const auto where = [](const Line& line, const Known& m) {
+  const auto where = [](const Line& line, const KnownMeeting& m) {
     return line.comment.empty() ? m.where : std::string(line.comment);
   };
   base::ThrowRuntime(Difference("each process is " + at_a.what + ", but they differ",
