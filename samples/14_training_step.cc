@@ -66,8 +66,8 @@ int main() {
 
   // 6. A run that resumes from the file gives the same bits.
   State resumed = load_safetensors_like(file, state);
-  std::remove(file);
   while (resumed.step.item<int>() < 60) resumed = step(resumed);
+  std::remove(file);
   std::cout << "same weights: " << all(resumed.weights.w1 == state.weights.w1) << "\n";
   bool learnt = (loss(state.weights, x, y) < 0.5f * before).item<bool>();
   std::cout << "the loss has " << (learnt ? "more than halved" : "NOT halved") << "\n";
