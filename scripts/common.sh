@@ -5,7 +5,7 @@ set -euo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(build-essential cmake ninja-build ccache libabsl-dev libcli11-dev libfmt-dev libhwy-dev
   libopenblas0-pthread libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev
-  libmpfr-dev clang-format)
+  libmpfr-dev clang-format libopenmpi-dev openmpi-bin)
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -56,20 +56,22 @@ install_packages() {
 }
 
 # configure FOLDER [CMAKE OPTION...]: a new folder compiles several sources at once, unless
-# TESSERA_UNITY=OFF is in the environment; an existing folder keeps its setting.
+# TESSERA_UNITY=OFF is in the environment; an existing folder keeps its setting. The library for
+# several processes is built with Open MPI, or as TESSERA_MPI in the environment says (empty: not).
 configure() {
   say "configuring ${1#"$repo/"}/"
-  local unity=()
-  [[ -f $1/CMakeCache.txt ]] || unity=("-DTESSERA_UNITY=${TESSERA_UNITY:-ON}")
-  run_quietly cmake -S "$repo" -B "$1" -G Ninja "${unity[@]}" "${@:2}" ||
+  local options=("-DTESSERA_MPI=${TESSERA_MPI-openmpi}")
+  [[ -f $1/CMakeCache.txt ]] || options+=("-DTESSERA_UNITY=${TESSERA_UNITY:-ON}")
+  run_quietly cmake -S "$repo" -B "$1" -G Ninja "${options[@]}" "${@:2}" ||
     fail "cmake failed; its output is above"
 }
 
-# configure_sanitized address|thread: configures build-address/ or build-thread/.
+# configure_sanitized address|thread: configures build-address/ or build-thread/, without MPI, in
+# whose libraries the sanitizers find faults.
 configure_sanitized() {
   local preset=asan
   [[ $1 == address ]] || preset=tsan
-  configure "$repo/build-$1" --preset "$preset"
+  configure "$repo/build-$1" --preset "$preset" -DTESSERA_MPI=
 }
 
 # test_programs FOLDER [CTEST OPTION...]: prints the programs of the chosen tests, one per line,
