@@ -13,7 +13,8 @@ processes=$1
 shift
 mpirun=${MPIRUN:-mpirun}
 read -ra flags <<<"${MPIRUN_FLAGS:-}"
-if "$mpirun" --version 2>&1 | grep -qE 'Open MPI|OpenRTE'; then
+version=$("$mpirun" --version 2>&1)
+if [[ $version == *"Open MPI"* || $version == *OpenRTE* ]]; then
   # There may be more processes than cores, so a process that waits gives its core away.
   flags+=(--oversubscribe --mca mpi_yield_when_idle 1)
   [[ ${MPIRUN_FLAGS:-} == *--bind-to* ]] || flags+=(--bind-to core:overload-allowed)
