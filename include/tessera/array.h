@@ -145,7 +145,7 @@ class Array {
   E item(Loc loc = Loc::Current()) const;
   template <class E>
   std::vector<E> to_vector(Loc loc = Loc::Current()) const;
-  // Returns the shard of each device, in mesh order.
+  // Returns the shard of each device of this process, in mesh order.
   std::vector<Shard> addressable_shards(Loc loc = Loc::Current()) const;
 
   // Returns the elements at an index, as in NumPy. In each entry:

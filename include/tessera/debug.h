@@ -82,10 +82,14 @@ struct CallbackOptions {
 // values, and not again when a checkpoint recomputes them. vmap calls f once per batch element;
 // this includes both branches of a mapped cond, and elements of a mapped while_loop that are done,
 // as those are computed too. Throws RuntimeError if f throws; the exception of f is nested in it.
+//
+// With several processes, each process that has a part of all arrays calls f with its shards. Calls
+// of ordered callbacks follow one another by mesh coordinate, over all processes; other processes
+// wait. An eager call runs f on this process alone.
 void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOptions options = {},
                     Loc loc = Loc::Current());
-// Prints every shard with its device and index ranges to stdout, in mesh order. In a traced
-// function it is an ordered callback: it prints each time the program reaches it.
+// Prints every shard of this process with its device and index ranges to stdout, in mesh order. In
+// a traced function it is an ordered callback: it prints each time the program reaches it.
 void print_shards(const Array& x, Loc loc = Loc::Current());
 
 struct NanWatchOptions {

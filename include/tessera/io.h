@@ -58,8 +58,8 @@ T abstract_like(T tree, Loc loc = Loc::Current()) {
   return tree;
 }
 // Returns `like` with its arrays, which may be abstract, replaced by those of a file, in the types
-// and shardings of `like`. Throws RuntimeError as load_safetensors does, and if names,
-// shapes or dtypes differ and the options do not allow it.
+// and shardings of `like`. Throws RuntimeError as load_safetensors does, and if names, shapes or
+// dtypes differ and the options do not allow it.
 template <Tree T>
 T load_safetensors_like(const std::string& path, T like, LoadLikeOptions options = {},
                         Loc loc = Loc::Current()) {
