@@ -24,41 +24,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// MPI counts in ints.
-constexpr int64_t kMostBytes = 1 << 30;
+// Elements of one collective: MPI counts in ints.
 constexpr int64_t kMostElements = 1 << 27;
 // Open MPI sends messages of less than 4 KiB to a process of the same host without waiting for it:
-// two of 2 KiB take half the time of one of 4 KiB (btl_vader_eager_limit). Longer parcels, which
-// the other process may describe by a datatype, are one message.
+// two of 2 KiB take half the time of one of 4 KiB (btl_vader_eager_limit). Other
+// parcels, which the other process may describe by a datatype, are one message.
 constexpr int64_t kEagerBytes = 3968;
 constexpr int64_t kMostEager = 4;
-
-// MPI passes no context to a function that combines, so there is a function for each one.
-constexpr int kFunctions = 128;
-plan::CombineFn combine_functions[kFunctions];
-int used_functions = 0;
-
-template <int kAt>
-void CombineInto(void* in, void* inout, int* n, MPI_Datatype*) {
-  const std::byte* sources[] = {static_cast<const std::byte*>(in),
-                                static_cast<const std::byte*>(inout)};
-  combine_functions[kAt](sources, 2, static_cast<std::byte*>(inout), *n, /*stream=*/false);
-}
-
-template <int... kAt>
-MPI_User_function* FunctionAt(int at, std::integer_sequence<int, kAt...>) {
-  static constexpr MPI_User_function* kFunction[] = {CombineInto<kAt>...};
-  return kFunction[at];
-}
-
-MPI_User_function* FunctionFor(plan::CombineFn combine) {
-  for (int at = 0; at < kFunctions; ++at) {
-    if (at == used_functions) combine_functions[used_functions++] = combine;
-    if (combine_functions[at] == combine)
-      return FunctionAt(at, std::make_integer_sequence<int, kFunctions>());
-  }
-  std::abort();
-}
 
 // A wait polls this often before it gives way to other threads, and between looks at the clock.
 constexpr int kPollsAlone = 256;
@@ -124,13 +96,6 @@ MpiTransport::MpiTransport(MPI_Comm communicator, runtime::StartOptions options)
 }
 
 MpiTransport::~MpiTransport() {
-  for (MPI_Datatype& type : types_) MPI_Type_free(&type);
-  for (auto& [bytes, type] : large_) MPI_Type_free(&type);
-  for (Combine& combine : combines_) {
-    MPI_Type_free(&combine.element);
-    MPI_Op_free(&combine.op);
-  }
-  for (Group& group : groups_) MPI_Comm_free(&group.communicator);
   MPI_Comm_free(&now_.messages);
   MPI_Comm_free(&now_.control);
   MPI_Comm_free(&base_);
@@ -143,66 +108,12 @@ MpiTransport::Communicators MpiTransport::Duplicate() const {
   return made;
 }
 
-int32_t MpiTransport::AddRuns(const runtime::Runs& runs) {
-  const auto [at, is_new] = number_of_.try_emplace(runs, static_cast<int32_t>(types_.size()));
-  if (!is_new) return at->second;
-  MPI_Datatype type;
-  MPI_Type_contiguous(static_cast<int>(runs.run), MPI_BYTE, &type);
-  for (size_t d = runs.extents.size(); d-- > 0;) {
-    MPI_Datatype rows;
-    MPI_Type_create_hvector(static_cast<int>(runs.extents[d]), 1, runs.strides[d], type, &rows);
-    MPI_Type_free(&type);
-    type = rows;
-  }
-  MPI_Type_commit(&type);
-  types_.push_back(type);
-  return at->second;
-}
-
-// Returns the type of contiguous bytes that are too many to count.
-MPI_Datatype MpiTransport::TypeOf(int64_t bytes) {
-  const auto [at, is_new] = large_.try_emplace(bytes);
-  if (!is_new) return at->second;
-  const auto blocks = static_cast<int>(bytes / kMostBytes);
-  MPI_Datatype block, parts[2];
-  MPI_Type_contiguous(static_cast<int>(kMostBytes), MPI_BYTE, &block);
-  MPI_Type_contiguous(blocks, block, &parts[0]);
-  MPI_Type_contiguous(static_cast<int>(bytes % kMostBytes), MPI_BYTE, &parts[1]);
-  const int counts[] = {1, 1};
-  const MPI_Aint begins[] = {0, blocks * kMostBytes};
-  MPI_Type_create_struct(2, counts, begins, parts, &at->second);
-  MPI_Type_commit(&at->second);
-  for (MPI_Datatype* type : {&block, &parts[0], &parts[1]}) MPI_Type_free(type);
-  return at->second;
-}
-
-MPI_Comm MpiTransport::CommunicatorOf(const std::vector<int32_t>& processes) const {
-  MPI_Group all, some;
-  MPI_Comm_group(base_, &all);
-  MPI_Group_incl(all, static_cast<int>(processes.size()), processes.data(), &some);
-  MPI_Comm communicator;
-  MPI_Comm_create_group(base_, some, /*tag=*/0, &communicator);
-  MPI_Group_free(&all);
-  MPI_Group_free(&some);
-  return communicator;
-}
-
+int32_t MpiTransport::AddRuns(const runtime::ByteRuns& runs) { return datatypes_.Add(runs); }
 int32_t MpiTransport::AddGroup(const std::vector<int32_t>& processes) {
-  const auto [at, is_new] = group_of_.try_emplace(processes, static_cast<int32_t>(groups_.size()));
-  if (is_new) groups_.push_back({processes, CommunicatorOf(processes)});
-  return at->second;
+  return combinations_.AddGroup(processes, base_);
 }
-
 int32_t MpiTransport::AddCombine(plan::CombineFn combine, int64_t item) {
-  const auto [at, is_new] =
-      combine_of_.try_emplace({combine, item}, static_cast<int32_t>(combines_.size()));
-  if (!is_new) return at->second;
-  Combine made{.element = {}, .item = static_cast<int>(item), .op = {}};
-  MPI_Type_contiguous(made.item, MPI_BYTE, &made.element);
-  MPI_Type_commit(&made.element);
-  MPI_Op_create(FunctionFor(combine), /*commute=*/1, &made.op);
-  combines_.push_back(made);
-  return at->second;
+  return combinations_.AddFunction(combine, item);
 }
 
 template <class Move>
@@ -216,11 +127,11 @@ void MpiTransport::StartEach(std::span<const runtime::Parcel> parcels, bool rece
       move(data, static_cast<int>(count), type, p.process, &going.requests.emplace_back());
     };
     if (p.runs >= 0) {
-      add(p.data, 1, base::At(types_, p.runs));
+      add(p.data, 1, datatypes_.At(p.runs));
     } else if (p.bytes > kMostBytes) {
-      add(p.data, 1, TypeOf(p.bytes));
+      add(p.data, 1, datatypes_.OfBytes(p.bytes));
     } else {
-      const int64_t n = MessagesFor(p.bytes);
+      const int64_t n = p.splits ? MessagesFor(p.bytes) : 1;
       for (int64_t k = 0; k < n; ++k)
         add(p.data + p.bytes * k / n, p.bytes * (k + 1) / n - p.bytes * k / n, MPI_BYTE);
     }
@@ -229,8 +140,8 @@ void MpiTransport::StartEach(std::span<const runtime::Parcel> parcels, bool rece
 
 // For the watch, a combination is a message to each process of the group, and one from it.
 void MpiTransport::StartCombination(const runtime::Combination& c, Going& going) {
-  const Group& group = base::At(groups_, c.group);
-  const auto& [element, item, op] = base::At(combines_, c.combine);
+  const Combinations::Group& group = combinations_.GroupAt(c.group);
+  const auto& [element, item, op] = combinations_.FunctionAt(c.combine);
   for (int64_t at = 0, n = 0; at < c.elements; at += n) {
     // A scatter is one call: its parts follow each other.
     n = c.scatters ? c.elements : std::min(c.elements - at, kMostElements);
@@ -355,26 +266,37 @@ std::vector<uint64_t> MpiTransport::GatherNumbers(uint64_t mine) {
 }
 
 std::vector<std::string> MpiTransport::GatherTexts(std::string_view mine) {
-  const auto count = base::Size(processes_);
+  const uint32_t meeting = watch_.CountMeeting();
+  const std::vector<uint64_t> sizes = NumbersOver(now_.control, mine.size(), meeting);
+  const uint64_t longest = *std::max_element(sizes.begin(), sizes.end());
+  // A round gathers at most this much of each text, since MPI counts in ints.
+  const uint64_t part = base::Size(kMostBytes / processes_);
+  std::vector<std::string> each(sizes.size());
+  for (uint64_t at = 0; at < longest; at += part) {
+    std::vector<int> counts;
+    for (uint64_t size : sizes)
+      counts.push_back(static_cast<int>(std::min(part, size - std::min(size, at))));
+    GatherParts(mine.substr(std::min<size_t>(at, mine.size()), part), counts, meeting, each);
+  }
+  return each;
+}
+
+void MpiTransport::GatherParts(std::string_view mine, const std::vector<int>& counts,
+                               uint32_t meeting, std::vector<std::string>& each) {
   struct Texts {
     std::string mine, all;
     std::vector<int> sizes, begins;
   };
-  const uint32_t meeting = watch_.CountMeeting();
-  const std::vector<uint64_t> sizes = NumbersOver(now_.control, mine.size(), meeting);
-  const auto texts = std::make_shared<Texts>(Texts{std::string(mine), {}, {}, {}});
-  texts->sizes.assign(sizes.begin(), sizes.end());
-  texts->begins.resize(count);
-  std::exclusive_scan(texts->sizes.begin(), texts->sizes.end(), texts->begins.begin(), 0);
-  texts->all.resize(base::Size(texts->begins.back() + texts->sizes.back()));
+  const auto texts = std::make_shared<Texts>(Texts{std::string(mine), {}, counts, {}});
+  texts->begins.resize(counts.size());
+  std::exclusive_scan(counts.begin(), counts.end(), texts->begins.begin(), 0);
+  texts->all.resize(base::Size(texts->begins.back() + counts.back()));
   MPI_Request request;
   MPI_Iallgatherv(texts->mine.data(), static_cast<int>(mine.size()), MPI_CHAR, texts->all.data(),
                   texts->sizes.data(), texts->begins.data(), MPI_CHAR, now_.control, &request);
   WaitForAll(request, meeting, texts);
-  std::vector<std::string> each;
-  for (size_t p = 0; p < count; ++p)
-    each.push_back(texts->all.substr(base::Size(texts->begins[p]), base::Size(texts->sizes[p])));
-  return each;
+  for (size_t p = 0; p < each.size(); ++p)
+    each[p] += texts->all.substr(base::Size(texts->begins[p]), base::Size(counts[p]));
 }
 
 void MpiTransport::CheckThread() const {
@@ -395,7 +317,7 @@ void MpiTransport::CheckThread() const {
 void MpiTransport::BeginStep() {
   CheckThread();
   if (steps_.failed) Recover();
-  ++steps_.count;
+  watch_.BeginStep(++steps_.count);
   if (watch_.HasAlarm()) ThrowAlarm();
 }
 
@@ -440,9 +362,7 @@ void MpiTransport::Recover() {
           {"do not catch the error, or catch it on all processes around the same calls"});
   watch_.Forget(steps_.count);
   now_ = Duplicate();
-  // In the order of the groups, which is the same on all processes.
-  for (const auto& [processes, number] : group_of_)
-    base::At(groups_, number).communicator = CommunicatorOf(processes);
+  combinations_.Renew(base_);
   going_.clear();
   free_.clear();
   steps_.failed = false;

@@ -6,6 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "mpi/combinations.h"
+#include "mpi/datatypes.h"
 #include "mpi/watch.h"
 #include "runtime/transport.h"
 
@@ -19,7 +21,7 @@ class MpiTransport final : public runtime::Transport {
 
   int32_t process() const override { return process_; }
   int32_t processes() const override { return processes_; }
-  int32_t AddRuns(const runtime::Runs& runs) override;
+  int32_t AddRuns(const runtime::ByteRuns& runs) override;
   int32_t AddGroup(const std::vector<int32_t>& processes) override;
   int32_t AddCombine(plan::CombineFn combine, int64_t item) override;
   Ticket Start(const runtime::Shipment& shipment) override;
@@ -42,15 +44,6 @@ class MpiTransport final : public runtime::Transport {
     std::vector<MPI_Request> requests;
     std::vector<RequestNeed> needs;
   };
-  struct Group {
-    std::vector<int32_t> processes;
-    MPI_Comm communicator;
-  };
-  struct Combine {
-    MPI_Datatype element;
-    int item;
-    MPI_Op op;
-  };
   struct Communicators {
     MPI_Comm messages, control;
   };
@@ -58,12 +51,14 @@ class MpiTransport final : public runtime::Transport {
   template <class Move>
   void StartEach(std::span<const runtime::Parcel> parcels, bool receives, Going& going, Move move);
   void StartCombination(const runtime::Combination& combination, Going& going);
-  MPI_Datatype TypeOf(int64_t bytes);
   // Polls until done() holds. A long wait tells its needs to the watch.
   template <class Done, class SetNeeds>
   void Wait(Done done, SetNeeds set_needs);
   // Waits for a collective. `keeps` lives until it is complete, also if the wait ends by an error.
   void WaitForAll(MPI_Request request, uint32_t meeting, std::shared_ptr<void> keeps);
+  // Appends the part of each process's text.
+  void GatherParts(std::string_view mine, const std::vector<int>& counts, uint32_t meeting,
+                   std::vector<std::string>& each);
   std::vector<uint64_t> NumbersOver(MPI_Comm communicator, uint64_t mine, uint32_t meeting);
 
   // Begins a run or a meeting. All processes count them alike.
@@ -72,21 +67,15 @@ class MpiTransport final : public runtime::Transport {
   [[noreturn]] void ThrowAlarm();
   void Recover();
   Communicators Duplicate() const;
-  MPI_Comm CommunicatorOf(const std::vector<int32_t>& processes) const;
 
   MPI_Comm base_;  // the others are its duplicates
   Communicators now_;
   int process_ = 0, processes_ = 1;
   bool only_main_thread_ = false;
   bool crowded_ = false;  // there are more processes than cores on this host
-  std::map<std::vector<int32_t>, int32_t> group_of_;
-  std::vector<Group> groups_;
-  std::map<std::pair<plan::CombineFn, int64_t>, int32_t> combine_of_;
-  std::vector<Combine> combines_;
-  std::map<int64_t, MPI_Datatype> large_;  // by contiguous bytes
-  std::map<runtime::Runs, int32_t> number_of_;
-  std::vector<MPI_Datatype> types_;  // by the number of AddRuns
-  std::vector<Going> going_;         // by ticket
+  Datatypes datatypes_;
+  Combinations combinations_;
+  std::vector<Going> going_;  // by ticket
   std::vector<Ticket> free_;
   struct Steps {
     uint64_t count = 0;

@@ -211,9 +211,13 @@ PeerWatch::Status PeerWatch::OwnStatus() {
 }
 
 void PeerWatch::UpdateAlarm() {
-  bool has_failure = false;
-  for (int32_t p = 0; p < processes_; ++p)
-    has_failure = has_failure || (p != process_ && At(p).status.failed > forgotten_);
+  uint64_t first = 0;  // the first step that failed
+  for (int32_t p = 0; p < processes_; ++p) {
+    const uint64_t failed = At(p).status.failed;
+    if (p != process_ && failed > forgotten_) first = first ? std::min(first, failed) : failed;
+  }
+  failed_step_ = first;
+  const bool has_failure = first > 0;
   alarm_ = Own().doomed ? kDeadlock : has_failure ? kFailure : kNone;
 }
 

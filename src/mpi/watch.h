@@ -59,7 +59,12 @@ class PeerWatch {
 
   // Whether this process must not wait any longer: another one has failed, or all wait for each
   // other.
-  bool HasAlarm() const { return alarm_.load(std::memory_order_relaxed) != kNone; }
+  bool HasAlarm() const {
+    const AlarmKind kind = alarm_.load(std::memory_order_relaxed);
+    return kind == kDeadlock || (kind == kFailure && failed_step_.load() <= step_.load());
+  }
+  // Says which step of the program begins. Failures of later steps are no alarm yet.
+  void BeginStep(uint64_t step) { step_ = step; }
   bool HasDeadlock() const { return alarm_.load(std::memory_order_relaxed) == kDeadlock; }
   struct Alarm {
     int32_t failed = -1;  // the process that has failed; -1: all wait for each other
@@ -125,6 +130,7 @@ class PeerWatch {
   std::vector<Peer> peers_;  // by process, this one among them
   std::atomic<uint32_t> meetings_{0};
   std::atomic<AlarmKind> alarm_{kNone};
+  std::atomic<uint64_t> step_{0}, failed_step_{0};
   std::atomic<bool> stops_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -20,10 +20,12 @@ constexpr int64_t kDirectBytes = 16 << 10;
 constexpr size_t kDirectProcesses = 4;
 
 // Returns the memory of a box with these strides (in elements), its neighbours in memory merged.
-Runs RunsOf(const plan::Box& box, const std::vector<int64_t>& strides, int64_t item) {
-  Runs runs{.extents = {}, .strides = {}, .run = item};
+// `once`: elements that a stride of 0 repeats count once.
+ByteRuns RunsOf(const plan::Box& box, const std::vector<int64_t>& strides, int64_t item,
+                bool once) {
+  ByteRuns runs{.extents = {}, .strides = {}, .run = item};
   for (size_t d = 0; d < box.extents.size(); ++d) {
-    if (box.extents[d] == 1) continue;
+    if (box.extents[d] == 1 || (once && strides[d] == 0)) continue;
     const int64_t stride = strides[d] * item;
     if (!runs.extents.empty() && runs.strides.back() == stride * box.extents[d]) {
       runs.extents.back() *= box.extents[d];
@@ -41,7 +43,7 @@ Runs RunsOf(const plan::Box& box, const std::vector<int64_t>& strides, int64_t i
   return runs;
 }
 
-int64_t BytesOf(const Runs& runs) {
+int64_t BytesOf(const ByteRuns& runs) {
   int64_t bytes = runs.run;
   for (int64_t extent : runs.extents) bytes *= extent;
   return bytes;
@@ -49,7 +51,7 @@ int64_t BytesOf(const Runs& runs) {
 
 // Calls copy(run) for each run, in their order.
 template <class F>
-void ForEachRun(const Runs& runs, std::byte* at, size_t dim, F copy) {
+void ForEachRun(const ByteRuns& runs, std::byte* at, size_t dim, F copy) {
   if (dim == runs.extents.size()) return copy(at);
   for (int64_t i = 0; i < runs.extents[dim]; ++i)
     ForEachRun(runs, at + i * runs.strides[dim], dim + 1, copy);
@@ -62,28 +64,26 @@ void ReadyMessages::Add(const plan::Exchange& e, const std::vector<ViewId>& in, 
   for (const plan::Exchange::Message& m : e.sends) {
     const plan::Box& box = base::At(e.boxes, m.box);
     AddPart(sends_, m.process, {base::At(in, m.operand), m.instance, m.offset * item, 0, 0},
-            RunsOf(box, box.in_strides, item));
+            RunsOf(box, box.in_strides, item, e.receives_as_sent));
   }
   for (const plan::Exchange::Message& m : e.receives) {
     const plan::Box& box = base::At(e.boxes, m.box);
     AddPart(receives_, m.process, {out, m.instance, m.offset * item, 0, 0},
-            RunsOf(box, e.receives_as_sent ? box.in_strides : box.out_strides, item));
+            RunsOf(box, e.receives_as_sent ? box.in_strides : box.out_strides, item,
+                   e.receives_as_sent));
   }
-  for (const plan::Exchange::GroupReduction& r : e.reductions)
-    AddSum(e, r,
-           {base::At(in, r.operand), out, r.source, r.instance, r.in_offset * item,
-            r.elements * item});
+  for (const plan::Exchange::GroupReduction& r : e.reductions) AddSum(e, r, in, out);
 }
 
 // Small sums over the same processes are packed.
 void ReadyMessages::AddSum(const plan::Exchange& e, const plan::Exchange::GroupReduction& r,
-                           const Sum& sum) {
+                           const std::vector<ViewId>& in, ViewId out) {
+  const int64_t item = e.dtype.size(), bytes = r.elements * item;
   const auto processes = static_cast<double>(r.processes.size());
-  bytes_ += static_cast<double>(sum.bytes) * (r.scatters ? processes : 2);
+  bytes_ += static_cast<double>(bytes) * (r.scatters ? processes : 2);
   auto bundle = absl::c_find_if(sums_, [&](const SumBundle& other) {
     return !r.scatters && !other.scatters && other.processes == r.processes &&
-           other.combine == e.combine && other.item == e.dtype.size() &&
-           other.bytes + sum.bytes <= kPackBytes;
+           other.combine == e.combine && other.item == item && other.bytes + bytes <= kPackBytes;
   });
   if (bundle == sums_.end()) {
     bundle = sums_.insert(bundle, {.processes = r.processes});
@@ -91,13 +91,15 @@ void ReadyMessages::AddSum(const plan::Exchange& e, const plan::Exchange::GroupR
         base::Size(absl::c_find(r.processes, TheTransport()->process()) - r.processes.begin());
     bundle->combine = e.combine;
     bundle->scatters = r.scatters;
-    bundle->item = e.dtype.size();
+    bundle->item = item;
   }
-  bundle->sums.push_back(sum);
-  bundle->bytes += sum.bytes;
+  bundle->bytes += bytes;
+  for (int32_t k = 0; k < r.instances; ++k)
+    bundle->sums.push_back({base::At(in, r.operand), out, r.source, r.instance + k,
+                            r.in_offset * item, bytes / r.instances});
 }
 
-void ReadyMessages::AddPart(Bundles& bundles, int32_t process, Part part, const Runs& runs) {
+void ReadyMessages::AddPart(Bundles& bundles, int32_t process, Part part, const ByteRuns& runs) {
   const auto known =
       absl::c_find_if(patterns_, [&](const Pattern& pattern) { return pattern.runs == runs; });
   part.pattern = static_cast<int32_t>(known - patterns_.begin());
@@ -131,10 +133,8 @@ void ReadyMessages::PrepareSums(SumBundle& bundle) {
   const auto take = [&] {
     return std::exchange(packed_bytes_, packed_bytes_ + RoundUp(bundle.bytes, kLine));
   };
-  if (bundle.is_packed()) {
-    bundle.sources = take();
-    bundle.results = take();
-  }
+  if (bundle.packs_sources()) bundle.sources = take();
+  if (bundle.packs_results()) bundle.results = take();
   bundle.is_direct = bundle.bytes <= kDirectBytes && bundle.processes.size() <= kDirectProcesses;
   if (bundle.is_direct) {
     for (size_t k = 0; k < bundle.processes.size(); ++k) bundle.received.push_back(take());
@@ -149,12 +149,14 @@ void ReadyMessages::AddParcels(const Bundles& bundles, Views views, Mail& mail,
   parcels.clear();
   for (const Bundle& bundle : bundles) {
     if (bundle.packs) {
-      parcels.push_back({bundle.process, mail.packed.data() + bundle.at, bundle.bytes, -1});
+      parcels.push_back(
+          {bundle.process, mail.packed.data() + bundle.at, bundle.bytes, -1, /*splits=*/true});
       continue;
     }
     for (const Part& part : bundle.parts)
       parcels.push_back({bundle.process, views[part.view].at(part.instance) + part.offset,
-                         part.bytes, base::At(patterns_, part.pattern).number});
+                         part.bytes, base::At(patterns_, part.pattern).number,
+                         /*splits=*/bundle.bytes <= kPackBytes});
   }
 }
 
@@ -164,7 +166,7 @@ void ReadyMessages::PackSources(Views views, Mail& mail) const {
     if (!bundle.packs) continue;
     std::byte* to = mail.packed.data() + bundle.at;
     for (const Part& part : bundle.parts) {
-      const Runs& runs = base::At(patterns_, part.pattern).runs;
+      const ByteRuns& runs = base::At(patterns_, part.pattern).runs;
       ForEachRun(runs, views[part.view].at(part.instance) + part.offset, 0,
                  [&](const std::byte* from) {
                    std::memcpy(to, from, base::Size(runs.run));
@@ -173,7 +175,7 @@ void ReadyMessages::PackSources(Views views, Mail& mail) const {
     }
   }
   for (const SumBundle& bundle : sums_) {
-    if (!bundle.is_packed()) continue;
+    if (!bundle.packs_sources()) continue;
     std::byte* to = mail.packed.data() + bundle.sources;
     for (const Sum& sum : bundle.sums) {
       std::memcpy(to, views[sum.from].at(sum.from_instance) + sum.from_offset,
@@ -185,12 +187,12 @@ void ReadyMessages::PackSources(Views views, Mail& mail) const {
 
 const std::byte* ReadyMessages::SourceOf(const SumBundle& bundle, Views views,
                                          const Mail& mail) const {
-  if (bundle.is_packed()) return mail.packed.data() + bundle.sources;
+  if (bundle.packs_sources()) return mail.packed.data() + bundle.sources;
   const Sum& sum = bundle.sums[0];
   return views[sum.from].at(sum.from_instance) + sum.from_offset;
 }
 std::byte* ReadyMessages::ResultOf(const SumBundle& bundle, Views views, Mail& mail) const {
-  if (bundle.is_packed()) return mail.packed.data() + bundle.results;
+  if (bundle.packs_results()) return mail.packed.data() + bundle.results;
   const Sum& sum = bundle.sums[0];
   return views[sum.to].at(sum.to_instance);
 }
@@ -209,10 +211,12 @@ void ReadyMessages::StartSums(const SumBundle& bundle, Views views, Mail& mail) 
   for (size_t k = 0; k < bundle.processes.size(); ++k) {
     if (k == bundle.own) continue;
     const auto part = bundle.scatters ? static_cast<int64_t>(k) * bundle.bytes : 0;
-    mail.receives.push_back(
-        {bundle.processes[k], mail.packed.data() + bundle.received[k], bundle.bytes, -1});
-    mail.sends.push_back(
-        {bundle.processes[k], const_cast<std::byte*>(source) + part, bundle.bytes, -1});
+    mail.receives.push_back({bundle.processes[k], mail.packed.data() + bundle.received[k],
+                             bundle.bytes, -1,
+                             /*splits=*/true});
+    mail.sends.push_back({bundle.processes[k], const_cast<std::byte*>(source) + part, bundle.bytes,
+                          -1,
+                          /*splits=*/true});
   }
 }
 
@@ -227,7 +231,7 @@ void ReadyMessages::FinishSums(const SumBundle& bundle, Views views, Mail& mail)
     bundle.combine(sources, static_cast<int>(bundle.processes.size()),
                    ResultOf(bundle, views, mail), bundle.bytes / bundle.item, /*stream=*/false);
   }
-  if (!bundle.is_packed()) return;
+  if (!bundle.packs_results()) return;
   const std::byte* from = mail.packed.data() + bundle.results;
   for (const Sum& sum : bundle.sums) {
     std::memcpy(views[sum.to].at(sum.to_instance), from, base::Size(sum.bytes));
@@ -256,7 +260,7 @@ void ReadyMessages::UnpackResults(Views views, Mail& mail) const {
     if (!bundle.packs) continue;
     const std::byte* from = mail.packed.data() + bundle.at;
     for (const Part& part : bundle.parts) {
-      const Runs& runs = base::At(patterns_, part.pattern).runs;
+      const ByteRuns& runs = base::At(patterns_, part.pattern).runs;
       ForEachRun(runs, views[part.view].at(part.instance) + part.offset, 0, [&](std::byte* to) {
         std::memcpy(to, from, base::Size(runs.run));
         from += runs.run;

@@ -40,7 +40,7 @@ class ReadyMessages {
     int32_t pattern;  // index into patterns_
   };
   struct Pattern {
-    Runs runs;
+    ByteRuns runs;
     int32_t number = -1;  // from Transport::AddRuns
   };
   // The parts for one other process, or from it.
@@ -73,11 +73,13 @@ class ReadyMessages {
     int32_t group = 0, number = 0;       // from AddGroup and AddCombine
     int64_t sources = -1, results = -1;  // of the packed bytes; -1: they are in place
     std::vector<int64_t> received = {};  // direct: of the packed bytes, for each process
-    bool is_packed() const { return sums.size() > 1; }
+    // The source of a scatter is one piece, and its results may be several instances.
+    bool packs_sources() const { return sums.size() > 1 && !scatters; }
+    bool packs_results() const { return sums.size() > 1; }
   };
 
   void AddSum(const plan::Exchange& exchange, const plan::Exchange::GroupReduction& reduction,
-              const Sum& sum);
+              const std::vector<ViewId>& in, ViewId out);
   void PrepareSums(SumBundle& bundle);
   const std::byte* SourceOf(const SumBundle& bundle, Views views, const Mail& mail) const;
   std::byte* ResultOf(const SumBundle& bundle, Views views, Mail& mail) const;
@@ -85,7 +87,7 @@ class ReadyMessages {
   void FinishSums(const SumBundle& bundle, Views views, Mail& mail) const;
   void PackSources(Views views, Mail& mail) const;
   void UnpackResults(Views views, Mail& mail) const;
-  void AddPart(Bundles& bundles, int32_t process, Part part, const Runs& runs);
+  void AddPart(Bundles& bundles, int32_t process, Part part, const ByteRuns& runs);
   void AddParcels(const Bundles& bundles, Views views, Mail& mail,
                   std::vector<Parcel>& parcels) const;
 

@@ -222,8 +222,8 @@ class Cleaner {
   Cleaner(const Cleaner&) = delete;
 
  private:
-  // After a failure, messages may still be on their way from and to this memory. The processes of a
-  // failed run end soon, so it is kept for ever.
+  // After a failure, messages may still be on their way from and to this memory, so it is kept for
+  // ever.
   void Abandon() {
     struct Kept {
       base::IdVector<ViewId, Buffers> buffers;
@@ -409,7 +409,10 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
   team.caller = std::this_thread::get_id();
   struct Free {
     Team& team;
-    ~Free() { team.busy.store(false, std::memory_order_release); }
+    ~Free() {
+      team.caller = std::thread::id();
+      team.busy.store(false, std::memory_order_release);
+    }
   } free{team};
   return RunOnTeam(executable, team, inputs);
 }

@@ -17,10 +17,10 @@ namespace TESSERA_PUBLIC runtime {
 
 // Memory in runs: `run` contiguous bytes for each index of the dims, outer dim first. Strides are
 // in bytes, and may be negative.
-struct Runs {
+struct ByteRuns {
   std::vector<int64_t> extents, strides;
   int64_t run = 0;
-  friend auto operator<=>(const Runs&, const Runs&) = default;
+  friend auto operator<=>(const ByteRuns&, const ByteRuns&) = default;
 };
 
 // Bytes that go to another process, or come from it.
@@ -29,6 +29,8 @@ struct Parcel {
   std::byte* data = nullptr;
   int64_t bytes = 0;
   int32_t runs = -1;  // from Transport::AddRuns; -1: `bytes` contiguous bytes
+  // Whether the other process has as many contiguous bytes, so that they may be several messages.
+  bool splits = false;
 };
 
 // Elements that the processes of a group combine.
@@ -56,7 +58,7 @@ class Transport {
   virtual int32_t processes() const = 0;  // at least 2
 
   // Returns the number of this pattern of memory. It is valid for ever.
-  virtual int32_t AddRuns(const Runs& runs) = 0;
+  virtual int32_t AddRuns(const ByteRuns& runs) = 0;
   // Returns the number of a group of processes, ascending, which has this one. All of them call it,
   // in one order.
   virtual int32_t AddGroup(const std::vector<int32_t>& processes) = 0;

@@ -204,7 +204,9 @@ Executor::Compiled CompileEager(const Application& a, const TypeList& types, con
 }
 
 std::vector<Array> Eager(const Application& a) {
-  static thread_local EagerCache cache;
+  // Programs on a mesh apart from others: several processes compile them together, so none may drop
+  // one because of work that it does alone.
+  static thread_local EagerCache caches[2];
   const TypeList types = TypesOf(a), places = PlacesOf(a);
   Flags shares;
   for (const ArrayRef& operand : a.operands)
@@ -222,6 +224,7 @@ std::vector<Array> Eager(const Application& a) {
       .mesh = CurrentMesh(),
       .compile_key = TheExecutor().CompileKey(),
       .regions = a.regions};
+  EagerCache& cache = caches[call.mesh ? 1 : 0];
   auto it = cache.find(call);
   Executor::Compiled compiled;
   if (it != cache.end()) {

@@ -34,9 +34,11 @@ struct Compilations {
   std::mutex mutex;  // held for lookups, never while compiling
   absl::flat_hash_map<size_t, Compilation> by_hash;
 };
-Compilations& All() {
-  static Compilations& all = *new Compilations;
-  return all;
+// Programs on a mesh are kept apart: see Eager in apply.cc.
+Compilations& Of(const ir::Program& program) {
+  static Compilations& on_mesh = *new Compilations;
+  static Compilations& others = *new Compilations;
+  return program.mesh ? on_mesh : others;
 }
 
 size_t HashOfAll(const ir::Program& program) {
@@ -72,17 +74,18 @@ Executor::Compiled CompileOnce(const std::shared_ptr<const ir::Program>& program
   // Host functions are not kept.
   if (ir::HasHostFunctions(*program)) return CompileFor(program, donated, inputs);
   Compilation wanted{program, donated, SharesOf(inputs), TheExecutor().CompileKey(), nullptr};
+  Compilations& all = Of(*program);
   const size_t hash = HashOfAll(*program);
   {
-    const std::lock_guard lock(All().mutex);
-    const auto it = All().by_hash.find(hash);
-    if (it != All().by_hash.end() && it->second.IsSame(wanted)) return it->second.compiled;
+    const std::lock_guard lock(all.mutex);
+    const auto it = all.by_hash.find(hash);
+    if (it != all.by_hash.end() && it->second.IsSame(wanted)) return it->second.compiled;
   }
   wanted.program = WithoutArrays(*program);
   wanted.compiled = CompileFor(wanted.program, donated, inputs);
-  const std::lock_guard lock(All().mutex);
-  if (All().by_hash.size() >= kMost) All().by_hash.clear();
-  return (All().by_hash[hash] = std::move(wanted)).compiled;
+  const std::lock_guard lock(all.mutex);
+  if (all.by_hash.size() >= kMost) all.by_hash.clear();
+  return (all.by_hash[hash] = std::move(wanted)).compiled;
 }
 
 }  // namespace tessera::trace

@@ -17,7 +17,7 @@ class CountingTransport final : public runtime::Transport {
   std::unique_ptr<Transport> Release() { return std::move(real_); }
   int32_t process() const override { return real_->process(); }
   int32_t processes() const override { return real_->processes(); }
-  int32_t AddRuns(const runtime::Runs& runs) override { return real_->AddRuns(runs); }
+  int32_t AddRuns(const runtime::ByteRuns& runs) override { return real_->AddRuns(runs); }
   int32_t AddGroup(const std::vector<int32_t>& processes) override {
     return real_->AddGroup(processes);
   }

@@ -104,6 +104,11 @@ class Called final : public ir::HostFunction {
     std::vector<int64_t> coordinates;  // of each call
     std::vector<int32_t> processes;
     for (int64_t i = 0; i < sharding::SizeOf(axes); ++i) {
+      if (compile::Processes() == 1) {
+        coordinates.push_back(i);
+        processes.push_back(0);
+        continue;
+      }
       for (int32_t process : ProcessesAt(arguments.values, axes, i)) {
         coordinates.push_back(i);
         processes.push_back(process);

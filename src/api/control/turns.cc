@@ -10,14 +10,14 @@ namespace tessera::api {
 namespace {
 
 void Receive(int32_t process) {
-  std::byte token{};
+  static std::byte token{};  // a receive of a failed run may still write to it
   const runtime::Parcel parcel{process, &token, 1, -1};
   runtime::Transport* transport = runtime::TheTransport();
   transport->Finish(transport->Start({.receives = {&parcel, 1}}));
 }
 
 void Send(int32_t process) {
-  std::byte token{};
+  static std::byte token{};  // a receive of a failed run may still write to it
   const runtime::Parcel parcel{process, &token, 1, -1};
   runtime::Transport* transport = runtime::TheTransport();
   transport->Finish(transport->Start({.sends = {&parcel, 1}}));

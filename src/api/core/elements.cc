@@ -114,11 +114,13 @@ std::string ProcessesOf(const ir::Type& placed) {
 
 // Returns the bytes of an array that is whole on each device of its mesh, on every process.
 std::string SharedBytes(const Concrete& whole) {
-  const bool here = compile::IsHere(whole.placed()->mesh());
+  const sharding::MeshDef* mesh = whole.placed()->mesh();
+  const bool everywhere = compile::IsEverywhere(mesh);
+  const bool here = everywhere || compile::IsFirstHost(mesh);
   const auto size = base::Size(whole.type()->elements() * whole.type()->dtype().size());
   const std::string mine(here ? reinterpret_cast<const char*>(whole.buffers.at(0)) : "",
                          here ? size : 0);
-  if (compile::IsEverywhere(whole.placed()->mesh())) return mine;
+  if (everywhere) return mine;
   for (std::string& text : runtime::TheTransport()->Gather(mine))
     if (text.size() == size) return std::move(text);
   return mine;

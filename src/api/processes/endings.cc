@@ -103,6 +103,10 @@ void EndAllWithThis() {
 
 void Leave(Leaving leaving) noexcept {
   if (!runtime::TheTransport()) return;
+  if (getpid() != owner) {  // the child of a fork
+    runtime::SetTransport(nullptr).release();
+    return;
+  }
   if (leaving == Leaving::kInOrder) return LeaveInOrder();
   left = runtime::SetTransport(nullptr);
   EndLater();

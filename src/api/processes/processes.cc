@@ -29,10 +29,11 @@ constexpr const char* kLaunchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_L
 
 constexpr const char* kLinkMpi = "link tessera::mpi (CMake: find_package(tessera COMPONENTS mpi))";
 
+// Returns how many processes a launcher started; 0: it started some, and only MPI knows how many.
 int LaunchedProcesses() {
   for (const char* name : kLaunchers)
     if (const char* value = std::getenv(name)) return std::atoi(value);
-  return 1;
+  return std::getenv("PMIX_RANK") ? 0 : 1;
 }
 
 [[noreturn]] void Fail(int check, Loc loc, std::string reason, std::string hint) {
@@ -74,15 +75,16 @@ void Enter(runtime::Started started, ProcessOptions options, Loc loc) {
 Processes::Processes(int* argc, char*** argv, ProcessOptions options, Loc loc)
     : exceptions_(std::uncaught_exceptions()) {
   const int launched = LaunchedProcesses();
-  if (launched <= 1) return;
+  if (launched == 1) return;
   const runtime::Launcher* launcher = runtime::TheLauncher();
+  if (!launcher && launched == 0) return;
   if (!launcher)
     Fail(1, loc,
          fmt::format("a launcher started {} processes, but the program has no MPI", launched),
          kLinkMpi);
   CheckNotOpen(loc);
   Enter(launcher->start(argc, argv, {options.stall_seconds}), options, loc);
-  if (!runtime::TheTransport())
+  if (!runtime::TheTransport() && launched > 1)
     Fail(3, loc, fmt::format("a launcher started {} processes, but MPI knows of one", launched),
          "start the program with the mpirun of the MPI that tessera::mpi was built with");
 }

@@ -72,14 +72,21 @@ int32_t ProcessOf(int64_t device) {
 
 bool TakesPart(const ir::Program& program) { return ProcessesOf(program).contains(Process()); }
 
+bool IsFirst(const ir::Program& program) {
+  const std::set<int32_t> processes = ProcessesOf(program);
+  return !processes.empty() && *processes.begin() == Process();
+}
+
 bool LeavesOut(const ir::Program& program) {
+  if (Processes() == 1) return false;
   const auto processes = static_cast<int32_t>(ProcessesOf(program).size());
   return processes > 0 && processes < Processes();
 }
 
-runtime::Buffers SharedWithAll(runtime::Buffers mine, int64_t bytes, bool takes_part) {
+runtime::Buffers SharedWithAll(runtime::Buffers mine, int64_t bytes, bool takes_part,
+                               bool is_first) {
   std::string text;
-  if (takes_part) text.assign(reinterpret_cast<const char*>(mine.at(0)), base::Size(bytes));
+  if (is_first) text.assign(reinterpret_cast<const char*>(mine.at(0)), base::Size(bytes));
   for (const std::string& whole : runtime::TheTransport()->Gather(text)) {
     if (takes_part || whole.size() != base::Size(bytes)) continue;
     mine = runtime::Allocate(bytes, 1);
@@ -94,6 +101,12 @@ bool IsHere(const sharding::MeshDef* mesh) {
   std::set<int32_t> processes;
   AddProcesses(*mesh, processes);
   return processes.contains(Process());
+}
+
+bool IsFirstHost(const sharding::MeshDef* mesh) {
+  std::set<int32_t> processes;
+  AddProcesses(*mesh, processes);
+  return *processes.begin() == Process();
 }
 
 bool IsEverywhere(const sharding::MeshDef* mesh) {

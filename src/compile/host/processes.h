@@ -28,8 +28,12 @@ void SetKeepsOrder(bool on);
 int32_t ProcessOf(int64_t device);
 // Whether this process hosts a device of a mesh of the program.
 bool TakesPart(const ir::Program& program);
+// Whether it is the first process that does.
+bool IsFirst(const ir::Program& program);
 // Whether this process hosts a device of the mesh. A value without a mesh is on every process.
 bool IsHere(const sharding::MeshDef* mesh);
+// Whether this process is the first of those that host a device of the mesh.
+bool IsFirstHost(const sharding::MeshDef* mesh);
 // Whether every process hosts a device of the mesh.
 bool IsEverywhere(const sharding::MeshDef* mesh);
 
@@ -37,7 +41,9 @@ bool IsEverywhere(const sharding::MeshDef* mesh);
 bool LeavesOut(const ir::Program& program);
 // Returns a result without a mesh on every process, which those that take part in a program have.
 // All processes call it.
-runtime::Buffers SharedWithAll(runtime::Buffers mine, int64_t bytes, bool takes_part);
+// `is_first`: this process sends its own to the others.
+runtime::Buffers SharedWithAll(runtime::Buffers mine, int64_t bytes, bool takes_part,
+                               bool is_first);
 
 // Returns the processes that run the plan of a program for `devices` devices. Devices outside of
 // its meshes take no part.

@@ -40,7 +40,7 @@ struct CompiledProgram {
   int32_t devices = 1;
   // Whether processes without a device of the program's meshes get results without a mesh.
   bool shares_results = false;
-  bool takes_part = true;
+  bool takes_part = true, is_first = false;
   bool together = false;  // with other processes
 };
 
@@ -68,6 +68,7 @@ class RuntimeExecutor final : public trace::Executor {
     executable->devices = DevicesFor(*program);
     executable->shares_results = LeavesOut(*program);
     executable->takes_part = !executable->shares_results || TakesPart(*program);
+    executable->is_first = executable->shares_results && IsFirst(*program);
     executable->together = together;
     executable->plan = MakeExecutable(*lowered, std::move(donated));
     return executable;
@@ -99,7 +100,7 @@ class RuntimeExecutor final : public trace::Executor {
       const auto& [type, place, shares] = executable->outputs[i];
       if (executable->shares_results && !place->mesh())
         made[i] = SharedWithAll(std::move(made[i]), type->elements() * type->dtype().size(),
-                                executable->takes_part);
+                                executable->takes_part, executable->is_first);
       auto result = std::make_shared<Concrete>(type, place, loc, std::move(made[i]), shares);
       if (!executable->together && !type->mesh() && Processes() > 1) result->SetMayDiffer();
       results.push_back(std::move(result));
@@ -121,7 +122,7 @@ class RuntimeExecutor final : public trace::Executor {
 
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
-    size_t key = (SharesReplicas() ? 1 : 2) + (KeepsOrder() ? 4 : 0);
+    size_t key = (SharesReplicas() ? 1 : 2) + (KeepsOrder() ? 4 : 0) + (IsOnOneProcess() ? 8 : 0);
     double balance = sharding::FlopsPerByte();
     const NanChecks checks = CurrentNanChecks();
     if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte &&

@@ -142,7 +142,6 @@ class ExchangeLocaliser {
                                      .data = nullptr});
     staging_.pieces.resize(staging_.receives.size());
     e_.in.push_back(staging_.out);
-    e_.joined = false;
   }
 
   // The pieces that a process receives apart from the result, and their number:

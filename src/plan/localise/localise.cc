@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/at.h"
@@ -72,6 +73,7 @@ class Localiser {
 
   void LocaliseNodes(std::vector<Node>& nodes) {
     std::vector<Node> kept;
+    size_t joined_at = 0;  // the first of the exchanges that run as one
     for (Node& node : nodes) {
       if (auto* loop = std::get_if<Loop>(&node)) {
         LocaliseNodes(loop->condition);
@@ -81,7 +83,12 @@ class Localiser {
         for (std::vector<Node>& branch : branches->branches) LocaliseNodes(branch);
       if (auto* call = std::get_if<HostCall>(&node)) LocaliseCall(*call);
       if (auto* exchange = std::get_if<Exchange>(&node)) {
-        LocaliseExchange(*exchange, plan_, whole_, hosts_, kept);
+        if (!exchange->joined) joined_at = kept.size();
+        std::vector<Node> before;
+        LocaliseExchange(*exchange, plan_, whole_, hosts_, before);
+        kept.insert(kept.begin() + static_cast<std::ptrdiff_t>(joined_at),
+                    std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
+        joined_at += before.size();
       }
       kept.push_back(std::move(node));
     }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/at.h"
@@ -71,8 +72,33 @@ class Reducer {
         std::sort(p.begin(), p.end());
         p.erase(std::unique(p.begin(), p.end()), p.end());
       }
+      if (!DivideAlike(groups)) return false;
     }
     return true;
+  }
+
+  // Whether all groups add the pieces in one order, so that copies of a sum have the same bits.
+  static bool DivideAlike(const std::vector<Group>& groups) {
+    const auto ranks = [](const Group& group) {
+      std::vector<std::ptrdiff_t> ranks;
+      for (int32_t process : group.process_of_piece)
+        ranks.push_back(std::find(group.processes.begin(), group.processes.end(), process) -
+                        group.processes.begin());
+      return ranks;
+    };
+    return std::all_of(groups.begin(), groups.end(),
+                       [&](const Group& group) { return ranks(group) == ranks(groups[0]); });
+  }
+
+  // Whether two instances are copies of one sum: each device has its own.
+  bool HasCopies() const {
+    std::set<std::vector<std::tuple<int32_t, int32_t, int64_t>>> seen;
+    for (const std::vector<Exchange::Piece>& pieces : e_.pieces) {
+      std::vector<std::tuple<int32_t, int32_t, int64_t>> key;
+      for (const Exchange::Piece& p : pieces) key.push_back({p.operand, p.source, p.in_offset});
+      if (!seen.insert(std::move(key)).second) return true;
+    }
+    return false;
   }
 
   // Whether the groups of each instance are its hosts, each once, and all have several processes.
@@ -102,7 +128,7 @@ class Reducer {
   // Whether one process of each group gets the instance, and all processes get as many, which are
   // neighbours. Groups of one process are for exchanges inside of it.
   bool EachGetsAPart() {
-    if (plan_.values[e_.out].bytes % kLine != 0) return false;
+    if (plan_.values[e_.out].bytes % kLine != 0 || HasCopies()) return false;
     for (size_t i = 0; i < groups_.size(); ++i) {
       for (const Group& group : groups_[i]) {
         if (group.processes.size() == 1) return false;
@@ -176,6 +202,7 @@ class Reducer {
       const auto each = static_cast<int64_t>(made.size() / processes.size());
       Exchange::GroupReduction r{.processes = processes, .scatters = true};
       r.elements = elements_ * each;
+      r.instances = static_cast<int32_t>(each);
       const auto mine = std::find_if(made.begin(), made.end(),
                                      [&](const Made& m) { return m.process == process_; });
       r.instance = base::At(out_.local, mine->instance);
@@ -228,7 +255,6 @@ class Reducer {
                                   .bytes = plan_.values[e_.out].bytes,
                                   .data = nullptr});
     e_.in.push_back(sums_.out);
-    e_.joined = false;
     before.emplace_back(std::move(sums_));
     layouts_.Add({});
   }

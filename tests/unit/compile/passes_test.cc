@@ -61,7 +61,7 @@ struct OneOfSeveral final : runtime::Transport {
   int32_t number = 0, count = 1;
   int32_t process() const override { return number; }
   int32_t processes() const override { return count; }
-  int32_t AddRuns(const runtime::Runs&) override { return 0; }
+  int32_t AddRuns(const runtime::ByteRuns&) override { return 0; }
   int32_t AddGroup(const std::vector<int32_t>&) override { return 0; }
   int32_t AddCombine(plan::CombineFn, int64_t) override { return 0; }
   Ticket Start(const runtime::Shipment&) override { return 0; }
