@@ -48,7 +48,7 @@ MPI_Comm CommunicatorOf(const std::vector<int32_t>& processes, MPI_Comm of) {
 }  // namespace
 
 Combinations::~Combinations() {
-  for (Function& function : functions_) {
+  for (CombineType& function : functions_) {
     MPI_Type_free(&function.element);
     MPI_Op_free(&function.op);
   }
@@ -66,7 +66,7 @@ int32_t Combinations::AddFunction(plan::CombineFn combine, int64_t item) {
   const auto [at, is_new] =
       number_of_function_.try_emplace({combine, item}, static_cast<int32_t>(functions_.size()));
   if (!is_new) return at->second;
-  Function made{.element = {}, .item = static_cast<int>(item), .op = {}};
+  CombineType made{.element = {}, .item = static_cast<int>(item), .op = {}};
   MPI_Type_contiguous(made.item, MPI_BYTE, &made.element);
   MPI_Type_commit(&made.element);
   MPI_Op_create(FunctionFor(combine), /*commute=*/1, &made.op);

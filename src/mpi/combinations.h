@@ -17,7 +17,7 @@ class Combinations {
     std::vector<int32_t> processes;
     MPI_Comm communicator;
   };
-  struct Function {
+  struct CombineType {
     MPI_Datatype element;
     int item;  // bytes of an element
     MPI_Op op;
@@ -31,7 +31,7 @@ class Combinations {
   int32_t AddGroup(const std::vector<int32_t>& processes, MPI_Comm all);
   int32_t AddFunction(plan::CombineFn combine, int64_t item);
   const Group& GroupAt(int32_t number) const { return groups_[static_cast<size_t>(number)]; }
-  const Function& FunctionAt(int32_t number) const {
+  const CombineType& FunctionAt(int32_t number) const {
     return functions_[static_cast<size_t>(number)];
   }
   // Gives all groups new communicators, since messages of a failed run are on the old ones.
@@ -41,7 +41,7 @@ class Combinations {
   std::map<std::vector<int32_t>, int32_t> number_of_group_;
   std::vector<Group> groups_;
   std::map<std::pair<plan::CombineFn, int64_t>, int32_t> number_of_function_;
-  std::vector<Function> functions_;
+  std::vector<CombineType> functions_;
 };
 
 }  // namespace tessera::mpi

@@ -1,12 +1,13 @@
 // Runs `main` of the program inside of a Processes scope. Link it with --wrap=main.
-#include <cstdio>
-#include <exception>
+#include "mpi/main.h"
+
+#include <cstdlib>
 
 #include "tessera/processes.h"
 
-extern "C" int __real_main(int argc, char** argv);
-
-extern "C" int __wrap_main(int argc, char** argv) {
+int __wrap_main(int argc, char** argv) {
   tessera::Processes processes(&argc, &argv, {.reads_gather = true});
-  return __real_main(argc, argv);
+  const int status = __real_main(argc, argv);
+  if (status != 0) std::exit(status);  // inside the scope, so that it ends all processes
+  return status;
 }

@@ -216,9 +216,9 @@ void PeerWatch::UpdateAlarm() {
     const uint64_t failed = At(p).status.failed;
     if (p != process_ && failed > forgotten_) first = first ? std::min(first, failed) : failed;
   }
-  failed_step_ = first;
+  alarms_.failed_step = first;
   const bool has_failure = first > 0;
-  alarm_ = Own().doomed ? kDeadlock : has_failure ? kFailure : kNone;
+  alarms_.kind = Own().doomed ? kDeadlock : has_failure ? kFailure : kNone;
 }
 
 bool PeerWatch::Answers(int32_t process) {

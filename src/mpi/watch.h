@@ -60,12 +60,13 @@ class PeerWatch {
   // Whether this process must not wait any longer: another one has failed, or all wait for each
   // other.
   bool HasAlarm() const {
-    const AlarmKind kind = alarm_.load(std::memory_order_relaxed);
-    return kind == kDeadlock || (kind == kFailure && failed_step_.load() <= step_.load());
+    const AlarmKind kind = alarms_.kind.load(std::memory_order_relaxed);
+    return kind == kDeadlock ||
+           (kind == kFailure && alarms_.failed_step.load() <= alarms_.step.load());
   }
   // Says which step of the program begins. Failures of later steps are no alarm yet.
-  void BeginStep(uint64_t step) { step_ = step; }
-  bool HasDeadlock() const { return alarm_.load(std::memory_order_relaxed) == kDeadlock; }
+  void BeginStep(uint64_t step) { alarms_.step = step; }
+  bool HasDeadlock() const { return alarms_.kind.load(std::memory_order_relaxed) == kDeadlock; }
   struct Alarm {
     int32_t failed = -1;  // the process that has failed; -1: all wait for each other
     std::string text;     // its message; or a line for each process
@@ -129,8 +130,10 @@ class PeerWatch {
   Channel channel_;
   std::vector<Peer> peers_;  // by process, this one among them
   std::atomic<uint32_t> meetings_{0};
-  std::atomic<AlarmKind> alarm_{kNone};
-  std::atomic<uint64_t> step_{0}, failed_step_{0};
+  struct Alarms {
+    std::atomic<AlarmKind> kind{kNone};
+    std::atomic<uint64_t> step{0}, failed_step{0};  // of this process; the first one that failed
+  } alarms_;
   std::atomic<bool> stops_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

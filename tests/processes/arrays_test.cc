@@ -355,6 +355,53 @@ TEST_F(Arrays, AnExceptionInAnOrderedCallbackHoldsNobodyUp) {
   EXPECT_THAT(error, HasSubstr("on one process"));
 }
 
+// ---- messages -----------------------------------------------------------------------------------
+
+// Parts of 12 KiB, contiguous where they are sent and in rows where they are received.
+TEST_F(Arrays, PartsAreAsManyMessagesOnBothSides) {
+  MeshScope scope(make_mesh({{"x", kDevices}}));
+  const int64_t rows = 5 * kDevices, columns = 48 * kDevices;
+  const Array x = Counted(rows, columns, P(None, "x"));
+  for (PartitionSpec to : {P(), P("x", None)}) {
+    const std::vector<float> moved = gather_to_host(reshard(x, to)).to_vector<float>();
+    for (size_t i = 0; i < moved.size(); ++i) ASSERT_EQ(moved[i], static_cast<float>(i)) << i;
+  }
+}
+
+// The slices of a loop's result are no block of their own.
+TEST_F(Arrays, AScanStacksScatteredSums) {
+  MeshScope scope(make_mesh({{"x", kDevices}}));
+  const int64_t n = 16 * kDevices, steps = 3;
+  const auto f = jit(shard_map(
+      [&](Array a) {
+        const auto step = [](Array carry, Array) {
+          return std::pair(carry + 1, psum_scatter(carry, "x", {.tiled = true}));
+        };
+        return scan(step, a, arange(steps)).second;
+      },
+      {.in_specs = P(), .out_specs = P(None, "x")}));
+  const std::vector<float> sums = gather_to_host(f(ones({n}))).to_vector<float>();
+  ASSERT_EQ(sums.size(), static_cast<size_t>(steps * n));
+  for (size_t i = 0; i < sums.size(); ++i)
+    ASSERT_EQ(sums[i], static_cast<float>(kDevices * (1 + static_cast<int64_t>(i) / n))) << i;
+}
+
+// Processes with one device of a mesh and with several run the same reductions as one.
+TEST_F(Arrays, UnequalSharesOfAMeshReduceTogether) {
+  MeshScope scope(make_mesh({{"x", kDevices / 2 + 1}}));
+  const Array a = Counted(kDevices / 2 + 1, 3, P("x", None)), b = a * 2.0f;
+  const auto f = jit([](Array p, Array q) { return std::pair(sum(p, 0), sum(q, 0)); });
+  const auto [first, second] = f(a, b);
+  const std::vector<float> p = gather_to_host(first).to_vector<float>(),
+                           q = gather_to_host(second).to_vector<float>();
+  const int64_t rows = kDevices / 2 + 1;
+  for (int64_t c = 0; c < 3; ++c) {
+    const auto want = static_cast<float>(rows * c + 3 * rows * (rows - 1) / 2);
+    EXPECT_EQ(p[static_cast<size_t>(c)], want);
+    EXPECT_EQ(q[static_cast<size_t>(c)], 2 * want);
+  }
+}
+
 // ---- replicas -----------------------------------------------------------------------------------
 
 TEST_F(Arrays, ReplicasThatDifferAreRefusedEverywhere) {
