@@ -3,6 +3,7 @@
 # file. A process has the shards of its own devices only, so lines such as "device 3: ..." are compared
 # over all processes.
 set -euo pipefail
+shopt -s nullglob
 
 processes=$1 golden=$(realpath "$2")
 shift 2
