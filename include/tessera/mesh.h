@@ -16,10 +16,11 @@ namespace sharding {
 class MeshDef;
 }
 
-// Sets the number of simulated devices of this process (initially 1). It may be changed again.
-// Throws RuntimeError for n < 1, for more devices than memory allows, and while a mesh is in scope,
-// a function is being traced, or the program holds an array on a mesh. Arrays that only cached
-// programs hold do not count; such a program runs again when there are enough devices.
+// Sets the number of simulated devices, of all processes together (initially one for each process).
+// It may be changed again. Throws RuntimeError for n < 1, for more devices than memory allows, if
+// they do not divide evenly over the processes, and while a mesh is in scope, a function is being
+// traced, or the program holds an array on a mesh. Arrays that only cached programs hold do not
+// count; such a program runs again when there are enough devices.
 void SetDeviceCount(int n, Loc loc = Loc::Current());
 // Returns the number of simulated devices.
 int DeviceCount();
@@ -81,7 +82,7 @@ class Mesh {
 };
 std::ostream& operator<<(std::ostream& os, const Mesh& mesh);
 
-// Returns a mesh over this process's devices. Throws ShardingError for a repeated or empty name, a
+// Returns a mesh over the devices. Throws ShardingError for a repeated or empty name, a
 // size below 1, or device ids that are not distinct or not one per device; RuntimeError if there
 // are fewer devices than the mesh needs.
 Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options = {}, Loc loc = Loc::Current());

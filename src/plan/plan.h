@@ -143,7 +143,7 @@ struct Exchange {
     bool scatters = false;
     int64_t elements = 0;  // that this process gets
     int32_t operand = 0, source = 0;
-    int64_t in_offset = 0;  // elements
+    int64_t in_offset = 0;                // elements
     int32_t instance = 0, instances = 1;  // of `out`, that get equal parts of the elements
   };
   std::vector<GroupReduction> reductions = {};
