@@ -15,10 +15,10 @@ fail() {
   exit 1
 }
 
-# train PROCESSES OUT [FLAG...]: sixty steps, saved every tenth.
+# train PROCESSES OUT [FLAG...]: 120 steps, saved every tenth.
 train() {
   exec timeout 300 "$launcher" -n "$1" "$program" --out "$work/$2" --mesh 6x2 --layout dp+tp \
-    --steps 60 --save-every 10 --sample 5 --layers 1 --width 24 --heads 12 --hidden 24 --context 8 \
+    --steps 120 --save-every 10 --sample 5 --layers 1 --width 24 --heads 12 --hidden 24 --context 8 \
     --batch 24 "${@:3}" >>"$work/$2.log" 2>&1
 }
 # The losses of the file, as far as they are computed.
@@ -26,7 +26,7 @@ steps_of() { awk '$1 != 0 { n = NR } END { print n + 0 }' "$work/$1/losses.txt" 
 
 (train 4 whole) || fail "whole: failed"
 (($(grep -c 'saved ' "$work/whole.log") == 1)) || fail "whole: more than one process prints"
-(($(steps_of whole) == 60)) || fail "whole: not all losses"
+(($(steps_of whole) == 120)) || fail "whole: not all losses"
 
 (train 4 killed) &
 job=$!
@@ -38,10 +38,10 @@ done
 mapfile -t ranks < <(pgrep -P "$(pgrep -P $job)")
 kill -KILL "${ranks[2]}" || fail "killed: rank 2 had ended"
 wait $job && fail "killed: no error"
-(($(steps_of killed) < 60)) || fail "killed: it had ended"
+(($(steps_of killed) < 120)) || fail "killed: it had ended"
 
 (train 3 killed --resume) || fail "killed: three processes did not go on"
 paste "$work/whole/losses.txt" "$work/killed/losses.txt" | awk '
   { off = ($1 - $2) / $1; if (off < 0) off = -off; if (!(off <= worst)) worst = off }
   END { printf "resumed on three processes: at most %.1e apart\n", worst
-        exit !(NR == 60 && worst <= 1e-5) }' || fail "killed: other losses"
+        exit !(NR == 120 && worst <= 1e-5) }' || fail "killed: other losses"
