@@ -343,7 +343,8 @@ struct FromShardsOptions {
 };
 // Returns the array that has these shards. Each process gives the shard of each of its devices,
 // once. Throws ShapeError, DTypeError or RuntimeError if a shard is missing, is given twice, does
-// not fit, or has other elements than a device with the same index ranges.
+// not fit, or has other elements than a device of this process with the same index ranges. Shards
+// that several processes have are not compared: all must give the same elements.
 Array array_from_shards(const std::vector<Shard>& shards, PartitionSpec sharding,
                         FromShardsOptions options = {}, Loc loc = Loc::Current());
 

@@ -83,8 +83,8 @@ struct Segment {
 };
 
 // Sets dst[i] = src[0][i] op src[1][i] op ..., from left to right, for n elements and k >= 1
-// sources. `stream`: dst is larger than the caches, so write past them. dst does not overlap
-// a source.
+// sources. `stream`: dst is larger than the caches, so write past them. dst may be
+// one of the sources, and overlaps no other.
 using CombineFn = void (*)(const std::byte* const* src, int k, std::byte* dst, int64_t n,
                            bool stream);
 

@@ -44,7 +44,9 @@ class Analyser {
       }
       if (const auto* segment = std::get_if<plan::Segment>(&node))
         AddSegment(*segment);
-      else if (const auto* loop = std::get_if<plan::Loop>(&node))
+      else if (!exchange)
+        AwaitAll();  // a function of the host may throw, and takes any time
+      if (const auto* loop = std::get_if<plan::Loop>(&node))
         AddLoop(*loop);
       else if (const auto* branches = std::get_if<plan::Switch>(&node))
         AddSwitch(*branches);
@@ -70,7 +72,6 @@ class Analyser {
   // Adds a loop. A value that is defined outside and read inside lives to the end of the loop,
   // because the next iteration may read it.
   void AddLoop(const plan::Loop& loop) {
-    AwaitAll();
     const FlowNodeId first = AddControl({.kind = Control::kEnter});
     for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.whole, first);
     if (!loop.has_predicate() && loop.trips == 0) return;
@@ -113,7 +114,6 @@ class Analyser {
   }
 
   void AddSwitch(const plan::Switch& node) {
-    AwaitAll();
     const FlowNodeId select =
         AddControl({.kind = Control::kSelect, .dtype = node.dtype}, node.index);
     Read(node.index, select, 0);
@@ -216,9 +216,7 @@ class Analyser {
     }
   }
 
-  // A function of the host may throw, and takes any time.
   void AddHostCall(const plan::HostCall& call) {
-    AwaitAll();
     const FlowNodeId node = AddNode({.host = &call, .steps = {}});
     for (PlanValueId v : call.in) Read(v, node, 0);
   }

@@ -3,20 +3,9 @@
 # project that knows nothing but find_package(tessera), and one that asks pkg-config; runs the program
 # and the command where only the component Runtime is; then configures a project that has tessera as
 # a subproject, without GoogleTest.
-set -euo pipefail
-
-build=$1 compiler=$2 generator=$3
+# shellcheck source=tests/install/common.sh
+source "$(dirname "$0")/common.sh"
 project=$(cd "$(dirname "$0")/project" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-quietly() {
-  "$@" >"$work/log" 2>&1 || {
-    cat "$work/log"
-    echo "failed: $*"
-    exit 1
-  }
-}
 
 quietly cmake --install "$build" --prefix "$work/prefix"
 quietly cmake -S "$project" -B "$work/build" -G "$generator" \

@@ -2,20 +2,9 @@
 # check_mpi.sh BUILD COMPILER GENERATOR: installs the build into a new prefix; builds a project that
 # finds the component mpi, and one that asks pkg-config, and runs their programs as one process and as
 # two; then looks for MPI in a library that was built without it.
-set -euo pipefail
-
-build=$1 compiler=$2 generator=$3
+# shellcheck source=tests/install/common.sh
+source "$(dirname "$0")/common.sh"
 tests=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-quietly() {
-  "$@" >"$work/log" 2>&1 || {
-    cat "$work/log"
-    echo "failed: $*"
-    exit 1
-  }
-}
 
 # expect TEXT COMMAND...: checks that the command prints the text.
 expect() {

@@ -153,9 +153,9 @@ TEST_F(Arrays, AFailureOnOneProcessLeavesTheOldFile) {
   EXPECT_EQ(sum(load_npy(Path("old.npy"))).item<float>(), sum(x * 2).item<float>());
 }
 
-TEST_F(Arrays, AFullDiskLeavesTheOldFile) {
+TEST_F(ArraysOnASmallDisk, AFullDiskLeavesTheOldFile) {
   const char* disk = std::getenv("TESSERA_SMALL_DISK");  // of 256 KiB
-  if (!disk) GTEST_SKIP() << "there is no small disk";
+  ASSERT_TRUE(disk);
   MeshScope scope(make_mesh({{"x", kDevices}}));
   const std::string path = std::string(disk) + "/x.npy";
   save_npy(path, Counted(1200, 8, P("x", None)));
@@ -177,8 +177,7 @@ TEST_F(Arrays, FilesThatCannotBeMadeAreErrorsEverywhere) {
   }
 }
 
-TEST_F(Arrays, ProcessesSaveTheSameFile) {
-  if (is_alone()) GTEST_SKIP();
+TEST_F(SharedArrays, ProcessesSaveTheSameFile) {
   MeshScope scope(TwoAxes());
   const Array x = Counted(12, 6, P("x", None));
   const std::string path = Path(process_index() == 0 ? "a.npy" : "b.npy");

@@ -84,6 +84,13 @@ class Arrays : public testing::Test {
   }
   bool is_alone() const { return process_count() == 1; }
 };
+// Tests that need several processes; arrays.sh does not run them as one.
+class SharedArrays : public Arrays {
+ protected:
+  SharedArrays() { EXPECT_FALSE(is_alone()); }
+};
+// Tests that fill the disk TESSERA_SMALL_DISK; arrays.sh runs them if it may mount one.
+class ArraysOnASmallDisk : public Arrays {};
 
 inline Mesh TwoAxes() { return make_mesh({{"x", 4}, {"y", 3}}); }
 

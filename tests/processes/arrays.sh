@@ -6,12 +6,17 @@ export GTEST_BRIEF=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 run=("$launcher" -n "$processes" "$program")
-[[ $processes == 1 ]] && run=("$program")
+left_out=
+if [[ $processes == 1 ]]; then
+  run=("$program")
+  left_out=:SharedArrays.*
+fi
 disk=$(mktemp -d) || exit 1
 trap 'rmdir "$disk"' EXIT
 if unshare -m mount -t tmpfs -o size=256k none "$disk" 2>/dev/null; then
-  TESSERA_SMALL_DISK=$disk timeout 120 unshare -m bash -c '
+  TESSERA_SMALL_DISK=$disk GTEST_FILTER=-$left_out timeout 120 unshare -m bash -c '
     mount -t tmpfs -o size=256k none "$TESSERA_SMALL_DISK" && exec "$@"' bash "${run[@]}"
 else
-  timeout 120 "${run[@]}"
+  echo "no small disk: it may not mount one"
+  GTEST_FILTER=-ArraysOnASmallDisk.*$left_out timeout 120 "${run[@]}"
 fi

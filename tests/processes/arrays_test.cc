@@ -220,8 +220,7 @@ TEST_F(Arrays, AProcessWithoutADeviceGivesNoShard) {
 
 // ---- reading ------------------------------------------------------------------------------------
 
-TEST_F(Arrays, AnArrayThatIsElsewhereIsNotRead) {
-  if (is_alone()) GTEST_SKIP();
+TEST_F(SharedArrays, AnArrayThatIsElsewhereIsNotRead) {
   MeshScope scope(TwoAxes());
   const Array x = Counted(12, 6, P("x", "y"));
   std::string all = "processes 0";
@@ -404,8 +403,7 @@ TEST_F(Arrays, UnequalSharesOfAMeshReduceTogether) {
 
 // ---- replicas -----------------------------------------------------------------------------------
 
-TEST_F(Arrays, ReplicasThatDifferAreRefusedEverywhere) {
-  if (is_alone()) GTEST_SKIP();
+TEST_F(SharedArrays, ReplicasThatDifferAreRefusedEverywhere) {
   MeshScope scope(TwoAxes());
   const Array x = Counted(12, 6, P("x", "y"));
   const auto scaled = jit([](Array a, Array s) { return a * s; });
@@ -426,8 +424,7 @@ TEST_F(Arrays, ReplicasThatDifferAreRefusedEverywhere) {
   EXPECT_EQ(sum(scaled(x, array(2.0f))).item<float>(), 71 * 36 * 2);
 }
 
-TEST_F(Arrays, KeysOfDifferentSeedsAreRefused) {
-  if (is_alone()) GTEST_SKIP();
+TEST_F(SharedArrays, KeysOfDifferentSeedsAreRefused) {
   const Array key = random::key(process_index());  // on no mesh
   MeshScope scope(TwoAxes());
   const std::string error = ErrorOf([&] {
@@ -442,8 +439,7 @@ TEST_F(Arrays, KeysOfDifferentSeedsAreRefused) {
   ExpectSame(second);
 }
 
-TEST_F(Arrays, ReplicasAreComparedOnce) {
-  if (is_alone()) GTEST_SKIP();
+TEST_F(SharedArrays, ReplicasAreComparedOnce) {
   MeshScope scope(TwoAxes());
   const auto step = jit([](Array a, Array b, Array c) { return a * b + c; });
   const Array b = array(Count(6)), c = array(1.0f);

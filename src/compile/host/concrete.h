@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "plan/localise/localise.h"
 #include "runtime/buffers.h"
 #include "trace/array.h"
 
@@ -38,7 +39,7 @@ class Concrete final : public trace::ConcreteArray {
 
 // Returns for each position in the mesh the instance that its device holds, or kElsewhere if
 // another process hosts the device.
-inline constexpr int32_t kElsewhere = -1;
+using plan::kElsewhere;
 std::vector<int32_t> InstancesByPosition(const Concrete& array);
 // Returns the number of instances in an array of this place that this process has.
 int32_t InstancesHere(const ir::Type& place, bool shares);

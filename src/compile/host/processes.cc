@@ -21,15 +21,26 @@ namespace {
 bool reads_gather = false;
 thread_local bool keeps_order = false;
 
-void AddProcesses(const sharding::MeshDef& mesh, std::set<int32_t>& processes) {
+using ProcessSet = std::set<int32_t>;
+
+ProcessSet ProcessesOf(const sharding::MeshDef& mesh) {
+  ProcessSet processes;
   for (int64_t p = 0; p < mesh.size(); ++p) processes.insert(ProcessOf(mesh.Device(p)));
+  return processes;
 }
 
-std::set<int32_t> ProcessesOf(const ir::Program& program) {
-  std::set<int32_t> processes;
-  if (program.mesh) AddProcesses(*program.mesh, processes);
+// Returns the meshes of a program, each once.
+std::set<const sharding::MeshDef*> MeshesOf(const ir::Program& program) {
+  std::set<const sharding::MeshDef*> meshes;
+  if (program.mesh) meshes.insert(program.mesh);
   for (const ir::Value& v : program.values)
-    if (v.type->mesh()) AddProcesses(*v.type->mesh(), processes);
+    if (v.type->mesh()) meshes.insert(v.type->mesh());
+  return meshes;
+}
+
+ProcessSet ProcessesOf(const ir::Program& program) {
+  ProcessSet processes;
+  for (const sharding::MeshDef* mesh : MeshesOf(program)) processes.merge(ProcessesOf(*mesh));
   return processes;
 }
 
@@ -73,7 +84,7 @@ int32_t ProcessOf(int64_t device) {
 bool TakesPart(const ir::Program& program) { return ProcessesOf(program).contains(Process()); }
 
 bool IsFirst(const ir::Program& program) {
-  const std::set<int32_t> processes = ProcessesOf(program);
+  const ProcessSet processes = ProcessesOf(program);
   return !processes.empty() && *processes.begin() == Process();
 }
 
@@ -97,40 +108,27 @@ runtime::Buffers SharedWithAll(runtime::Buffers mine, int64_t bytes, bool takes_
 }
 
 bool IsHere(const sharding::MeshDef* mesh) {
-  if (!mesh || Processes() == 1) return true;
-  std::set<int32_t> processes;
-  AddProcesses(*mesh, processes);
-  return processes.contains(Process());
+  return !mesh || Processes() == 1 || ProcessesOf(*mesh).contains(Process());
 }
 
-bool IsFirstHost(const sharding::MeshDef* mesh) {
-  std::set<int32_t> processes;
-  AddProcesses(*mesh, processes);
-  return *processes.begin() == Process();
-}
+bool IsFirstHost(const sharding::MeshDef* mesh) { return *ProcessesOf(*mesh).begin() == Process(); }
 
 bool IsEverywhere(const sharding::MeshDef* mesh) {
   if (!mesh || Processes() == 1) return true;
-  std::set<int32_t> processes;
-  AddProcesses(*mesh, processes);
-  return static_cast<int32_t>(processes.size()) == Processes();
+  return static_cast<int32_t>(ProcessesOf(*mesh).size()) == Processes();
 }
 
 plan::Hosts HostsOf(const ir::Program& program, int32_t devices) {
   plan::Hosts hosts{.process = Process(), .process_of_device = {}, .keeps_order = keeps_order};
   hosts.process_of_device.assign(base::Size(devices), plan::Hosts::kNobody);
-  bool has_mesh = false;
-  const auto add = [&](const sharding::MeshDef* mesh) {
-    if (!mesh) return;
-    has_mesh = true;
+  const std::set<const sharding::MeshDef*> meshes = MeshesOf(program);
+  if (meshes.empty()) hosts.process_of_device.assign(base::Size(devices), Process());
+  for (const sharding::MeshDef* mesh : meshes) {
     for (int64_t p = 0; p < mesh->size(); ++p) {
       const int64_t device = mesh->Device(p);
       base::At(hosts.process_of_device, device) = ProcessOf(device);
     }
-  };
-  add(program.mesh);
-  for (const ir::Value& v : program.values) add(v.type->mesh());
-  if (!has_mesh) hosts.process_of_device.assign(base::Size(devices), Process());
+  }
   return hosts;
 }
 

@@ -7,6 +7,9 @@
 
 namespace tessera::plan {
 
+// Stands for the number of an instance that another process has.
+inline constexpr int32_t kElsewhere = -1;
+
 // The processes that run a plan together.
 struct Hosts {
   int32_t process = 0;                     // this one

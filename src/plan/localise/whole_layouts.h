@@ -6,11 +6,10 @@
 
 #include "base/at.h"
 #include "base/ids.h"
+#include "plan/localise/localise.h"
 #include "plan/plan.h"
 
 namespace tessera::plan {
-
-inline constexpr int32_t kElsewhere = -1;
 
 // A layout of all processes.
 struct WholeLayout {
