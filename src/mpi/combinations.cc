@@ -58,7 +58,8 @@ Combinations::~Combinations() {
 int32_t Combinations::AddGroup(const std::vector<int32_t>& processes, MPI_Comm all) {
   const auto [at, is_new] =
       number_of_group_.try_emplace(processes, static_cast<int32_t>(groups_.size()));
-  if (is_new) groups_.push_back({processes, CommunicatorOf(processes, all)});
+  if (is_new)
+    groups_.push_back({.processes = processes, .communicator = CommunicatorOf(processes, all)});
   return at->second;
 }
 
@@ -74,10 +75,34 @@ int32_t Combinations::AddFunction(plan::CombineFn combine, int64_t item) {
   return at->second;
 }
 
+void Combinations::Greet(int32_t number, uint64_t step, int tag) {
+  Group& group = groups_[static_cast<size_t>(number)];
+  if (std::exchange(group.greeted, step) == step) return;
+  Greeting& greeting = *group.greeting;
+  greeting.own = {tag, ~tag};
+  MPI_Iallreduce(greeting.own.data(), greeting.highest.data(), 2, MPI_INT, MPI_MAX,
+                 group.communicator, &greeting.request);
+}
+
+Combinations::Answer Combinations::AnswerOf(int32_t number) {
+  Greeting& greeting = *groups_[static_cast<size_t>(number)].greeting;
+  if (greeting.request != MPI_REQUEST_NULL) {
+    int is_complete = 0;
+    MPI_Test(&greeting.request, &is_complete, MPI_STATUS_IGNORE);
+    if (!is_complete) return Answer::kNone;
+  }
+  return greeting.own == greeting.highest ? Answer::kSameCall : Answer::kAnotherCall;
+}
+
 // In the order of the groups, which is the same on all processes.
 void Combinations::Renew(MPI_Comm all) {
-  for (const auto& [processes, number] : number_of_group_)
-    groups_[static_cast<size_t>(number)].communicator = CommunicatorOf(processes, all);
+  for (const auto& [processes, number] : number_of_group_) {
+    Group& group = groups_[static_cast<size_t>(number)];
+    group.communicator = CommunicatorOf(processes, all);
+    if (group.greeting->request == MPI_REQUEST_NULL) continue;
+    group.greeting.release();  // MPI may still write to it
+    group.greeting = std::make_unique<Greeting>();
+  }
 }
 
 }  // namespace tessera::mpi

@@ -2,11 +2,13 @@
 // collectives.
 #include "mpi/transport.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -16,6 +18,7 @@
 #include <thread>
 
 #include "base/at.h"
+#include "runtime/meeting.h"
 #include "tessera/error.h"
 #include "tessera/sharding.h"  // ErrorDetail holds Fix
 
@@ -59,6 +62,15 @@ int SizeOf(MPI_Comm communicator) {
   return size;
 }
 
+// Returns the tags that calls may have: 0 to this one, which has all bits.
+int LargestTag(MPI_Comm communicator) {
+  void* most = nullptr;
+  int is_known = 0;
+  MPI_Comm_get_attr(communicator, MPI_TAG_UB, &most, &is_known);
+  const auto largest = is_known ? static_cast<unsigned>(*static_cast<int*>(most)) : 32767u;
+  return static_cast<int>(std::bit_floor(largest + 1) - 1);
+}
+
 bool IsCrowded(MPI_Comm communicator) {
   MPI_Comm host;
   MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
@@ -78,21 +90,31 @@ bool IsCrowded(MPI_Comm communicator) {
                       .fixes = {}});
 }
 
+[[noreturn]] void ThrowMpi(int error) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(error, text, &length);
+  Throw("processes.mpi", fmt::format("MPI could not exchange bytes: {}", text), {});
+}
+
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm communicator, runtime::StartOptions options)
     : watch_(RankIn(communicator), SizeOf(communicator), options.stall_seconds) {
   MPI_Comm_dup(communicator, &base_);
+  // The duplicates have the handler too.
+  MPI_Comm_set_errhandler(base_, MPI_ERRORS_RETURN);
   now_ = Duplicate();
   process_ = RankIn(base_);
   processes_ = SizeOf(base_);
+  steps_.largest_tag = LargestTag(base_);
   crowded_ = IsCrowded(base_);
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   only_main_thread_ = level < MPI_THREAD_SERIALIZED;
   const uint64_t job = GatherNumbers(std::random_device()())[0];
   watch_.Start(GatherTexts(watch_.Address()), job);
-  steps_ = {};
+  steps_.count = 0;
 }
 
 MpiTransport::~MpiTransport() {
@@ -139,25 +161,46 @@ void MpiTransport::StartEach(std::span<const runtime::Parcel> parcels, bool rece
 }
 
 // For the watch, a combination is a message to each process of the group, and one from it.
+void MpiTransport::Queue(const runtime::Combination& combination, Ticket ticket) {
+  Going& going = base::At(going_, ticket);
+  combinations_.Greet(combination.group, steps_.count, steps_.tag);
+  queued_.push_back({combination, ticket, going.needs.size()});
+  for (int32_t other : combinations_.GroupAt(combination.group).processes) {
+    if (other == process_) continue;
+    watch_.CountSend(other);
+    going.needs.push_back({.need = {other, /*receives=*/true, watch_.CountReceive(other)}});
+  }
+  ++going.queued;
+}
+
+void MpiTransport::StartQueued() {
+  while (!queued_.empty()) {
+    const Queued& next = queued_.front();
+    const Combinations::Answer answer = combinations_.AnswerOf(next.combination.group);
+    is_mixed_ = is_mixed_ || answer == Combinations::Answer::kAnotherCall;
+    if (answer != Combinations::Answer::kSameCall) return;
+    Going& going = base::At(going_, next.ticket);
+    StartCombination(next.combination, going);
+    const auto others = combinations_.GroupAt(next.combination.group).processes.size() - 1;
+    for (size_t k = 0; k < others; ++k)
+      going.needs[next.first_need + k].request = going.requests.size() - 1;
+    --going.queued;
+    queued_.pop_front();
+  }
+}
+
 void MpiTransport::StartCombination(const runtime::Combination& c, Going& going) {
-  const Combinations::Group& group = combinations_.GroupAt(c.group);
   const auto& [element, item, op] = combinations_.FunctionAt(c.combine);
+  const MPI_Comm communicator = combinations_.GroupAt(c.group).communicator;
   for (int64_t at = 0, n = 0; at < c.elements; at += n) {
     // A scatter is one call: its parts follow each other.
     n = c.scatters ? c.elements : std::min(c.elements - at, kMostElements);
-    for (int32_t other : group.processes) {
-      if (other == process_) continue;
-      watch_.CountSend(other);
-      going.needs.push_back(
-          {{other, /*receives=*/true, watch_.CountReceive(other)}, going.requests.size()});
-    }
     const auto count = static_cast<int>(n);
     const std::byte* from = c.from + at * item;
     std::byte* to = c.to + at * item;
     MPI_Request* request = &going.requests.emplace_back();
-    c.scatters
-        ? MPI_Ireduce_scatter_block(from, to, count, element, op, group.communicator, request)
-        : MPI_Iallreduce(from, to, count, element, op, group.communicator, request);
+    c.scatters ? MPI_Ireduce_scatter_block(from, to, count, element, op, communicator, request)
+               : MPI_Iallreduce(from, to, count, element, op, communicator, request);
   }
 }
 
@@ -171,17 +214,19 @@ runtime::Transport::Ticket MpiTransport::Start(const runtime::Shipment& shipment
   Going& going = base::At(going_, ticket);
   StartEach(shipment.receives, /*receives=*/true, going,
             [&](void* data, int n, MPI_Datatype type, int from, MPI_Request* r) {
-              MPI_Irecv(data, n, type, from, 0, now_.messages, r);
+              MPI_Irecv(data, n, type, from, steps_.tag, now_.messages, r);
             });
   StartEach(shipment.sends, /*receives=*/false, going,
             [&](void* data, int n, MPI_Datatype type, int to, MPI_Request* r) {
-              MPI_Isend(data, n, type, to, 0, now_.messages, r);
+              MPI_Isend(data, n, type, to, steps_.tag, now_.messages, r);
             });
-  for (const runtime::Combination& c : shipment.combinations) StartCombination(c, going);
+  for (const runtime::Combination& c : shipment.combinations) Queue(c, ticket);
+  StartQueued();
   return ticket;
 }
 
 void MpiTransport::Poll() {
+  StartQueued();
   int flag = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, now_.control, &flag, MPI_STATUS_IGNORE);
 }
@@ -211,24 +256,53 @@ void MpiTransport::Wait(Done done, SetNeeds set_needs) {
 
 void MpiTransport::Finish(Ticket ticket) {
   Going& going = base::At(going_, ticket);
-  const auto count = static_cast<int>(going.requests.size());
   const auto done = [&] {
+    if (!queued_.empty()) StartQueued();
+    if (is_mixed_ || going.queued > 0) return false;
     int all = 0;
-    MPI_Testall(count, going.requests.data(), &all, MPI_STATUSES_IGNORE);
+    const auto count = static_cast<int>(going.requests.size());
+    const int error = MPI_Testall(count, going.requests.data(), &all, MPI_STATUSES_IGNORE);
+    if (error != MPI_SUCCESS) ThrowMpi(error);
     return all != 0;
   };
   Wait(done, [&] {
-    std::vector<Need> needs;
-    for (const RequestNeed& n : going.needs) {
-      int is_complete = 0;
-      MPI_Request_get_status(going.requests[n.request], &is_complete, MPI_STATUS_IGNORE);
-      if (!is_complete) needs.push_back(n.need);
-    }
-    watch_.SetNeeds(std::move(needs), /*meeting=*/0);
+    is_mixed_ = is_mixed_ || IsForAnotherCall(going);
+    if (is_mixed_) watch_.SayMixed();
+    watch_.SetNeeds(NeedsOf(going), /*meeting=*/0);
   });
   going.requests.clear();
   going.needs.clear();
   free_.push_back(ticket);
+}
+
+std::vector<Need> MpiTransport::NeedsOf(Going& going) {
+  std::vector<Need> needs;
+  for (const RequestNeed& n : going.needs) {
+    int is_complete = 0;
+    if (n.request != kNotStarted)
+      MPI_Request_get_status(going.requests[n.request], &is_complete, MPI_STATUS_IGNORE);
+    if (!is_complete) needs.push_back(n.need);
+  }
+  return needs;
+}
+
+// Messages between two processes arrive in order. So if a message with another tag has arrived, and
+// a receive is not matched by an earlier one, the other process has not sent that one.
+bool MpiTransport::IsForAnotherCall(Going& going) {
+  for (const RequestNeed& n : going.needs) {
+    if (!n.cancels || going.requests[n.request] == MPI_REQUEST_NULL) continue;
+    MPI_Request& request = going.requests[n.request];
+    int has_message = 0, is_complete = 0, is_cancelled = 0;
+    MPI_Status status;
+    MPI_Iprobe(n.need.process, MPI_ANY_TAG, now_.messages, &has_message, &status);
+    if (!has_message || status.MPI_TAG == steps_.tag) continue;
+    // MPI cancels only receives that are not matched.
+    MPI_Cancel(&request);
+    MPI_Test(&request, &is_complete, &status);
+    if (is_complete) MPI_Test_cancelled(&status, &is_cancelled);
+    if (is_cancelled) return true;
+  }
+  return false;
 }
 
 void MpiTransport::WaitForAll(MPI_Request request, uint32_t meeting, std::shared_ptr<void> keeps) {
@@ -261,7 +335,7 @@ std::vector<uint64_t> MpiTransport::NumbersOver(MPI_Comm communicator, uint64_t 
 }
 
 std::vector<uint64_t> MpiTransport::GatherNumbers(uint64_t mine) {
-  BeginStep();
+  BeginStep(runtime::Waiting::Text(), "");
   return NumbersOver(now_.control, mine, watch_.CountMeeting());
 }
 
@@ -314,14 +388,19 @@ void MpiTransport::CheckThread() const {
           {"call MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided)"});
 }
 
-void MpiTransport::BeginStep() {
+void MpiTransport::BeginStep(std::string_view where, std::string_view inputs) {
   CheckThread();
   if (steps_.failed) Recover();
-  watch_.BeginStep(++steps_.count);
+  watch_.BeginStep(++steps_.count, where, inputs);
   if (watch_.HasAlarm()) ThrowAlarm();
 }
 
-void MpiTransport::BeginRun() { BeginStep(); }
+void MpiTransport::BeginRun(uint64_t call, std::string_view where, std::string_view inputs) {
+  BeginStep(where, inputs);
+  const uint64_t mixed = runtime::MixShared(call, steps_.count);
+  steps_.tag =
+      static_cast<int>((mixed ^ (mixed >> 32)) & static_cast<uint64_t>(steps_.largest_tag));
+}
 
 void MpiTransport::FailRun(const std::string& message) {
   if (!std::exchange(steps_.failed, true)) watch_.SayFailed(steps_.count, message);
@@ -329,8 +408,8 @@ void MpiTransport::FailRun(const std::string& message) {
   const Clock::time_point end = Clock::now() + kTimeToCancel;
   for (Going& going : going_) {
     for (const RequestNeed& n : going.needs) {
+      if (!n.cancels || going.requests[n.request] == MPI_REQUEST_NULL) continue;
       MPI_Request& request = going.requests[n.request];
-      if (!n.cancels || request == MPI_REQUEST_NULL) continue;
       MPI_Cancel(&request);
       for (int done = 0; !done && Clock::now() < end;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     }
@@ -343,6 +422,11 @@ void MpiTransport::ThrowAlarm() {
   std::vector<std::string> lines;
   std::istringstream text(alarm.text);
   for (std::string line; std::getline(text, line);) lines.push_back(line);
+  if (alarm.is_mixed) {
+    lines.push_back(
+        "all processes must make the same calls in the same order, from the same lines");
+    Throw("processes.differ", "the processes make different calls", lines);
+  }
   if (alarm.failed < 0)
     Throw("processes.deadlock", "the processes wait for each other, in different places", lines);
   Throw("processes.failed",
@@ -365,6 +449,8 @@ void MpiTransport::Recover() {
   combinations_.Renew(base_);
   going_.clear();
   free_.clear();
+  queued_.clear();
+  is_mixed_ = false;
   steps_.failed = false;
 }
 

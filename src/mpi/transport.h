@@ -2,8 +2,10 @@
 #pragma once
 #include <mpi.h>
 
-#include <functional>
-#include <map>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "mpi/combinations.h"
@@ -27,22 +29,29 @@ class MpiTransport final : public runtime::Transport {
   Ticket Start(const runtime::Shipment& shipment) override;
   void Poll() override;
   void Finish(Ticket ticket) override;
-  void BeginRun() override;
+  void BeginRun(uint64_t call, std::string_view where, std::string_view inputs) override;
   void FailRun(const std::string& message) override;
   std::vector<uint64_t> GatherNumbers(uint64_t mine) override;
   std::vector<std::string> GatherTexts(std::string_view mine) override;
   [[noreturn]] void Abort(int status) override;
 
  private:
+  static constexpr size_t kNotStarted = ~size_t{0};
   struct RequestNeed {
     Need need;
-    size_t request = 0;
+    size_t request = kNotStarted;
     bool cancels = false;  // the request receives a message, and can be cancelled
   };
   // Messages and combinations on their way.
   struct Going {
     std::vector<MPI_Request> requests;
     std::vector<RequestNeed> needs;
+    int queued = 0;  // combinations
+  };
+  struct Queued {
+    runtime::Combination combination;
+    Ticket ticket;
+    size_t first_need;  // of the ticket
   };
   struct Communicators {
     MPI_Comm messages, control;
@@ -51,6 +60,13 @@ class MpiTransport final : public runtime::Transport {
   template <class Move>
   void StartEach(std::span<const runtime::Parcel> parcels, bool receives, Going& going, Move move);
   void StartCombination(const runtime::Combination& combination, Going& going);
+  // MPI pairs the collectives of a group in their order, whatever calls they are for. So those of a
+  // run wait until the group has agreed that it is the same one on all its processes.
+  void Queue(const runtime::Combination& combination, Ticket ticket);
+  void StartQueued();
+  static std::vector<Need> NeedsOf(Going& going);
+  // Whether a message that has not arrived is overtaken by one for another call.
+  bool IsForAnotherCall(Going& going);
   // Polls until done() holds. A long wait tells its needs to the watch.
   template <class Done, class SetNeeds>
   void Wait(Done done, SetNeeds set_needs);
@@ -62,7 +78,7 @@ class MpiTransport final : public runtime::Transport {
   std::vector<uint64_t> NumbersOver(MPI_Comm communicator, uint64_t mine, uint32_t meeting);
 
   // Begins a run or a meeting. All processes count them alike.
-  void BeginStep();
+  void BeginStep(std::string_view where, std::string_view inputs);
   void CheckThread() const;
   [[noreturn]] void ThrowAlarm();
   void Recover();
@@ -77,8 +93,13 @@ class MpiTransport final : public runtime::Transport {
   Combinations combinations_;
   std::vector<Going> going_;  // by ticket
   std::vector<Ticket> free_;
+  std::deque<Queued> queued_;  // in the order in which all processes start them
+  bool is_mixed_ = false;      // processes make different calls
   struct Steps {
     uint64_t count = 0;
+    // Of all messages of the run. Those for another call have another one, so they never match.
+    int tag = 0;
+    int largest_tag = 0;
     bool failed = false;  // the last one, here or on another process
   } steps_;
   PeerWatch watch_;

@@ -14,8 +14,8 @@
 namespace tessera::mpi {
 namespace {
 
-constexpr size_t kMostText = 400, kMostMessage = 2000;  // bytes in a packet
-constexpr size_t kMostPlaces = 6;                       // lines of a message
+constexpr size_t kMostPlace = 300, kMostText = 400, kMostMessage = 2000;  // bytes in a packet
+constexpr size_t kMostPlaces = 6;                                         // lines of a message
 
 PeerWatch::Clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<PeerWatch::Clock::duration>(
@@ -34,9 +34,10 @@ struct PeerWatch::Header {
   int32_t from, waits_for;
   uint32_t meetings;
   uint32_t sends, receives;  // messages to the receiver of the packet, and from it
-  uint32_t text_bytes;
-  uint64_t wait, failed;
-  bool ends, blocked, doomed;
+  uint32_t place_bytes, text_bytes;
+  uint64_t wait, failed, mixed, doomed;
+  bool ends, blocked;
+  Doom doom;
 };
 
 PeerWatch::PeerWatch(int32_t process, int32_t processes, double stall_seconds)
@@ -78,6 +79,19 @@ void PeerWatch::EndWait() {
   wait_.meeting = 0;
 }
 
+void PeerWatch::BeginStep(uint64_t step, std::string_view where, std::string_view inputs) {
+  alarms_.step = step;
+  const std::lock_guard lock(mutex_);
+  place_.step = step;
+  place_.where = where;
+  place_.inputs = inputs;
+}
+
+void PeerWatch::SayMixed() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(Own().mixed, alarms_.step.load()) != alarms_.step.load()) SendAll();
+}
+
 void PeerWatch::SayFailed(uint64_t step, std::string message) {
   const std::lock_guard lock(mutex_);
   Own().failed = step;
@@ -87,6 +101,7 @@ void PeerWatch::SayFailed(uint64_t step, std::string message) {
 void PeerWatch::Forget(uint64_t step) {
   const std::lock_guard lock(mutex_);
   forgotten_ = std::max(forgotten_, step);
+  Own().doom = Doom::kNone;
   meetings_ = 0;
   for (Peer& peer : peers_) {
     peer.sends = peer.receives = 0;
@@ -97,9 +112,10 @@ void PeerWatch::Forget(uint64_t step) {
 
 PeerWatch::Alarm PeerWatch::TheAlarm() {
   const std::lock_guard lock(mutex_);
-  for (int32_t p = 0; p < processes_ && !Own().doomed; ++p)
-    if (p != process_ && At(p).status.failed > forgotten_) return {p, At(p).status.message};
-  return {-1, Own().message};
+  for (int32_t p = 0; p < processes_ && Own().doom == Doom::kNone; ++p)
+    if (p != process_ && At(p).status.failed > forgotten_)
+      return {.failed = p, .text = At(p).status.message};
+  return {.is_mixed = Own().doom == Doom::kMixed, .text = Own().message};
 }
 
 bool PeerWatch::SayEnds(Clock::duration most) {
@@ -127,6 +143,7 @@ void PeerWatch::Run() {
     if (now_ < next) continue;
     next = now_ + interval_;
     SendAll();
+    FindMixed();
     if (stall_ == Clock::duration()) continue;
     ReportStopped();
     FindDeadlock();
@@ -138,20 +155,24 @@ void PeerWatch::SendAll() {
   const Status& own = Own();
   for (int32_t p = 0; p < processes_; ++p) {
     if (p == process_) continue;
+    const std::string place = own.place.substr(0, kMostPlace);
     const std::string text = own.text.substr(0, kMostText);
     const Header header{.from = process_,
                         .waits_for = own.waits_for,
                         .meetings = own.meetings,
                         .sends = At(p).sends.load(std::memory_order_relaxed),
                         .receives = At(p).receives.load(std::memory_order_relaxed),
+                        .place_bytes = static_cast<uint32_t>(place.size()),
                         .text_bytes = static_cast<uint32_t>(text.size()),
                         .wait = own.wait,
                         .failed = own.failed,
+                        .mixed = own.mixed,
+                        .doomed = own.doomed,
                         .ends = own.ends,
                         .blocked = own.blocked,
-                        .doomed = own.doomed};
+                        .doom = own.doom};
     std::string packet(reinterpret_cast<const char*>(&header), sizeof header);
-    channel_.Send(p, packet + text + own.message.substr(0, kMostMessage));
+    channel_.Send(p, packet + place + text + own.message.substr(0, kMostMessage));
   }
 }
 
@@ -160,8 +181,14 @@ void PeerWatch::Take(std::string_view packet) {
   if (packet.size() < sizeof h) return;
   std::memcpy(&h, packet.data(), sizeof h);
   packet.remove_prefix(sizeof h);
-  if (h.from < 0 || h.from >= processes_ || h.from == process_ || h.text_bytes > packet.size())
+  if (h.from < 0 || h.from >= processes_ || h.from == process_ ||
+      size_t{h.place_bytes} + h.text_bytes > packet.size())
     return;
+  const auto take = [&](size_t bytes) {
+    std::string text(packet.substr(0, bytes));
+    packet.remove_prefix(bytes);
+    return text;
+  };
   Peer& peer = At(h.from);
   peer.heard = now_;
   peer.reported = false;
@@ -169,15 +196,19 @@ void PeerWatch::Take(std::string_view packet) {
   peer.its_receives = h.receives;
   const Status status{.ends = h.ends,
                       .blocked = h.blocked,
-                      .doomed = h.doomed,
+                      .doom = h.doom,
                       .meetings = h.meetings,
                       .wait = h.wait,
                       .failed = h.failed,
+                      .mixed = h.mixed,
+                      .doomed = h.doomed,
                       .waits_for = h.waits_for,
-                      .text = std::string(packet.substr(0, h.text_bytes)),
-                      .message = std::string(packet.substr(h.text_bytes))};
-  if (status.doomed && !Own().doomed) {
-    Own().doomed = true;
+                      .place = take(h.place_bytes),
+                      .text = take(h.text_bytes),
+                      .message = std::string(packet)};
+  if (Own().doom == Doom::kNone && IsCurrent(status.doomed)) {
+    Own().doom = status.doom;
+    Own().doomed = status.doomed;
     Own().message = status.message;
   }
   SetStatus(h.from, status);
@@ -201,6 +232,10 @@ bool PeerWatch::IsLate(const Need& need) {
 PeerWatch::Status PeerWatch::OwnStatus() {
   Status own = Own();
   own.meetings = meetings_.load(std::memory_order_relaxed);
+  if (place_.step > 0)
+    own.place = place_.inputs.empty() ? fmt::format("call {}, {}", place_.step, place_.where)
+                                      : fmt::format("call {}, the program of {} called at {}",
+                                                    place_.step, place_.inputs, place_.where);
   own.waits_for = -1;
   for (int32_t p = processes_; p-- > 0 && own.wait;)
     if (p != process_ && At(p).status.meetings < wait_.meeting) own.waits_for = p;
@@ -218,7 +253,7 @@ void PeerWatch::UpdateAlarm() {
   }
   alarms_.failed_step = first;
   const bool has_failure = first > 0;
-  alarms_.kind = Own().doomed ? kDeadlock : has_failure ? kFailure : kNone;
+  alarms_.kind = Own().doom != Doom::kNone ? kDeadlock : has_failure ? kFailure : kNone;
 }
 
 bool PeerWatch::Answers(int32_t process) {
@@ -255,26 +290,42 @@ void PeerWatch::ReportStopped() {
 // If every process waits for one that has not begun its part of a message or a meeting, none of
 // them can go on.
 void PeerWatch::FindDeadlock() {
-  if (!IsLowest() || Own().doomed) return;
+  if (!IsLowest() || Own().doom != Doom::kNone) return;
   for (int32_t p = 0; p < processes_; ++p) {
     const Peer& peer = At(p);
     const bool is_known = p == process_ || (peer.heard != Clock::time_point() && Answers(p));
     if (!is_known || !peer.status.blocked || now_ - peer.blocked_since < stall_) return;
   }
-  Own().doomed = true;
-  Own().message = PlacesText();
+  SetDoom(Doom::kDeadlock, &Status::text);
+}
+
+// The lowest process says it for all, when it has heard where all of them are. If packets are lost,
+// another one does.
+void PeerWatch::FindMixed() {
+  const bool is_mixed =
+      absl::c_any_of(peers_, [&](const Peer& p) { return IsCurrent(p.status.mixed); });
+  if (!is_mixed) mixed_since_ = {};
+  if (!is_mixed || Own().doom != Doom::kNone) return;
+  if (mixed_since_ == Clock::time_point()) mixed_since_ = now_;
+  if (now_ - mixed_since_ >= interval_ * (IsLowest() ? 1 : 8))
+    SetDoom(Doom::kMixed, &Status::place);
+}
+
+void PeerWatch::SetDoom(Doom doom, std::string Status::*place) {
+  Own().message = PlacesText(place);
+  Own().doom = doom;
+  Own().doomed = alarms_.step;
   SendAll();
   UpdateAlarm();
 }
 
-// Returns a line for each place: "process 0: all_reduce at model.cc:12".
-std::string PeerWatch::PlacesText() {
+std::string PeerWatch::PlacesText(std::string Status::*place) {
   std::vector<std::pair<std::string, std::vector<int32_t>>> places;
   for (int32_t p = 0; p < processes_; ++p) {
-    const std::string& text = At(p).status.text;
-    auto place = absl::c_find_if(places, [&](const auto& known) { return known.first == text; });
-    if (place == places.end()) place = places.insert(place, {text, {}});
-    place->second.push_back(p);
+    const std::string& text = At(p).status.*place;
+    auto known = absl::c_find_if(places, [&](const auto& other) { return other.first == text; });
+    if (known == places.end()) known = places.insert(known, {text, {}});
+    known->second.push_back(p);
   }
   std::string lines;
   for (size_t i = 0; i < std::min(places.size(), kMostPlaces); ++i) {

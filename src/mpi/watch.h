@@ -64,12 +64,17 @@ class PeerWatch {
     return kind == kDeadlock ||
            (kind == kFailure && alarms_.failed_step.load() <= alarms_.step.load());
   }
-  // Says which step of the program begins. Failures of later steps are no alarm yet.
-  void BeginStep(uint64_t step) { alarms_.step = step; }
+  // Says which step of the program begins, where, and the types of its inputs if it is a run.
+  // Failures of later steps are no alarm yet.
+  void BeginStep(uint64_t step, std::string_view where, std::string_view inputs);
+  // Says that this process has a message for another step than its own. All processes get an alarm
+  // soon.
+  void SayMixed();
   bool HasDeadlock() const { return alarms_.kind.load(std::memory_order_relaxed) == kDeadlock; }
   struct Alarm {
-    int32_t failed = -1;  // the process that has failed; -1: all wait for each other
-    std::string text;     // its message; or a line for each process
+    int32_t failed = -1;    // the process that has failed; -1: all wait for each other
+    bool is_mixed = false;  // the processes make different calls
+    std::string text;       // the message of the one that failed; or a line for each process
   };
   Alarm TheAlarm();
 
@@ -79,13 +84,19 @@ class PeerWatch {
 
  private:
   enum AlarmKind : uint8_t { kNone, kFailure, kDeadlock };
+  // Why no process can go on.
+  enum class Doom : uint8_t { kNone, kDeadlock, kMixed };
   // The status of a process, as it describes itself.
   struct Status {
-    bool ends = false, blocked = false, doomed = false;
+    bool ends = false, blocked = false;
+    Doom doom = Doom::kNone;
     uint32_t meetings = 0;
     uint64_t wait = 0;    // a number for each wait; 0: it does not wait
     uint64_t failed = 0;  // the last step that failed
+    // The last step that got a message for another call; that no process could complete.
+    uint64_t mixed = 0, doomed = 0;
     int32_t waits_for = -1;
+    std::string place;          // the step, and the user's line that began it
     std::string text, message;  // of the wait; of the failure
   };
   struct Header;  // the numbers of a Status, as a packet has them
@@ -123,7 +134,12 @@ class PeerWatch {
   bool IsLowest();
   void ReportStopped();
   void FindDeadlock();
-  std::string PlacesText();
+  void FindMixed();
+  // Whether all processes have not yet gone on after a step that failed.
+  bool IsCurrent(uint64_t step) const { return step > forgotten_; }
+  void SetDoom(Doom doom, std::string Status::*place);
+  // Returns a line for each text: "process 0: all_reduce at model.cc:12".
+  std::string PlacesText(std::string Status::*place);
 
   const int32_t process_, processes_;
   const Clock::duration stall_, interval_;
@@ -138,7 +154,12 @@ class PeerWatch {
   std::mutex mutex_;
   std::condition_variable changed_;
   Wait wait_;
+  struct {
+    uint64_t step = 0;
+    std::string where, inputs;
+  } place_;  // of this process
   uint64_t forgotten_ = 0;
+  Clock::time_point mixed_since_ = {};  // {}: no process has said so
   Clock::time_point now_ = Clock::now();
   std::thread thread_;
 };

@@ -42,6 +42,7 @@ struct CompiledProgram {
   bool shares_results = false;
   bool takes_part = true, is_first = false;
   bool together = false;  // with other processes
+  SharedProgram shared;   // if so
 };
 
 class RuntimeExecutor final : public trace::Executor {
@@ -55,8 +56,10 @@ class RuntimeExecutor final : public trace::Executor {
   Compiled Compile(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
                    std::vector<bool> shares) override {
     const bool together = RunsTogether(*program);
+    SharedProgram shared;
     if (together && !IsOnOneProcess())
-      ComparePrograms(*program, {.donated = donated, .shares = shares, .options = OptionsText()});
+      shared = ComparePrograms(*program,
+                               {.donated = donated, .shares = shares, .options = OptionsText()});
     std::vector<bool> per_value = PerValue(*program, shares);
     auto lowered = LowerProgram(program, per_value);
     auto executable = std::make_shared<CompiledProgram>();
@@ -70,6 +73,7 @@ class RuntimeExecutor final : public trace::Executor {
     executable->takes_part = !executable->shares_results || TakesPart(*program);
     executable->is_first = executable->shares_results && IsFirst(*program);
     executable->together = together;
+    executable->shared = std::move(shared);
     executable->plan = MakeExecutable(*lowered, std::move(donated));
     return executable;
   }
@@ -94,7 +98,8 @@ class RuntimeExecutor final : public trace::Executor {
     const auto run = [&] {
       return CallAtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
     };
-    std::vector<runtime::Buffers> made = together ? RunTogether(loc, run) : run();
+    std::vector<runtime::Buffers> made =
+        together ? RunTogether(executable->shared, loc, run) : run();
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i) {
       const auto& [type, place, shares] = executable->outputs[i];

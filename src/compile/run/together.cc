@@ -110,11 +110,21 @@ std::string FirstLine(const ir::Program& program) {
   return first == program.instructions.end() ? "" : base::Where(first->loc);
 }
 
+std::string InputsText(const ir::Program& program) {
+  constexpr size_t kMost = 120;
+  std::string text;
+  for (ir::ValueId input : program.inputs) {
+    if (text.size() > kMost) return "(" + text + ", ...)";
+    text += (text.empty() ? "" : ", ") + program.type(input)->text();
+  }
+  return "(" + text + ")";
+}
+
 }  // namespace
 
 bool RunsTogether(const ir::Program& program) { return Processes() > 1 && IsOnMesh(program); }
 
-void ComparePrograms(const ir::Program& program, const CompileChoices& choices) {
+SharedProgram ComparePrograms(const ir::Program& program, const CompileChoices& choices) {
   const std::string choices_text = fmt::format(
       "{} devices\ndonated inputs: {}\ninputs that share replicas: {}\n{}", trace::Devices(),
       FlagsText(choices.donated), FlagsText(choices.shares), choices.options);
@@ -126,6 +136,7 @@ void ComparePrograms(const ir::Program& program, const CompileChoices& choices) 
   runtime::Meet({"compiling a program", FirstLine(program), hash, text,
                  "all processes must run the same programs: what differs between them must be "
                  "elements of an array"});
+  return {hash, InputsText(program)};
 }
 
 Loc LastRunTogether() { return last_run; }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/program.h"
+#include "runtime/meeting.h"
 #include "runtime/transport.h"
 #include "trace/array.h"
 
@@ -21,9 +22,14 @@ struct CompileChoices {
   const std::vector<bool>&donated, &shares;
   std::string options;  // those of scopes, as lines
 };
+// A program that all processes have compiled.
+struct SharedProgram {
+  uint64_t hash = 0;   // equal on all processes
+  std::string inputs;  // "(f32[8@x,4], i32[])"
+};
 // All processes call it. Throws the same RuntimeError on every process if they compile different
 // programs.
-void ComparePrograms(const ir::Program& program, const CompileChoices& choices);
+SharedProgram ComparePrograms(const ir::Program& program, const CompileChoices& choices);
 
 // Returns the line of the last call of a program that ran together; unknown if there was none.
 Loc LastRunTogether();
@@ -32,12 +38,14 @@ void SetLastRunTogether(Loc loc);
 // Calls `run`, which runs a program together with the other processes. If it fails, the others are
 // told.
 template <class F>
-auto RunTogether(Loc loc, F run) {
+auto RunTogether(const SharedProgram& program, Loc loc, F run) {
   runtime::Transport& transport = *runtime::TheTransport();
   SetLastRunTogether(loc);
-  const runtime::WaitingFor waiting([&] { return "the program called at " + base::Where(loc); });
+  const std::string where = base::Where(loc);
+  const runtime::WaitingFor waiting([&] { return "the program called at " + where; });
   try {
-    transport.BeginRun();
+    transport.BeginRun(runtime::MixShared(program.hash, runtime::SharedHash(where)), where,
+                       program.inputs);
     return run();
   } catch (const std::exception& e) {
     transport.FailRun(e.what());

@@ -14,7 +14,7 @@ most_ms=${FAULT_MS:-2000}
 failed=0
 
 declare -A status_of=([fine]=0 [callbacks_are_equal]=0 [exits]=3 [exits_in_order]=0 [stopped]=0
-  [run_fails_and_all_go_on]=0 [killed]=137 [segfaults]=139 [own_messages]=0
+  [run_fails_and_all_go_on]=0 [different_calls_and_all_go_on]=0 [killed]=137 [segfaults]=139 [own_messages]=0
   [initialised_before]=0 [some_processes]=0 [other_thread_serialized]=0)
 declare -A stall_of=([run_on_one]=1 [gathered_on_one]=1 [saved_on_one]=1 [stopped]=1)
 

@@ -139,6 +139,47 @@ const Cases kCases = {
        f(x);
        if (process_index() == 0) f(x);
      }},
+    {"extra_call_on_one",  // of a program that all processes run
+     [] {
+       auto f = jit(Double);
+       const Array x = Sharded();
+       f(x);
+       if (process_index() == 0) f(x);
+       f(x);
+     }},
+    {"calls_in_another_order",  // of one program, on one line
+     [] {
+       auto f = jit([](Array a, Array b) { return sum(a) + sum(b); });
+       const Array x = Sharded(), y = reshard(arange(8 * DeviceCount(), {.dtype = f32}), P("x"));
+       const auto [first, second] = IsLast() ? std::pair(x, y) : std::pair(y, x);
+       f(x, y), f(y, x);
+       f(first, second), f(second, first);
+     }},
+    {"sums_in_another_order",  // by collectives of MPI, of other sizes
+     [] {
+       auto f = jit([](Array a) { return sum(a, 0); });
+       const Array x = reshard(ones({DeviceCount(), 1 << 20}), P("x"));
+       const Array y = reshard(ones({DeviceCount(), 1 << 15}), P("x"));
+       f(x), f(y);
+       if (IsLast()) f(x);
+       f(y);
+     }},
+    {"different_calls_and_all_go_on",
+     [] {
+       auto f = jit(Double);
+       const Array x = Sharded();
+       f(x);
+       try {
+         if (IsLast())
+           f(x);
+         else
+           f(x);
+         fmt::print("no error\n");
+       } catch (const RuntimeError& e) {
+         fmt::print("process {} caught: {}\n", process_index(), e.what());
+       }
+       Compute(0.5);
+     }},
     {"gathered_on_one",
      [] {
        const Array x = Sharded();
