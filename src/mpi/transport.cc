@@ -436,6 +436,8 @@ void MpiTransport::ThrowAlarm() {
 // Continues after a failed run if all processes have seen it in the same step. Messages of the run
 // that nobody received stay on the old communicators.
 void MpiTransport::Recover() {
+  watch_.ForgetDoom(steps_.count);
+  watch_.BeginStep(++steps_.count, "going on after a failed call", "");
   const std::vector<uint64_t> steps = NumbersOver(base_, steps_.count, watch_.CountMeeting());
   const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
   if (*least != *most)

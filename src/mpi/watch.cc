@@ -98,10 +98,15 @@ void PeerWatch::SayFailed(uint64_t step, std::string message) {
   Own().message = std::move(message);
   SendAll();
 }
+void PeerWatch::ForgetDoom(uint64_t step) {
+  const std::lock_guard lock(mutex_);
+  forgotten_doom_ = step;
+  Own().doom = Doom::kNone;
+  UpdateAlarm();
+}
 void PeerWatch::Forget(uint64_t step) {
   const std::lock_guard lock(mutex_);
-  forgotten_ = std::max(forgotten_, step);
-  Own().doom = Doom::kNone;
+  forgotten_ = step;
   meetings_ = 0;
   for (Peer& peer : peers_) {
     peer.sends = peer.receives = 0;
@@ -206,7 +211,7 @@ void PeerWatch::Take(std::string_view packet) {
                       .place = take(h.place_bytes),
                       .text = take(h.text_bytes),
                       .message = std::string(packet)};
-  if (Own().doom == Doom::kNone && IsCurrent(status.doomed)) {
+  if (Own().doom == Doom::kNone && status.doomed > forgotten_doom_) {
     Own().doom = status.doom;
     Own().doomed = status.doomed;
     Own().message = status.message;
@@ -303,7 +308,7 @@ void PeerWatch::FindDeadlock() {
 // another one does.
 void PeerWatch::FindMixed() {
   const bool is_mixed =
-      absl::c_any_of(peers_, [&](const Peer& p) { return IsCurrent(p.status.mixed); });
+      absl::c_any_of(peers_, [&](const Peer& p) { return p.status.mixed > forgotten_doom_; });
   if (!is_mixed) mixed_since_ = {};
   if (!is_mixed || Own().doom != Doom::kNone) return;
   if (mixed_since_ == Clock::time_point()) mixed_since_ = now_;

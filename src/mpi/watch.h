@@ -53,6 +53,8 @@ class PeerWatch {
 
   // Says that this process has failed in step `step` of the program.
   void SayFailed(uint64_t step, std::string message);
+  // Forgets that up to the step no process could go on.
+  void ForgetDoom(uint64_t step);
   // Forgets failures up to the step, because all processes have seen them, and counts messages and
   // meetings from the beginning.
   void Forget(uint64_t step);
@@ -135,8 +137,6 @@ class PeerWatch {
   void ReportStopped();
   void FindDeadlock();
   void FindMixed();
-  // Whether all processes have not yet gone on after a step that failed.
-  bool IsCurrent(uint64_t step) const { return step > forgotten_; }
   void SetDoom(Doom doom, std::string Status::*place);
   // Returns a line for each text: "process 0: all_reduce at model.cc:12".
   std::string PlacesText(std::string Status::*place);
@@ -158,7 +158,7 @@ class PeerWatch {
     uint64_t step = 0;
     std::string where, inputs;
   } place_;  // of this process
-  uint64_t forgotten_ = 0;
+  uint64_t forgotten_ = 0, forgotten_doom_ = 0;
   Clock::time_point mixed_since_ = {};  // {}: no process has said so
   Clock::time_point now_ = Clock::now();
   std::thread thread_;
