@@ -80,8 +80,9 @@ class Transport {
   std::vector<std::string> Gather(std::string_view text);
 
   // Begins a run of a program that several processes run together. `call` is a hash of the program
-  // and the user's line `where`. `inputs` are the types of its inputs. Throws RuntimeError if a run has failed on another
-  // process. Finish throws it if another process exchanges bytes for another call.
+  // and the user's line `where`; `inputs` are the types of its inputs. Throws RuntimeError if a run
+  // has failed on another process. Finish throws it if another process exchanges bytes for another
+  // call.
   virtual void BeginRun(uint64_t call, std::string_view where, std::string_view inputs) = 0;
   // Tells the others that the current run has failed here. Waits of other processes throw then.
   virtual void FailRun(const std::string& message) = 0;

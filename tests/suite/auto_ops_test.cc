@@ -71,7 +71,7 @@ TEST_P(AutoOps, ComputeWhatTheReferenceComputes) {
 }
 
 TEST_P(AutoOps, ACopyPerDeviceHasTheSameBits) {
-  std::optional<Deterministic> in_order;  // several processes add what each of them has first
+  std::optional<Deterministic> in_order;  // several processes add their own shards first
   if (process_count() > 1) in_order.emplace();
   for (const Sample* sample : SamplesOf(*GetParam())) {
     if (!sample->truth) continue;
