@@ -30,7 +30,9 @@ class CountingTransport final : public runtime::Transport {
   }
   void Poll() override { real_->Poll(); }
   void Finish(Ticket ticket) override { real_->Finish(ticket); }
-  void BeginRun() override { real_->BeginRun(); }
+  void BeginRun(uint64_t call, std::string_view where, std::string_view inputs) override {
+    real_->BeginRun(call, where, inputs);
+  }
   void FailRun(const std::string& message) override { real_->FailRun(message); }
   std::vector<uint64_t> GatherNumbers(uint64_t mine) override { return real_->GatherNumbers(mine); }
   std::vector<std::string> GatherTexts(std::string_view mine) override {
