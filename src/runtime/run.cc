@@ -59,7 +59,11 @@ struct Runner {
 // its caller runs it alone. The busy run may be the one that called the current kernel.
 struct Team {
   std::atomic<bool> busy{false};
-  std::atomic<std::thread::id> caller;  // of the busy run
+  // Of the busy run. A thread finds its own id only if it has stored it, so no order is needed.
+  std::atomic<std::thread::id> caller;
+  bool IsCaller() const {
+    return caller.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
   Runner runner;
   Clock::time_point last_large;   // when the team last had work
   Clock::time_point alone_until;  // until then the machine is too busy for a team
@@ -402,15 +406,14 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
   const SingleThreaded libraries;
   Team& team = TheTeam();
   while (team.busy.exchange(true, std::memory_order_acquire)) {
-    if (executable.mails == 0 || team.caller == std::this_thread::get_id())
-      return RunAlone(executable, inputs, device);
+    if (executable.mails == 0 || team.IsCaller()) return RunAlone(executable, inputs, device);
     std::this_thread::yield();  // one thread at a time exchanges with other processes
   }
-  team.caller = std::this_thread::get_id();
+  team.caller.store(std::this_thread::get_id(), std::memory_order_relaxed);
   struct Free {
     Team& team;
     ~Free() {
-      team.caller = std::thread::id();
+      team.caller.store(std::thread::id(), std::memory_order_relaxed);
       team.busy.store(false, std::memory_order_release);
     }
   } free{team};

@@ -65,7 +65,7 @@ struct OneOfSeveral final : runtime::Transport {
   int32_t AddGroup(const std::vector<int32_t>&) override { return 0; }
   int32_t AddCombine(plan::CombineFn, int64_t) override { return 0; }
   Ticket Start(const runtime::Shipment&) override { return 0; }
-  void BeginRun() override {}
+  void BeginRun(uint64_t, std::string_view, std::string_view) override {}
   void FailRun(const std::string&) override {}
   std::vector<uint64_t> GatherNumbers(uint64_t) override { return {}; }
   std::vector<std::string> GatherTexts(std::string_view) override { return {}; }
