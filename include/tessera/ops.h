@@ -484,7 +484,9 @@ Array reduce_or(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Cu
 
 // Running reductions along `dim`: each element is the reduction of all elements up to and including
 // itself, [...] -> [...]. The result has x's dtype; bools become the default int, and ints are not
-// widened. Once an element is NaN, all later results are. Throws ShardingError if `dim` is sharded.
+// widened. Once an element is NaN, all later results are. The result is sharded as x. If `dim` is
+// sharded, it needs an out_sharding: devices compute their shards, exchange one element per shard,
+// and combine.
 
 // Returns the running sum.
 Array cumsum(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());

@@ -101,6 +101,7 @@ struct ArgOptions {
 };
 struct CumOptions {
   bool reverse = false;
+  std::optional<PartitionSpec> out_sharding = {};
 };
 struct DotOptions {
   DType dtype = {};  // of the result and of the accumulation

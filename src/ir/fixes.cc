@@ -126,6 +126,7 @@ void AddMovesOf(const InferCall& call, const sharding::DimMap& map,
               OperandName(call.op, i));
   }
   moves.Add({{sharding::StepKind::kHaloExchange, {}, p.halo_axes, p.halo_bytes}}, "the operands");
+  moves.Add({{sharding::StepKind::kAllGather, {}, p.scan_axes, p.scan_bytes}}, "the last results");
   for (size_t i = 0; i < results.size(); ++i) {
     const sharding::PartitionTensor& t = results[i];
     moves.Add(sharding::PlanReshard(*t.shape, t.itemsize, p.results[i], *t.sharding), "the result");

@@ -135,7 +135,8 @@ using ExpandFn = std::vector<ValueId> (*)(Builder&, const Params*,
                                           absl::Span<const ValueId> operands, const Type* result);
 struct AsKernel {  // a kernel of its own
   void (*make)(const LocalCall&, plan::Kernel*);
-  // Replaces the op where a reduce factor is sharded and partial results do not combine.
+  // Replaces the op where a reduce factor is sharded and partial results do not combine, or where a
+  // scan factor is sharded.
   ExpandFn sharded = nullptr;
   // Replaces the op where operand 0 is one number everywhere. It gets that number as a scalar, and
   // makes any part of the result.

@@ -177,7 +177,7 @@ void MpiTransport::StartQueued() {
   while (!queued_.empty()) {
     const Queued& next = queued_.front();
     const Combinations::Answer answer = combinations_.AnswerOf(next.combination.group);
-    is_mixed_ = is_mixed_ || answer == Combinations::Answer::kAnotherCall;
+    steps_.mixed = steps_.mixed || answer == Combinations::Answer::kAnotherCall;
     if (answer != Combinations::Answer::kSameCall) return;
     Going& going = base::At(going_, next.ticket);
     StartCombination(next.combination, going);
@@ -258,7 +258,7 @@ void MpiTransport::Finish(Ticket ticket) {
   Going& going = base::At(going_, ticket);
   const auto done = [&] {
     if (!queued_.empty()) StartQueued();
-    if (is_mixed_ || going.queued > 0) return false;
+    if (steps_.mixed || going.queued > 0) return false;
     int all = 0;
     const auto count = static_cast<int>(going.requests.size());
     const int error = MPI_Testall(count, going.requests.data(), &all, MPI_STATUSES_IGNORE);
@@ -266,8 +266,8 @@ void MpiTransport::Finish(Ticket ticket) {
     return all != 0;
   };
   Wait(done, [&] {
-    is_mixed_ = is_mixed_ || IsForAnotherCall(going);
-    if (is_mixed_) watch_.SayMixed();
+    steps_.mixed = steps_.mixed || IsForAnotherCall(going);
+    if (steps_.mixed) watch_.SayMixed();
     watch_.SetNeeds(NeedsOf(going), /*meeting=*/0);
   });
   going.requests.clear();
@@ -452,7 +452,7 @@ void MpiTransport::Recover() {
   going_.clear();
   free_.clear();
   queued_.clear();
-  is_mixed_ = false;
+  steps_.mixed = false;
   steps_.failed = false;
 }
 

@@ -94,13 +94,13 @@ class MpiTransport final : public runtime::Transport {
   std::vector<Going> going_;  // by ticket
   std::vector<Ticket> free_;
   std::deque<Queued> queued_;  // in the order in which all processes start them
-  bool is_mixed_ = false;      // processes make different calls
   struct Steps {
     uint64_t count = 0;
     // Of all messages of the run. Those for another call have another one, so they never match.
     int tag = 0;
     int largest_tag = 0;
     bool failed = false;  // the last one, here or on another process
+    bool mixed = false;   // in the last one, processes make different calls
   } steps_;
   PeerWatch watch_;
 };

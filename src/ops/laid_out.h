@@ -1,9 +1,6 @@
 // Ops on values that share one layout, for expansions. Types are given, not inferred: the typing
 // rule refuses sizes that do not divide.
 #pragma once
-#include <absl/algorithm/container.h>
-
-#include <algorithm>
 #include <utility>
 
 #include "ir/builder.h"
@@ -12,16 +9,10 @@
 
 namespace tessera::ops {
 
-inline ir::ParamsPtr LiteralOf(const ir::HostTensor& one) {
-  Literal literal{one.dtype, 0};
-  absl::c_copy(one.data, reinterpret_cast<std::byte*>(&literal.bits));
-  return ir::MakeParams(ConstantParams{literal});
-}
-inline ir::ParamsPtr LiteralOf(int64_t n) {
-  ir::HostTensor one(i64, {1});
-  one.SetInt(0, n);
-  return LiteralOf(one);
-}
+ir::ParamsPtr LiteralOf(const ir::HostTensor& one);
+ir::ParamsPtr LiteralOf(int64_t n);
+// Returns the identity of a reduction, as a literal.
+ir::ParamsPtr IdentityOf(Reduction r, DType t);
 
 class LaidOut {
  public:

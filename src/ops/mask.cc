@@ -1,8 +1,6 @@
 // mask_padding: the padding of a dim that does not divide, on the last devices, must reach
 // no result.
-#include "base/dtype.h"
 #include "ir/move_params.h"
-#include "kernels/reduce/reduce_elements.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/laid_out.h"
@@ -17,19 +15,6 @@ std::vector<ShapeAndDType> MaskType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
-// Returns the identity of a reduction.
-ir::ParamsPtr Identity(DType t, Reduction r) {
-  ir::HostTensor one(t, {1});
-  base::VisitDType(t, [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (std::is_integral_v<T>)
-      one.SetInt(0, static_cast<int64_t>(kernels::ReductionIdentity<T>(r)));
-    else
-      one.SetFloat(0, kernels::ReductionIdentity<double>(r));
-  });
-  return LiteralOf(one);
-}
-
 std::vector<ir::ValueId> ExpandMask(ir::Builder& b, const ir::Params* params,
                                     absl::Span<const ir::ValueId> operands, const ir::Type*) {
   const auto& mask = ir::As<ir::MaskParams>(params);
@@ -37,7 +22,7 @@ std::vector<ir::ValueId> ExpandMask(ir::Builder& b, const ir::Params* params,
   const ir::Type* type = b.type(x);
   LaidOut values(b, type);
   DType t = type->dtype();
-  ir::ValueId fill = values.Number(Identity(t, mask.reduction), t);
+  ir::ValueId fill = values.Number(IdentityOf(mask.reduction, t), t);
   for (int64_t d : mask.dims) {
     ir::ValueId end = values.Integer(type->shape()[d]);
     ir::ValueId inside = values.Apply(Elementwise(ScalarOp::kLt), {values.Index(d), end}, bool_);

@@ -10,9 +10,10 @@ std::vector<const OpDef*> AllRecords() {
   std::vector<const OpDef*> all;
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
     for (const OpDef& op : records) all.push_back(&op);
-  for (Records records : {MakeOps(), ShapeOps(), PieceOps(), DynamicOps(), ReduceOps(), DotOps(),
-                          GatherOps(), ScatterOps(), SortOps(), ControlOps(), CallOps(),
-                          HostCallOps(), PureCallbackOps(), ManualOps(), MoveOps(), MaskOps()})
+  for (Records records :
+       {MakeOps(), ShapeOps(), PieceOps(), DynamicOps(), ReduceOps(), CumulativeOps(), DotOps(),
+        GatherOps(), ScatterOps(), SortOps(), ControlOps(), CallOps(), HostCallOps(),
+        PureCallbackOps(), ManualOps(), MoveOps(), MaskOps()})
     all.insert(all.end(), records.begin(), records.end());
   return all;
 }

@@ -17,6 +17,7 @@ Records ShapeOps();
 Records PieceOps();
 Records DynamicOps();
 Records ReduceOps();
+Records CumulativeOps();
 Records DotOps();
 Records GatherOps();
 Records ScatterOps();
@@ -28,6 +29,14 @@ Records PureCallbackOps();
 Records ManualOps();
 Records MoveOps();
 Records MaskOps();
+
+// The fields of one op of a family.
+struct FamilyFields {
+  std::string_view name;
+  std::string_view doc;
+  ir::Required<ir::ReferenceFn> reference;
+  ir::Required<ir::Diff> diff;
+};
 
 // Returns the record of an elementwise op.
 const OpDef& Elementwise(ScalarOp op);

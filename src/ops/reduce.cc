@@ -1,4 +1,4 @@
-// Reductions, running reductions, argmax and argmin.
+// Reductions, argmax and argmin.
 #include "kernels/reduce/reduce.h"
 
 #include <absl/algorithm/container.h>
@@ -9,12 +9,12 @@
 
 #include "ir/builder.h"
 #include "kernels/reduce/arg_reduce.h"
-#include "kernels/reduce/cumulative.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
+#include "ops/reference_accumulator.h"
 #include "ops/reference_values.h"
 
 namespace tessera::ops {
@@ -85,93 +85,6 @@ void MakeReduce(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Reduce(c.operands[0].dtype, c.operands[0].shape, dims, r);
 }
 
-double FloatIdentity(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kProd:
-      return 1;
-    case Reduction::kMax:
-      return -kInf;
-    case Reduction::kMin:
-      return kInf;
-    default:
-      return 0;
-  }
-}
-
-double FloatStep(Reduction reduction, double a, double b) {
-  switch (reduction) {
-    case Reduction::kProd:
-      return a * b;
-    case Reduction::kMax:
-      return Larger(a, b);
-    case Reduction::kMin:
-      return Smaller(a, b);
-    default:
-      return a + b;
-  }
-}
-
-int64_t IntIdentity(Reduction reduction, DType dtype) {
-  switch (reduction) {
-    case Reduction::kProd:
-      return 1;
-    case Reduction::kMax:
-      return reference::LowestInt(dtype);
-    case Reduction::kMin:
-      return reference::HighestInt(dtype);
-    case Reduction::kAnd:
-      return -1;
-    default:
-      return 0;
-  }
-}
-
-int64_t IntStep(Reduction reduction, DType dtype, int64_t a, int64_t b) {
-  const auto wide_a = static_cast<uint64_t>(a), wide_b = static_cast<uint64_t>(b);
-  switch (reduction) {
-    case Reduction::kProd:
-      return static_cast<int64_t>(wide_a * wide_b);
-    case Reduction::kMax:
-      return IntLess(dtype, a, b) ? b : a;
-    case Reduction::kMin:
-      return IntLess(dtype, b, a) ? b : a;
-    case Reduction::kAnd:
-      return a & b;
-    case Reduction::kOr:
-      return a | b;
-    default:
-      return static_cast<int64_t>(wide_a + wide_b);
-  }
-}
-
-// The running value of one reduction, as a float or an integer.
-class ReferenceAccumulator {
- public:
-  ReferenceAccumulator(Reduction reduction, DType dtype)
-      : reduction_(reduction),
-        dtype_(dtype),
-        float_(FloatIdentity(reduction)),
-        int_(IntIdentity(reduction, dtype)) {}
-  void Add(const HostTensor& x, int64_t i) {
-    if (dtype_.is_floating())
-      float_ = FloatStep(reduction_, float_, x.Float(i));
-    else
-      int_ = IntStep(reduction_, dtype_, int_, x.Int(i));
-  }
-  void StoreTo(HostTensor& t, int64_t i) const {
-    if (dtype_.is_floating())
-      t.SetFloat(i, float_);
-    else
-      t.SetInt(i, int_);
-  }
-
- private:
-  Reduction reduction_;
-  DType dtype_;
-  double float_;
-  int64_t int_;
-};
-
 // Returns the dims of a tensor of this rank that are not in the list, ascending.
 Coords OtherDims(size_t rank, const Coords& a) {
   Coords others;
@@ -185,21 +98,13 @@ void ReduceReference(const ir::ReferenceCall& call) {
   const HostTensor& x = *call.operands[0];
   HostTensor& out = *call.results[0];
   const Coords kept = OtherDims(x.shape.size(), ir::As<DimsParams>(call.params).dims);
-  std::vector<ReferenceAccumulator> accumulators(out.size(), {reduction, x.dtype});
+  std::vector<reference::ReferenceAccumulator> accumulators(out.size(), {reduction, x.dtype});
   for (int64_t i = 0; i < x.size(); ++i) {
     const int64_t to = ir::FlatIndex(out.shape, reference::Pick(ir::CoordsOf(x.shape, i), kept));
     accumulators[to].Add(x, i);
   }
   for (int64_t i = 0; i < out.size(); ++i) accumulators[i].StoreTo(out, i);
 }
-
-// The fields of one op of a family.
-struct FamilyFields {
-  std::string_view name;
-  std::string_view doc;
-  ir::Required<ir::ReferenceFn> reference;
-  ir::Required<ir::Diff> diff;
-};
 
 template <Reduction r>
 constexpr OpDef ReduceOp(const FamilyFields& f) {
@@ -316,92 +221,6 @@ constexpr OpDef ArgOp(const FamilyFields& f) {
           .flops_per_point = 2};
 }
 
-// C17: there must be one dim. C14: the elements must be numbers.
-template <bool log_sum_exp>
-std::vector<ShapeAndDType> CumulativeType(const TypeCall& c) {
-  CheckCount(c, 1);
-  const auto& dim = ir::As<CumulativeParams>(c.params).dim;
-  if (dim.size() != 1) c.FailShape(17, "it runs along one dim");
-  CheckDims(c, dim, c.operands[0]->rank());
-  DType t = c.operands[0]->dtype();
-  if (t.is_bool() || (log_sum_exp && !t.is_floating()))
-    c.FailDType(14, fmt::format("it does not take {}", t.name()));
-  return {{c.operands[0]->shape(), t}};
-}
-
-template <bool linear>
-DimMap CumulativeDims(const ir::DimsCall& c) {
-  DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
-  for (int64_t d : ir::As<CumulativeParams>(c.params).dim)
-    map.factors[d].kind = FactorKind::kReplicate;
-  if (linear) map.linear = {{.operands = {0}}};
-  return map;
-}
-
-template <Reduction reduction, bool log_sum_exp>
-void MakeCumulative(const ir::LocalCall& c, plan::Kernel* out) {
-  const auto& p = ir::As<CumulativeParams>(c.params);
-  const auto& x = c.operands[0];
-  *out = log_sum_exp ? kernels::CumulativeLogSumExp(x.dtype, x.shape, p.dim[0], p.reverse)
-                     : kernels::Cumulative(x.dtype, x.shape, p.dim[0], reduction, p.reverse);
-}
-
-std::vector<Coords> CumulativeLanes(const ir::ReferenceCall& call) {
-  const auto& params = ir::As<CumulativeParams>(call.params);
-  std::vector<Coords> lanes = Lanes(call.operands[0]->shape, params.dim[0]);
-  if (params.reverse)
-    for (Coords& lane : lanes) std::ranges::reverse(lane);
-  return lanes;
-}
-
-void Cumulate(const ir::ReferenceCall& call, Reduction reduction) {
-  const HostTensor& x = *call.operands[0];
-  for (const Coords& lane : CumulativeLanes(call)) {
-    ReferenceAccumulator accumulator(reduction, x.dtype);
-    for (int64_t i : lane) {
-      accumulator.Add(x, i);
-      accumulator.StoreTo(*call.results[0], i);
-    }
-  }
-}
-
-void CumSumReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kSum); }
-void CumProdReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kProd); }
-void CumMaxReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kMax); }
-void CumMinReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kMin); }
-
-// Returns log(exp(a) + exp(b)).
-double LogAddExp(double a, double b) {
-  const double high = Larger(a, b), low = Smaller(a, b);
-  if (std::isnan(high) || std::isinf(high)) return high;
-  return high + std::log1p(std::exp(low - high));
-}
-
-void CumLogSumExpReference(const ir::ReferenceCall& call) {
-  const HostTensor& x = *call.operands[0];
-  for (const Coords& lane : CumulativeLanes(call)) {
-    double sum = -kInf;
-    for (int64_t i : lane) {
-      sum = LogAddExp(sum, x.Float(i));
-      call.results[0]->SetFloat(i, sum);
-    }
-  }
-}
-
-// `log_sum_exp` replaces the reduction.
-template <Reduction reduction, bool log_sum_exp = false>
-constexpr OpDef CumulativeOp(const FamilyFields& f) {
-  return {.name = f.name,
-          .doc = f.doc,
-          .type = ir::TypeFn{CumulativeType<log_sum_exp>},
-          .dims = ir::DimMapFn{CumulativeDims < reduction == Reduction::kSum && !log_sum_exp > },
-          .lowering = ir::AsKernel{MakeCumulative<reduction, log_sum_exp>},
-          .reference = *f.reference,
-          .diff = *f.diff,
-          .params = ir::KindOf<CumulativeParams>(),
-          .flops_per_point = log_sum_exp ? 30.0 : 1.0};
-}
-
 // ---- Derivatives --------------------------------------------------------------------------------
 
 // Returns a reduced value repeated along the dims, as a value of the type `like`.
@@ -464,62 +283,6 @@ ir::ValueId ProductTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   return t.id();
 }
 
-ir::ValueId CumsumTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
-  CumulativeParams back = ir::As<CumulativeParams>(c.params.get());
-  back.reverse = !back.reverse;
-  return AsCotangent(c, 0, kCumsum, ir::MakeParams(std::move(back)), {cotangent});
-}
-
-// A running value with its tangent.
-struct Dual {
-  X value, tangent;
-};
-// Computes prefixes by doubling: after step k each element covers the 2^k up to it (Hillis and
-// Steele, "Data parallel algorithms", 1986). Pair::Join(a, b) joins a prefix with the run after it.
-template <class Pair>
-ir::ValueId RunningTangent(const ir::DiffCall& c, ir::ValueId tangent) {
-  const auto& p = ir::As<CumulativeParams>(c.params.get());
-  const int64_t dim = p.dim[0], size = c.operand_types[0]->shape()[dim];
-  Dual all{X(c.builder, c.operands[0]), X(c.builder, tangent)};
-  for (int64_t step = 1; step < size; step *= 2) {
-    const int64_t by = p.reverse ? -step : step;
-    all = Pair::Join(
-        {Shifted(all.value, dim, by, Pair::kIdentity), Shifted(all.tangent, dim, by, 0)}, all);
-  }
-  return all.tangent.id();
-}
-
-struct ProductPair {
-  static constexpr double kIdentity = 1;
-  static Dual Join(Dual a, Dual b) {
-    return {a.value * b.value, a.tangent * b.value + a.value * b.tangent};
-  }
-};
-template <ScalarOp op>
-struct ExtremePair {
-  static constexpr double kIdentity = op == ScalarOp::kMax ? -kInf : kInf;
-  static Dual Join(Dual a, Dual b) {
-    const X value = Apply(op, {a.value, b.value}), zero = value.Number(0);
-    const X both = Where(Equal(a.value, b.value), value.Number(0.5), value.Number(1));
-    const X of_a = Where(Equal(a.value, value), both, zero);
-    const X of_b = Where(Equal(b.value, value), both, zero);
-    return {value, a.tangent * of_a + b.tangent * of_b};
-  }
-};
-struct LogSumExpPair {
-  static constexpr double kIdentity = -kInf;
-  static Dual Join(Dual a, Dual b) {
-    const X high = Apply(ScalarOp::kMax, {a.value, b.value});
-    // If the maximum is infinite, the differences are NaN.
-    const X finite = Apply(ScalarOp::kIsFinite, {high}), zero = high.Number(0);
-    const X shift = Where(finite, high, zero);
-    const X ea = Exp(a.value - shift), eb = Exp(b.value - shift), sum = ea + eb;
-    const X value = Where(finite, shift + Log(sum), high);
-    const X safe = Where(Equal(sum, zero), high.Number(1), sum);
-    return {value, a.tangent * (ea / safe) + b.tangent * (eb / safe)};
-  }
-};
-
 }  // namespace
 
 constexpr OpDef kReduceSum =
@@ -558,36 +321,9 @@ constexpr OpDef kArgmin = ArgOp<false>({.name = "argmin",
                                         .doc = "Index of the first smallest element; NaN wins.",
                                         .reference = ArgMinReference,
                                         .diff = kZeroAlmostEverywhere});
-constexpr OpDef kCumsum =
-    CumulativeOp<Reduction::kSum>({.name = "cumsum",
-                                   .doc = "Running sum.",
-                                   .reference = CumSumReference,
-                                   .diff = ir::Derivative{.transpose = CumsumTranspose}});
-constexpr OpDef kCumprod =
-    CumulativeOp<Reduction::kProd>({.name = "cumprod",
-                                    .doc = "Running product.",
-                                    .reference = CumProdReference,
-                                    .diff = ir::Derivative{.of = {RunningTangent<ProductPair>}}});
-constexpr OpDef kCummax = CumulativeOp<Reduction::kMax>(
-    {.name = "cummax",
-     .doc = "Running maximum.",
-     .reference = CumMaxReference,
-     .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMax>>}}});
-constexpr OpDef kCummin = CumulativeOp<Reduction::kMin>(
-    {.name = "cummin",
-     .doc = "Running minimum.",
-     .reference = CumMinReference,
-     .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMin>>}}});
-constexpr OpDef kCumlogsumexp = CumulativeOp<Reduction::kSum, /*log_sum_exp=*/true>(
-    {.name = "cumlogsumexp",
-     .doc = "Running log of the sum of exponentials.",
-     .reference = CumLogSumExpReference,
-     .diff = ir::Derivative{.of = {RunningTangent<LogSumExpPair>}}});
-
 Records ReduceOps() {
-  static constexpr const OpDef* kOps[] = {
-      &kReduceSum, &kReduceProd, &kReduceMax, &kReduceMin, &kReduceAnd, &kReduceOr,    &kArgmax,
-      &kArgmin,    &kCumsum,     &kCumprod,   &kCummax,    &kCummin,    &kCumlogsumexp};
+  static constexpr const OpDef* kOps[] = {&kReduceSum, &kReduceProd, &kReduceMax, &kReduceMin,
+                                          &kReduceAnd, &kReduceOr,   &kArgmax,    &kArgmin};
   return kOps;
 }
 

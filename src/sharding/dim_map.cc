@@ -287,7 +287,10 @@ std::string Text(const DimMap& map) {
   if (!sizes.empty()) sizes = " {" + sizes + "}";
   return TensorsText(map.operands) + "->" + TensorsText(map.results) + sizes +
          SetText(map, "reduction", kind(FactorKind::kReduce)) +
-         SetText(map, "need_replication", kind(FactorKind::kReplicate)) +
+         SetText(map, "need_replication",
+                 [](const Factor& f) {
+                   return f.kind == FactorKind::kReplicate || f.kind == FactorKind::kScan;
+                 }) +
          SetText(map, "permutation", kind(FactorKind::kPermute)) +
          SetText(map, "blocked_propagation", [](const Factor& f) { return f.blocked; }) +
          (map.traits.custom ? ", custom" : "");
@@ -311,9 +314,9 @@ std::string AccessText(const Access& a) {
 }  // namespace
 
 std::string FullText(const DimMap& map) {
-  std::string text = Text(map) + SetText(map, "across", [](const Factor& f) {
-                       return f.kind == FactorKind::kAcross;
-                     });
+  const auto kind = [](FactorKind k) { return [k](const Factor& f) { return f.kind == k; }; };
+  std::string text = Text(map) + SetText(map, "across", kind(FactorKind::kAcross)) +
+                     SetText(map, "scan", kind(FactorKind::kScan));
   const auto set = [](const auto& operands) {
     return fmt::format("{{{}}}", fmt::join(operands, ", "));
   };

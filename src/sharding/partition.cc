@@ -4,6 +4,7 @@
 #include <absl/algorithm/container.h>
 
 #include "sharding/access.h"
+#include "sharding/local.h"
 #include "sharding/partition_case.h"
 #include "sharding/reshard.h"
 
@@ -124,6 +125,19 @@ void AddHalo(const PartitionCase& c, const FactorAxes& axes, Partition& p) {
   p.bytes += p.halo_bytes;
 }
 
+void AddScans(const PartitionCase& c, const FactorAxes& axes, Partition& p) {
+  for (size_t f = 0; f < axes.size(); ++f) {
+    const int64_t shards = SizeOf(axes[f]), size = c.map.factors[f].size;
+    if (c.map.factors[f].kind != FactorKind::kScan || shards == 1 || size == 0) continue;
+    p.scan_axes = axes[f];
+    const int64_t block = (size + shards - 1) / shards;
+    for (size_t i = 0; i < c.results.size(); ++i)
+      p.scan_bytes += LocalElements(*c.results[i].shape, p.results[i]) / block * (shards - 1) *
+                      c.results[i].itemsize;
+  }
+  p.bytes += p.scan_bytes;
+}
+
 // Returns the points of the iteration space that one device computes.
 double PointsOf(const DimMap& map, const FactorAxes& axes) {
   double points = 1;
@@ -143,6 +157,7 @@ Partition PartitionOver(const PartitionCase& c, FactorAxes axes) {
   AddOperands(c, axes, carried, p);
   AddResults(c, axes, carried, p);
   AddHalo(c, axes, p);
+  AddScans(c, axes, p);
   p.flops = PointsOf(c.map, axes);
   p.factors = std::move(axes);
   return p;

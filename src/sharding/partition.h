@@ -20,11 +20,14 @@ struct Partition {
   std::vector<TensorSharding> operands;  // shardings with which the op computes
   // shardings that it leaves; partial over sharded reduce factors
   std::vector<TensorSharding> results;
-  int64_t bytes = 0;  // sent by all reshards before and after, and by the halo exchange
+  int64_t bytes = 0;  // sent by all reshards before and after, by the halo exchange and by scans
   double flops = 0;   // of a device, at one FLOP per point
   // The axes that shard permute factors, and the bytes that a device then receives along them.
   AxisList halo_axes;
   int64_t halo_bytes = 0;
+  // Same, for scan factors and the running results of the shards before a device's own.
+  AxisList scan_axes;
+  int64_t scan_bytes = 0;
 };
 
 // FLOPs that cost as much as sending one byte, unless a MachineBalance scope says otherwise.

@@ -72,6 +72,12 @@ std::optional<Conflict> CheckFactor(const TypingCase& c, const JoinedFactor& joi
                     fmt::format("the op needs this dim unsharded, but it is sharded over {}", axes),
                     joined.owner};
   if (c.out) return {};
+  if (factor.kind == FactorKind::kScan)
+    return Conflict{Conflict::kAmbiguous,
+                    fmt::format("the op runs along a dim that is sharded over {}: say how the "
+                                "result is sharded",
+                                axes),
+                    joined.owner};
   if (looks_up)
     return Conflict{Conflict::kAmbiguous,
                     fmt::format("a dim that is looked up or updated is sharded over {}: say how "

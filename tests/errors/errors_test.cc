@@ -165,9 +165,9 @@ const std::vector<Case>& Cases() {
          return broadcast_to(e(0, a[0]), {2, 4, 4}, {.out_sharding = e.out(P(None, None, "Y"))});
        }},
       {"cumsum_sharded",
-       "cumsum.C6",
+       "cumsum.C5",
        {"f32[8@X,4@Y]"},
-       [](E e, A a) { return cumsum(e(0, a[0]), 0); }},
+       [](E e, A a) { return cumsum(e(0, a[0]), 0, {.out_sharding = e.out()}); }},
       {"sort_sharded", "sort.C6", {"f32[8@X,4@Y]"}, [](E e, A a) { return sort(e(0, a[0]), 1); }},
       {"top_k_sharded",
        "top_k.C6",

@@ -177,6 +177,7 @@ std::vector<Event> Predicted(const Case& c, const std::vector<const ir::Type*>& 
   for (size_t i = 0; i < c.operands.size(); ++i)
     AddEvents(*c.operands[i], c.operands[i]->sharding(), p.operands[i], events);
   if (p.halo_bytes > 0) events.push_back({StepKind::kHaloExchange, p.halo_axes, p.halo_bytes});
+  if (p.scan_bytes > 0) events.push_back({StepKind::kAllGather, p.scan_axes, p.scan_bytes});
   for (size_t i = 0; i < results.size(); ++i)
     AddEvents(*results[i], p.results[i], results[i]->sharding(), events);
   return events;
@@ -194,8 +195,8 @@ std::vector<Event> Lowered(const ir::Program& device) {
 bool OnlyPasses(const Case& c, const std::vector<const ir::Type*>& results) {
   if (c.out || c.result) return false;
   DimMap map = MapOf(c, results);
-  for (FactorKind kind :
-       {FactorKind::kReduce, FactorKind::kReplicate, FactorKind::kPermute, FactorKind::kAcross})
+  for (FactorKind kind : {FactorKind::kReduce, FactorKind::kReplicate, FactorKind::kScan,
+                          FactorKind::kPermute, FactorKind::kAcross})
     if (!AxesOn(c, map, kind).empty()) return false;
   for (size_t r = 0; r < results.size(); ++r) {
     sharding::FactorAxes want =

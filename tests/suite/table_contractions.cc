@@ -89,7 +89,8 @@ void AddCumulative(Table& table) {
       Sample& s = Add(table, *row.op, ir::MakeParams(CumulativeParams{{dim}, reverse}),
                       {{shape, dtype, row.fill}});
       if (row.rounds)
-        s.forward = SumOf(dtype, 4 * static_cast<double>(shape[static_cast<size_t>(dim)]), 4);
+        s.sharded = s.forward =
+            SumOf(dtype, 4 * static_cast<double>(shape[static_cast<size_t>(dim)]), 4);
       return s;
     };
     for (DType dtype : row.dtypes) add(dtype, {24, 9}, 0, false);

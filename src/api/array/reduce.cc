@@ -71,7 +71,8 @@ Array Running(const ir::OpDef& op, const Operand& x, int dim, CumOptions o, Call
   if (TypeOf(a)->dtype().is_bool() && !base::StrictTypesActive())
     a = Convert(a, base::DefaultInt(), call);
   int64_t d = NormalDim(dim, TypeOf(a)->rank(), call);
-  return Run(op, ir::MakeParams(ops::CumulativeParams{{d}, o.reverse}), {a}, call);
+  return Run(op, ir::MakeParams(ops::CumulativeParams{{d}, o.reverse}), {a}, call,
+             {.out_sharding = o.out_sharding, .rank = static_cast<int>(TypeOf(a)->rank())});
 }
 
 Array Arg(const ir::OpDef& op, Operand x, int dim, const ArgOptions& o, Call call) {

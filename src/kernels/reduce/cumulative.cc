@@ -10,6 +10,7 @@
 #include "base/shape.h"
 #include "kernels/parts.h"
 #include "kernels/reduce/reduce_elements.h"
+#include "kernels/reduce/running.h"
 
 namespace tessera::kernels {
 namespace {
@@ -23,6 +24,7 @@ struct ScanConfig {
   Reduction reduction = Reduction::kSum;
   bool log_sum_exp = false;  // replaces the reduction
   bool reverse = false;
+  RunningFn vectors = nullptr;  // of a panel, if there is one
 };
 
 // A running reduction of one column.
@@ -79,7 +81,14 @@ void RunOf(const ScanConfig& c, const plan::KernelArgs& call) {
     const int64_t first = u % c.panels * kScanPanel,
                   columns = std::min(kScanPanel, c.inner - first);
     const int64_t offset = u / c.panels * c.n * c.inner + first;
-    if (c.log_sum_exp)
+    if (c.vectors)
+      c.vectors({.in = reinterpret_cast<const std::byte*>(in + offset),
+                 .out = reinterpret_cast<std::byte*>(out + offset),
+                 .n = c.n,
+                 .stride = c.inner,
+                 .columns = columns,
+                 .reverse = c.reverse});
+    else if (c.log_sum_exp)
       ScanPanel<T, LogSumExp<T>>(c, in + offset, out + offset, columns);
     else
       ScanPanel<T, Simple<T>>(c, in + offset, out + offset, columns);
@@ -96,10 +105,13 @@ plan::Kernel Make(const Shape& shape, int64_t dim, ScanConfig config) {
   const auto [outer, n, inner] = base::Around(shape, dim);
   c->outer = outer, c->n = n, c->inner = inner;
   c->panels = (c->inner + kScanPanel - 1) / kScanPanel;
+  if (!c->log_sum_exp)
+    c->vectors = inner == 1 ? RunningRowOf(c->dtype, c->reduction)
+                            : RunningColumnsOf(c->dtype, c->reduction);
   plan::Kernel kernel;
   kernel.fn = &RunCumulative;
   const int64_t elements = c->outer * c->n * c->inner;
-  kernel.flops = (c->log_sum_exp ? 60.0 : 4.0) * static_cast<double>(elements);
+  kernel.flops = (c->log_sum_exp ? 60.0 : c->vectors ? 1.0 : 4.0) * static_cast<double>(elements);
   kernel.bytes = 2.0 * static_cast<double>(elements * c->dtype.size());
   kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->outer * c->panels);
   kernel.in_place = 1;  // each element is read once, before it is overwritten

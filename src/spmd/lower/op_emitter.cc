@@ -74,7 +74,7 @@ std::vector<ir::ValueId> OpEmitter::Emit(const OpCall& call, Purpose purpose, Lo
   // forget it.
   const std::shared_ptr<const Decision> decision =
       DecisionOn(call.instruction, places, call.results);
-  if (decision->expands) return EmitSharded(local, loc);
+  if (decision->expands) return EmitSharded(local, *decision, loc);
   std::vector<ir::ValueId> outs = EmitKernel(local, *decision, loc);
   const size_t operands = local.operands.size();
   for (size_t k = 0; k < outs.size(); ++k)
@@ -85,15 +85,16 @@ std::vector<ir::ValueId> OpEmitter::Emit(const OpCall& call, Purpose purpose, Lo
 }
 
 // The op has an expansion of its own for sharded operands.
-std::vector<ir::ValueId> OpEmitter::EmitSharded(const OpCall& call, Loc loc) {
-  std::vector<ir::ValueId> even;
-  for (ir::ValueId v : call.operands)
-    even.push_back(Reshard(v, Even(draft_.Place(v)), MoveCause::kImplied, loc));
+std::vector<ir::ValueId> OpEmitter::EmitSharded(const OpCall& call, const Decision& decision,
+                                                Loc loc) {
+  std::vector<ir::ValueId> operands;
+  for (size_t k = 0; k < call.operands.size(); ++k)
+    operands.push_back(ReshardAsAsked(call.operands[k], decision.operands[k], call, k, loc));
   const auto& kernel = std::get<ir::AsKernel>(*call.instruction.op->lowering);
   std::vector<ir::ValueId> outs =
-      Expand(kernel.sharded, call.instruction.params.get(), even, call.results[0], loc);
+      Expand(kernel.sharded, call.instruction.params.get(), operands, call.results[0], loc);
   for (size_t k = 0; k < outs.size(); ++k)
-    outs[k] = Reshard(outs[k], call.results[k], MoveCause::kImplied, loc);
+    outs[k] = ReshardAsAsked(outs[k], call.results[k], call, call.operands.size() + k, loc);
   return outs;
 }
 

@@ -57,7 +57,7 @@ class OpEmitter {
   // Why an op is emitted: the program has it, or a part of its result is rematerialised.
   enum class Purpose : uint8_t { kProgram, kPart };
   std::vector<ir::ValueId> Emit(const OpCall& call, Purpose purpose, Loc loc);
-  std::vector<ir::ValueId> EmitSharded(const OpCall& call, Loc loc);
+  std::vector<ir::ValueId> EmitSharded(const OpCall& call, const Decision& decision, Loc loc);
   std::vector<ir::ValueId> EmitKernel(const OpCall& call, const Decision& decision, Loc loc);
   bool EmitHalo(const OpCall& call, const Decision& decision, absl::Span<const ir::ValueId> ins,
                 ir::ValueId out, Loc loc);

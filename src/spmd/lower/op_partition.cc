@@ -11,6 +11,7 @@
 #include "ir/move_params.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
+#include "spmd/local_type.h"
 
 namespace tessera::spmd {
 namespace {
@@ -77,10 +78,12 @@ Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types r
   sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);
   Decision decision;
   auto* kernel = std::get_if<ir::AsKernel>(&*instruction.op->lowering);
-  decision.expands = kernel && kernel->sharded && ReducesSharded(map, types);
+  const bool reduces = kernel && kernel->sharded && ReducesSharded(map, types);
+  decision.expands = reduces || !p.scan_axes.empty();
   for (size_t i = 0; i < types.size(); ++i)
     decision.operands.push_back(
-        ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
+        reduces ? Even(types[i])
+                : ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
   for (size_t i = 0; i < results.size(); ++i)
     decision.results.push_back(
         ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));

@@ -60,7 +60,9 @@ TEST(Cumulative, MatchesALoopAlongAnyDim) {
                                                 : CumulativeLogSumExp(dtype, shape, dim, reverse);
           Call(kernel, {&x}, {&y});
           Call(kernel, {&z}, {&z}, 3);
-          EXPECT_TRUE(Near(y, want, dtype.is_integer() ? 0 : test::Tolerance(dtype)))
+          // Partial sums are larger than some of the results.
+          const double scale = reduction == Reduction::kSum ? 4 : 1;
+          EXPECT_TRUE(Near(y, want, dtype.is_integer() ? 0 : scale * test::Tolerance(dtype)))
               << dtype.name() << " reduction " << (reduction ? static_cast<int>(*reduction) : -1)
               << " dim " << dim;
           EXPECT_TRUE(SameBits(z, y)) << "in place, in parts";
