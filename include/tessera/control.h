@@ -3,12 +3,14 @@
 // Each function argument is traced once. It takes and returns trees (tree.h), and may capture
 // arrays from outside. A call outside of `jit` is traced, compiled and run at once.
 #pragma once
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tessera/specs.h"
 #include "tessera/wrapped.h"
 
 namespace TESSERA_PUBLIC tessera {
@@ -20,6 +22,13 @@ struct ScanOptions {
 };
 struct LaxMapOptions {
   std::optional<int64_t> batch_size = {};  // slices that one step computes, by vmap
+};
+struct AssociativeScanOptions {
+  int dim = 0;           // negative: from the last
+  bool reverse = false;  // each result combines the elements from its own to the last
+  // Of the results: one for all arrays, or one for each. Needed if the dim is sharded over Explicit
+  // axes.
+  Specs out_sharding = {};
 };
 struct LoopOptions {
   int64_t unroll = 1;  // as for scan; needs bounds that are plain numbers
@@ -35,6 +44,11 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
 FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options,
                     Loc loc);
 FunctionResult LaxMap(TreeRef xs, const Body& body, const LaxMapOptions& options, Loc loc);
+// Combines the arrays of two trees.
+using JoinTrees =
+    std::function<std::vector<Array>(const std::vector<Array>&, const std::vector<Array>&)>;
+std::vector<Array> AssociativeScan(TreeRef xs, const JoinTrees& join,
+                                   const AssociativeScanOptions& options, Loc loc);
 FunctionResult Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches);
 FunctionResult SwitchCase(const Operand& index, TreeRef arguments,
                           const std::vector<Body>& branches);
@@ -71,6 +85,18 @@ constexpr bool CheckMap() {
                 "the function of lax_map takes a slice of xs, by value or const reference");
   if constexpr (std::is_invocable_v<F&, Xs>)
     return CheckTrees<std::decay_t<std::invoke_result_t<F&, Xs>>, Xs>();
+  return false;
+}
+template <class F, class T>
+constexpr bool CheckJoin() {
+  static_assert(std::is_invocable_v<F&, T, T>,
+                "the function of an associative_scan takes two trees like xs, by value or const "
+                "reference");
+  if constexpr (std::is_invocable_v<F&, T, T>) {
+    constexpr bool kLikeXs = std::is_same_v<Traced<std::invoke_result_t<F&, T, T>>, T>;
+    static_assert(kLikeXs, "the function of an associative_scan returns a tree like xs");
+    return kLikeXs;
+  }
   return false;
 }
 // Checks at compile time that every branch takes the arguments.
@@ -156,6 +182,30 @@ auto lax_map(F f, Xs xs, LaxMapOptions options = {}, Loc loc = Loc::Current()) {
     const detail::FunctionResult result =
         detail::LaxMap(std::get<0>(arguments), detail::BodyOf<Y>(f, arguments, loc), options, loc);
     return result.As<Y>();
+  }
+}
+
+// Returns the running results of an associative function along a dim: element i combines elements 0
+// to i of xs, a tree of arrays that all have n elements along the dim.
+//
+//   f(a, b): trees like xs, of any number of elements along the dim; b follows a.
+//   xs [..., n, ...] -> [..., n, ...]
+//
+// It calls f about 2 log2(n) times while tracing. If the dim is sharded, every device scans its
+// shard, and exchanges one element per shard; over Explicit axes this needs an out_sharding. The
+// results are sharded as xs, or as out_sharding says. Throws ShapeError if the sizes along the dim
+// differ, ShardingError without out_sharding, and TraceError if f returns other types.
+// Source: Blelloch, "Prefix sums and their applications", 1990.
+template <class F, class T>
+auto associative_scan(F f, T xs, AssociativeScanOptions options = {}, Loc loc = Loc::Current()) {
+  using Tree = detail::Traced<T>;
+  Tree tree(std::move(xs));
+  if constexpr (detail::CheckJoin<F, Tree>()) {
+    const detail::JoinTrees join = [&](const std::vector<Array>& a, const std::vector<Array>& b) {
+      Tree joined = f(detail::Rebuilt(tree, a), detail::Rebuilt(tree, b));
+      return detail::LeavesOf(joined);
+    };
+    return detail::Rebuilt(tree, detail::AssociativeScan(tree, join, options, loc));
   }
 }
 

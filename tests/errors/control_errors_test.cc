@@ -40,6 +40,42 @@ const std::vector<Case>& Cases() {
          while_loop([](auto) { return True(); },
                     [](std::vector<Array> s) { return std::vector{s[0]}; }, std::vector{a, b});
        }},
+      {"associative_scan_sharded",
+       [](Array a, Array) { associative_scan([](Array x, Array y) { return x + y; }, a); }},
+      {"associative_scan_of_two_layouts",
+       [](Array a, Array b) {
+         associative_scan([](auto x, auto y) { return std::pair(x.first, y.second); },
+                          std::pair(a, b), {.dim = 1, .out_sharding = P()});
+       }},
+      {"associative_scan_of_sizes",
+       [](Array, Array b) {
+         associative_scan([](auto x, auto y) { return std::pair(x.first, y.second); },
+                          std::pair(b, zeros({4})));
+       }},
+      {"associative_scan_of_nothing",
+       [](Array, Array) {
+         associative_scan([](std::vector<Array> x, std::vector<Array>) { return x; },
+                          std::vector<Array>());
+       }},
+      {"associative_scan_of_a_number",
+       [](Array, Array) { associative_scan([](Array x, Array y) { return x + y; }, Array(1.0f)); }},
+      {"associative_scan_dtype",
+       [](Array, Array b) {
+         associative_scan([](Array x, Array y) { return (x + y).astype(f16); }, reshard(b, P()));
+       }},
+      {"associative_scan_shape",
+       [](Array, Array b) {
+         associative_scan([](Array x, Array y) { return sum(x + y, 0, {.keepdims = true}); },
+                          reshard(b, P()));
+       }},
+      {"associative_scan_tree",
+       [](Array, Array b) {
+         associative_scan(
+             [](std::vector<Array> x, std::vector<Array>) {
+               return std::vector{x[0], x[0]};
+             },
+             std::vector{reshard(b, P())});
+       }},
       {"lax_map_batch",
        [](Array, Array b) {
          lax_map([](Array x) { return x; }, reshard(b, P()), {.batch_size = 0});
