@@ -9,10 +9,12 @@
 #include "kernels/sort/top_k.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
+#include "ops/laid_out.h"
 #include "ops/lookup.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/reference_values.h"
+#include "ops/tangents.h"
 
 namespace tessera::ops {
 namespace {
@@ -103,7 +105,7 @@ std::vector<ShapeAndDType> TopKType(const TypeCall& c) {
 DimMap TopKDims(const ir::DimsCall& c) {
   DimMap map = sharding::Pointwise({c.operands[0]}, *c.operands[0]);
   size_t last = c.operands[0]->size() - 1;
-  map.factors[last].kind = FactorKind::kReplicate;
+  map.factors[last].kind = FactorKind::kScan;
   if ((*c.results[0])[last] != (*c.operands[0])[last])
     map.results[0][last] = {
         map.AddFactor({.size = (*c.results[0])[last], .kind = FactorKind::kReplicate})};
@@ -114,6 +116,111 @@ DimMap TopKDims(const ir::DimsCall& c) {
 void MakeTopK(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::TopK(c.operands[0].dtype, c.results[1].dtype, c.operands[0].shape,
                        ir::As<TopKParams>(c.params).k);
+}
+
+// Returns the elements of x at `positions` along the dim.
+ir::ValueId Along(ir::Builder& b, ir::ValueId x, ir::ValueId positions, int64_t dim) {
+  const ir::Type *from = b.type(x), *index = b.type(positions);
+  base::Shape shape = index->shape();
+  sharding::TensorSharding sharding = index->sharding();
+  shape.push_back(1), sharding.dims.emplace_back();
+  const ir::Type* column = ir::Type::Get(std::move(shape), index->dtype(), std::move(sharding));
+  const ir::ValueId vectors = b.EmitTyped(kReshape, nullptr, {positions}, {&column, 1})[0];
+  const ir::Type* type = index->WithDType(from->dtype())->WithWeak(false);
+  return b.EmitTyped(kGather, ir::MakeParams(AlongDim(from->rank(), dim, from->dtype())),
+                     {x, vectors}, {&type, 1})[0];
+}
+
+// The largest of each shard, then the largest of these.
+//
+//   [..., n] -> [..., shards, n / shards] -> [..., shards, k] -> [..., shards * k] -> [..., k]
+class ShardedTopK {
+ public:
+  ShardedTopK(ir::Builder& b, int64_t k, const ir::Type* from, DType index)
+      : b_(b),
+        from_(from),
+        index_(index),
+        k_(k),
+        shards_(sharding::SizeOf(from->sharding().dims.back().axes)),
+        block_((from->shape().back() + shards_ - 1) / shards_),
+        of_block_(std::min(k, block_)) {}
+
+  std::vector<ir::ValueId> Of(ir::ValueId x) {
+    const auto [values, indices] = TopK(InBlocks(x), of_block_);
+    const ir::ValueId all = Whole(values);
+    const auto [largest, positions] = TopK(all, k_);
+    return {largest, Along(b_, Whole(Global(indices)), positions, from_->rank() - 1)};
+  }
+
+ private:
+  // Returns the type of [..., sizes...], the last dims sharded over these axes.
+  const ir::Type* TypeOf(std::initializer_list<int64_t> sizes,
+                         std::initializer_list<sharding::AxisList> axes, DType dtype) const {
+    base::Shape shape = from_->shape();
+    sharding::TensorSharding sharding = from_->sharding();
+    shape.pop_back(), sharding.dims.pop_back();
+    shape.insert(shape.end(), sizes);
+    for (const sharding::AxisList& list : axes) sharding.dims.emplace_back().axes = list;
+    return ir::Type::Get(std::move(shape), dtype, std::move(sharding));
+  }
+  ir::ValueId Make(const OpDef& op, ir::ParamsPtr params,
+                   std::initializer_list<ir::ValueId> operands, const ir::Type* type) {
+    return b_.EmitTyped(op, std::move(params), operands, {&type, 1})[0];
+  }
+  const sharding::AxisList& Axes() const { return from_->sharding().dims.back().axes; }
+
+  // Pads with the least element: it is chosen only if no other one is left, or after equal ones.
+  ir::ValueId InBlocks(ir::ValueId x) {
+    const DType dtype = from_->dtype();
+    if (const int64_t more = shards_ * block_ - from_->shape().back(); more > 0) {
+      const auto rank = base::Size(from_->rank());
+      PadParams pad;
+      pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
+      pad.high.back() = more;
+      const ir::ValueId least =
+          Make(kConstant, IdentityOf(Reduction::kMax, dtype), {}, ir::Type::Get({}, dtype));
+      x = Make(kPad, ir::MakeParams(std::move(pad)), {x, least},
+               TypeOf({shards_ * block_}, {Axes()}, dtype));
+    }
+    return Make(kReshape, nullptr, {x}, TypeOf({shards_, block_}, {Axes(), {}}, dtype));
+  }
+  // Returns the k largest along the last dim, and their indices.
+  std::pair<ir::ValueId, ir::ValueId> TopK(ir::ValueId x, int64_t k) {
+    base::Shape shape = b_.type(x)->shape();
+    shape.back() = k;
+    const sharding::TensorSharding& sharding = b_.type(x)->sharding();
+    const ir::Type* types[] = {ir::Type::Get(shape, from_->dtype(), sharding),
+                               ir::Type::Get(shape, index_, sharding)};
+    const auto results = b_.EmitTyped(kTopK, ir::MakeParams(TopKParams{k}), {x}, types);
+    return {results[0], results[1]};
+  }
+  // Returns the indices along the whole dim, given those in the blocks.
+  ir::ValueId Global(ir::ValueId indices) {
+    const ir::Type* type = b_.type(indices);
+    const ir::ValueId block =
+        Make(kIota, ir::MakeParams(IotaParams{{from_->rank() - 1}}), {}, type);
+    ir::HostTensor size(index_, {1});
+    size.SetInt(0, block_);
+    const ir::ValueId elements = Make(kConstant, LiteralOf(size), {}, ir::Type::Get({}, index_));
+    const ir::ValueId before = Make(Elementwise(ScalarOp::kMul), nullptr, {block, elements}, type);
+    return Make(Elementwise(ScalarOp::kAdd), nullptr, {indices, before}, type);
+  }
+  // [..., shards, k] -> [..., shards * k], all of them on every device
+  ir::ValueId Whole(ir::ValueId v) {
+    const DType dtype = b_.type(v)->dtype();
+    v = Conform(b_, v, TypeOf({shards_, of_block_}, {{}, {}}, dtype));
+    return Make(kReshape, nullptr, {v}, TypeOf({shards_ * of_block_}, {{}}, dtype));
+  }
+
+  ir::Builder& b_;
+  const ir::Type* const from_;
+  const DType index_;
+  const int64_t k_, shards_, block_, of_block_;
+};
+
+std::vector<ir::ValueId> ExpandTopK(ir::Builder& b, const ir::Params* params,
+                                    absl::Span<const ir::ValueId> operands, const ir::Type*) {
+  return ShardedTopK(b, ir::As<TopKParams>(params).k, b.type(operands[0]), i32).Of(operands[0]);
 }
 
 // Results: the values and their indices.
@@ -135,17 +242,6 @@ void TopKReference(const ir::ReferenceCall& call) {
 }
 
 // ---- Derivatives --------------------------------------------------------------------------------
-
-// Returns the elements of a tangent at `positions` along the dim.
-ir::ValueId Along(ir::Builder& b, ir::ValueId tangent, ir::ValueId positions, int64_t dim) {
-  const ir::Type *from = b.type(tangent), *index = b.type(positions);
-  ir::ShapeAndDType wanted{index->shape(), index->dtype()};
-  wanted.shape.push_back(1);
-  const ir::ValueId vectors = b.Emit(kReshape, nullptr, {positions}, {.wanted = &wanted});
-  const ir::Type* type = index->WithDType(from->dtype())->WithWeak(false);
-  return b.EmitTyped(kGather, ir::MakeParams(AlongDim(from->rank(), dim, from->dtype())),
-                     {tangent, vectors}, {&type, 1})[0];
-}
 
 // Sorts once, with the positions as one more operand.
 std::vector<ir::ValueId> SortJvp(const ir::DiffCall& c, absl::Span<const ir::ValueId> tangents,
@@ -185,7 +281,7 @@ constexpr OpDef kTopK{.name = "top_k",
                       .doc = "The k largest along the last dim, and their indices.",
                       .type = ir::TypeFn{TopKType},
                       .dims = ir::DimMapFn{TopKDims},
-                      .lowering = ir::AsKernel{MakeTopK},
+                      .lowering = ir::AsKernel{MakeTopK, ExpandTopK},
                       .reference = ir::ReferenceFn{TopKReference},
                       .diff = ir::Structural{TopKJvp},
                       .params = ir::KindOf<TopKParams>(),

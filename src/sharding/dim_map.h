@@ -18,8 +18,9 @@ enum class FactorKind : uint8_t {
   kPass,       // in operands and results; computing on its shards needs no communication
   kReduce,     // only in operands; sharding it leaves a partial result over its axes
   kReplicate,  // must be unsharded where the op computes; the typing rule refuses its axes
-  // The result depends on all elements up to its own. Sharding it takes two passes and an exchange
-  // of one element per shard; the typing rule asks for an out_sharding.
+  // The op takes two passes over its shards, and between them exchanges some elements of each: one,
+  // if a result depends on all elements up to its own; as many as the results have, if they are
+  // chosen from all (the factor is not in results). The typing rule asks for an out_sharding.
   kScan,
   kPermute,  // the op reads by position; the typing rule keeps its axes if they divide the new size
   // like kPermute, but the op keeps the dim's size (a pad that cuts as much as it adds, an update

@@ -131,9 +131,11 @@ void AddScans(const PartitionCase& c, const FactorAxes& axes, Partition& p) {
     if (c.map.factors[f].kind != FactorKind::kScan || shards == 1 || size == 0) continue;
     p.scan_axes = axes[f];
     const int64_t block = (size + shards - 1) / shards;
-    for (size_t i = 0; i < c.results.size(); ++i)
-      p.scan_bytes += LocalElements(*c.results[i].shape, p.results[i]) / block * (shards - 1) *
-                      c.results[i].itemsize;
+    for (size_t i = 0; i < c.results.size(); ++i) {
+      const int64_t elements = LocalElements(*c.results[i].shape, p.results[i]),
+                    of_shard = c.factors[f].in_results ? elements / block : elements;
+      p.scan_bytes += of_shard * (shards - 1) * c.results[i].itemsize;
+    }
   }
   p.bytes += p.scan_bytes;
 }

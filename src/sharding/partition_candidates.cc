@@ -125,9 +125,13 @@ class ChoiceList {
     FactorAxes lone = axes;
     for (size_t i = wishes.size(); i-- > 0;)
       if (i != lead) Fill(wishes[i].axes, axes, used);
-    // Leaves the reduce factors unsharded: gathers the operands instead of reducing the result.
-    FactorAxes whole =
-        Without(axes, [&](size_t f) { return c_.map.factors[f].kind == FactorKind::kReduce; });
+    // Leaves unsharded the factors that the results lack: gathers the operands instead of reducing
+    // the result, or choosing it shard by shard.
+    FactorAxes whole = Without(axes, [&](size_t f) {
+      const FactorKind kind = c_.map.factors[f].kind;
+      return kind == FactorKind::kReduce ||
+             (kind == FactorKind::kScan && !c_.factors[f].in_results);
+    });
     AddWithoutExchange({axes, lone}, leader);
     for (FactorAxes* some : {&axes, &lone, &whole}) {
       AddMoved(*some, leader.displaced);
@@ -196,7 +200,8 @@ bool KeepPrefix(const DimMap& map, const FactorList& dim, FactorAxes& axes) {
 
 // Whether the factor may be sharded. `diverges`: some pass factor is only in operands.
 bool MayShard(const Factor& factor, const FactorUse& use, bool diverges) {
-  if (use.exchanged || factor.kind == FactorKind::kScan) return use.alone && use.in_results;
+  if (use.exchanged) return use.alone && use.in_results;
+  if (factor.kind == FactorKind::kScan) return use.alone && use.in_operands;
   if (factor.kind == FactorKind::kReduce) return true;
   // A pass factor that only operands have is not a dim of the result: it must be unsharded. A pass
   // factor that only results have may be sharded freely in a broadcast. In a reshape it takes the

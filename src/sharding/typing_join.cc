@@ -67,12 +67,13 @@ std::optional<Conflict> CheckFactor(const TypingCase& c, const JoinedFactor& joi
   const Factor& factor = c.map.factors[f];
   const std::string axes = AxesOrNothing(c.mesh, joined.axes);
   const bool looks_up = LooksUp(c.map, f);
-  if (factor.kind == FactorKind::kReplicate && !looks_up)
+  const bool scans = factor.kind == FactorKind::kScan;
+  if ((factor.kind == FactorKind::kReplicate && !looks_up) || (scans && c.results.size() > 1))
     return Conflict{Conflict::kWhole,
                     fmt::format("the op needs this dim unsharded, but it is sharded over {}", axes),
                     joined.owner};
   if (c.out) return {};
-  if (factor.kind == FactorKind::kScan)
+  if (scans)
     return Conflict{Conflict::kAmbiguous,
                     fmt::format("the op runs along a dim that is sharded over {}: say how the "
                                 "result is sharded",

@@ -75,6 +75,23 @@ TEST(Auto, PaddingReachesNoReduction) {
   ExpectSame([=](Array a) { return top_k(a, 3).indices; }, x, P(None, {"y", "x"}));
 }
 
+// Of each other shard a device gets k values and k indices.
+TEST(Auto, TopKAlongAShardedDimSendsTheLargestOfEachShard) {
+  const auto f = [](Array a) {
+    if (!current_mesh().empty()) a = with_sharding_constraint(a, P(None, "x"));
+    const auto [values, indices] = top_k(a, 5);
+    return std::pair(values, indices);
+  };
+  const Array x = floor(random::uniform(random::key(0), {3, 1001}) * 50.0f);  // has ties
+  const auto [values, indices] = f(x);
+  MeshScope scope(AutoMesh({{"x", 4}}));
+  const auto sharded = jit(f);
+  const auto [got_values, got_indices] = sharded(x);
+  EXPECT_EQ(got_values.to_vector<float>(), values.to_vector<float>());
+  EXPECT_EQ(got_indices.to_vector<int>(), indices.to_vector<int>());
+  EXPECT_EQ(sharded.lower(x).comm().bytes(), 3 * (3 * 5) * (4 + 4));
+}
+
 TEST(Auto, ContractingAxesMayBeOutOfMeshOrder) {
   Array x = Numbers({6, 4});
   ExpectSame([](Array a) { return dot(a.T() + 1000, a + 1000); }, x, P({"y", "x"}));
