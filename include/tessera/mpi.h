@@ -9,8 +9,9 @@ namespace tessera {
 // Scope: as Processes, for the processes of a communicator. It is duplicated, so the program may
 // send messages of its own at any time. The program initialises MPI before, with at least
 // MPI_THREAD_FUNNELED, and finalises it after. With MPI_THREAD_FUNNELED only the main thread may
-// run programs; other threads need MPI_THREAD_SERIALIZED. All processes of the communicator call
-// it. Throws RuntimeError if MPI is not initialised, or not with enough support of threads.
+// run programs. With MPI_THREAD_SERIALIZED any thread may, one at a time. All processes of the
+// communicator call it. Throws RuntimeError if MPI is not initialised, or not with enough support
+// of threads.
 class [[nodiscard]] MpiProcesses : public Processes {
  public:
   explicit MpiProcesses(MPI_Comm communicator, ProcessOptions options = {},

@@ -22,9 +22,12 @@ struct ProcessOptions {
 // Scope: this process runs programs together with the others that the launcher started. It comes
 // first in `main`, before any array is made: `Processes processes(&argc, &argv);`. If no launcher
 // started the program there is one process, and the scope does nothing. At first each process has
-// one device. One thread of each process runs programs. Throws RuntimeError if a launcher started
-// several processes and the program is not linked with tessera::mpi, or if the processes differ in
-// their version of the library.
+// one device. Throws RuntimeError if a launcher started several processes and the program is not
+// linked with tessera::mpi, or if the processes differ in their version of the library.
+//
+// One thread at a time runs programs on meshes, gathers arrays and saves them. If two threads of a
+// process do so at the same time, the second one gets RuntimeError, and so does every later call.
+// Threads that take turns take them in the same order on every process.
 //
 // If a process fails, all end, within two seconds: if no one catches its exception, if it calls
 // exit with a status other than 0, and if an exception leaves the scope. A message on stderr says

@@ -10,6 +10,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "runtime/only_thread.h"
 #include "runtime/transport.h"
 
 namespace tessera::runtime {
@@ -98,6 +99,7 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
 
 void Meet(const Meeting& meeting) {
   Transport& transport = *TheTransport();
+  const OnlyThread only(meeting.what.c_str(), Loc::Unknown());
   const WaitingFor waiting(
       [&] { return meeting.what + (meeting.where.empty() ? "" : " at " + meeting.where); });
   const std::vector<uint64_t> hashes =

@@ -2,6 +2,7 @@
 #include "runtime/transport.h"
 
 #include "runtime/meeting.h"
+#include "runtime/only_thread.h"
 
 namespace tessera::runtime {
 namespace {
@@ -23,6 +24,7 @@ std::string Waiting::Text() {
 }
 
 std::vector<std::string> Transport::Gather(std::string_view text) {
+  const OnlyThread only("gathering an array", Loc::Unknown());
   Meet("gathering an array", Waiting::Text());
   return GatherTexts(text);
 }

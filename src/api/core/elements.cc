@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include "base/at.h"
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "compile/host/host_array.h"
 #include "compile/host/processes.h"
+#include "runtime/only_thread.h"
 #include "runtime/transport.h"
 #include "sharding/partition.h"
 #include "trace/apply.h"
@@ -160,6 +162,8 @@ std::shared_ptr<const Concrete> Summed(const Array& x, Call call) {
 
 std::shared_ptr<const Concrete> OnHost(const Array& x, Call call) {
   CheckSingle(x, call);
+  std::optional<runtime::OnlyThread> only;
+  if (compile::Processes() > 1) only.emplace(call.name, call.loc);
   const std::shared_ptr<const Concrete> whole = Replicated(x, call);
   const ir::Type* type = whole->type();
   auto host = compile::NewWhole(ir::Type::Get(type->shape(), type->dtype(), nullptr), call.loc);

@@ -22,6 +22,7 @@
 #include "compile/host/host_array.h"
 #include "compile/host/processes.h"
 #include "compile/run/executor.h"
+#include "runtime/only_thread.h"
 #include "sharding/local.h"
 
 namespace tessera::api {
@@ -203,6 +204,8 @@ void CheckAgreement(const std::string& path, const std::string& header,
 
 void WriteArrays(const std::string& path, const std::string& header,
                  const std::vector<StoredArray>& arrays, Call call) {
+  std::optional<runtime::OnlyThread> only;
+  if (compile::Processes() > 1) only.emplace(call.name, call.loc);
   CheckAgreement(path, header, arrays, call);
   const bool is_owner = compile::Process() == 0;
   std::optional<base::NewFile> file;

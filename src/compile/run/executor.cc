@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 
 #include "base/at.h"
 #include "base/error.h"
@@ -22,6 +23,7 @@
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "runtime/buffers.h"
+#include "runtime/only_thread.h"
 #include "runtime/prepare.h"
 #include "runtime/run.h"
 #include "sharding/partition.h"
@@ -57,9 +59,12 @@ class RuntimeExecutor final : public trace::Executor {
                    std::vector<bool> shares) override {
     const bool together = RunsTogether(*program);
     SharedProgram shared;
-    if (together && !IsOnOneProcess())
+    std::optional<runtime::OnlyThread> only;
+    if (together && !IsOnOneProcess()) {
+      only.emplace("compiling a program", FirstLine(*program));
       shared = ComparePrograms(*program,
                                {.donated = donated, .shares = shares, .options = OptionsText()});
+    }
     std::vector<bool> per_value = PerValue(*program, shares);
     auto lowered = LowerProgram(program, per_value);
     auto executable = std::make_shared<CompiledProgram>();
@@ -83,7 +88,11 @@ class RuntimeExecutor final : public trace::Executor {
     auto* executable = static_cast<const CompiledProgram*>(compiled);
     CheckDevices(*executable, loc);
     const bool together = executable->together && !IsOnOneProcess();
-    if (together) CompareReplicas(inputs, loc);
+    std::optional<runtime::OnlyThread> only;
+    if (together) {
+      only.emplace("running a program", loc);
+      CompareReplicas(inputs, loc);
+    }
     std::vector<runtime::Buffers> buffers;
     buffers.reserve(inputs.size());
     for (const trace::ArrayRef& input : inputs)

@@ -103,13 +103,6 @@ class Hasher {
   HostNumbers numbers_;
 };
 
-// Returns the line of the first instruction that has one.
-std::string FirstLine(const ir::Program& program) {
-  const auto first = absl::c_find_if(
-      program.instructions, [](const ir::Instruction& i) { return !base::Where(i.loc).empty(); });
-  return first == program.instructions.end() ? "" : base::Where(first->loc);
-}
-
 std::string InputsText(const ir::Program& program) {
   constexpr size_t kMost = 120;
   std::string text;
@@ -122,6 +115,12 @@ std::string InputsText(const ir::Program& program) {
 
 }  // namespace
 
+Loc FirstLine(const ir::Program& program) {
+  const auto first = absl::c_find_if(
+      program.instructions, [](const ir::Instruction& i) { return !base::Where(i.loc).empty(); });
+  return first == program.instructions.end() ? Loc::Unknown() : first->loc;
+}
+
 bool RunsTogether(const ir::Program& program) { return Processes() > 1 && IsOnMesh(program); }
 
 SharedProgram ComparePrograms(const ir::Program& program, const CompileChoices& choices) {
@@ -133,7 +132,7 @@ SharedProgram ComparePrograms(const ir::Program& program, const CompileChoices& 
     return choices_text + WithOwnNumbers(ir::Text(program), numbers);
   };
   const uint64_t hash = runtime::MixShared(Hasher().Of(program), runtime::SharedHash(choices_text));
-  runtime::Meet({"compiling a program", FirstLine(program), hash, text,
+  runtime::Meet({"compiling a program", base::Where(FirstLine(program)), hash, text,
                  "all processes must run the same programs: what differs between them must be "
                  "elements of an array"});
   return {hash, InputsText(program)};

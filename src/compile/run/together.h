@@ -27,6 +27,9 @@ struct SharedProgram {
   uint64_t hash = 0;   // equal on all processes
   std::string inputs;  // "(f32[8@x,4], i32[])"
 };
+// Returns the line of the first instruction that has one.
+Loc FirstLine(const ir::Program& program);
+
 // All processes call it. Throws the same RuntimeError on every process if they compile different
 // programs.
 SharedProgram ComparePrograms(const ir::Program& program, const CompileChoices& choices);

@@ -36,6 +36,12 @@ Mesh MakeLine() { return make_mesh({{"x", DeviceCount()}}); }
 
 Array Double(Array x) { return sum(x * 2.0f); }
 
+// Called by another thread, which has no mesh in scope.
+void DoubleOnMesh(Array x) {
+  const MeshScope mesh(MakeLine());
+  Double(std::move(x));
+}
+
 // Returns an array without a mesh that differs between processes.
 Array ValueOfProcess() {
   const MeshScope none{Mesh()};
@@ -280,6 +286,34 @@ const Cases kCases = {
          if (!IsLast()) throw;
        }
        Sleep(10);
+     }},
+    {"threads_overlap",
+     [] {
+       const Array x = Sharded();
+       jit([&](Array a) {
+         debug_callback([&](Array) { std::thread(DoubleOnMesh, x).join(); }, {a});
+         return sum(a);
+       })(x);
+     }},
+    {"threads_overlap_on_one",  // which catches the error
+     [] {
+       const Array x = Sharded();
+       const auto try_double = [&] {
+         try {
+           DoubleOnMesh(x);
+         } catch (const RuntimeError& e) {
+           fmt::print("process {} caught: {}\n", process_index(), e.what());
+         }
+       };
+       jit([&](Array a) {
+         debug_callback(
+             [&](Array) {
+               if (IsLast()) std::thread(try_double).join();
+             },
+             {a});
+         return sum(a);
+       })(x);
+       Compute(0.1);
      }},
     {"read_elsewhere", [] { Sharded().to_vector<float>(); }},
     {"second_scope", [] { const Processes again(nullptr, nullptr); }},
