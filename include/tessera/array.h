@@ -313,7 +313,8 @@ Shard MakeShard(int64_t device, std::vector<IndexRange> index, DType dtype, cons
 
 // Returns an array of the element type E whose shards f fills: f(index, data) gets the index range
 // of one shard in each dim, and a std::span<E> for its elements, row-major, which are zeros. f is
-// called once for each distinct shard on this process's devices:
+// called once for each distinct shard on this process's devices. Shards that several processes have
+// are compared as in array_from_shards:
 //   array_from_callback<float>({rows, 64}, P("data", None),
 //                              [&](auto index, auto data) { read_rows(index[0], data); });
 template <class E, class F>
@@ -344,7 +345,8 @@ struct FromShardsOptions {
 // Returns the array that has these shards. Each process gives the shard of each of its devices,
 // once. Throws ShapeError, DTypeError or RuntimeError if a shard is missing, is given twice, does
 // not fit, or has other elements than a device of this process with the same index ranges. Shards
-// that several processes have are not compared: all must give the same elements.
+// that several processes have are compared when a program first uses the array: it throws
+// RuntimeError on every process if they differ.
 Array array_from_shards(const std::vector<Shard>& shards, PartitionSpec sharding,
                         FromShardsOptions options = {}, Loc loc = Loc::Current());
 

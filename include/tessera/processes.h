@@ -14,8 +14,11 @@ struct ProcessOptions {
   // so all processes must read it. If false, such a read is an error.
   bool reads_gather = false;
   // If a process does not answer for this time, a line on stderr says which, and who waits for it.
+  // If it answers, but runs its own code while another one waits for a third of this time, a line
+  // says so.
   // If all processes wait for each other for this time, in different places, each throws
-  // RuntimeError. 0: they wait for ever.
+  // RuntimeError. If not all processes make the scope in this time, the others end with an error.
+  // 0: they wait for ever.
   double stall_seconds = 30;
 };
 

@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
+
+#include "runtime/only_thread.h"
 
 namespace tessera::mpi {
 namespace {
@@ -44,6 +47,7 @@ PeerWatch::PeerWatch(int32_t process, int32_t processes, double stall_seconds)
     : process_(process),
       processes_(processes),
       stall_(Seconds(stall_seconds)),
+      notice_(stall_ / 3),
       interval_(Interval(stall_seconds, processes)),
       peers_(static_cast<size_t>(processes)) {}
 
@@ -137,7 +141,9 @@ void PeerWatch::Run() {
     const Clock::time_point before = Clock::now();
     const Clock::duration left = std::clamp<Clock::duration>(next - before, {}, Seconds(0.05));
     const std::string packet = channel_.Receive(left);
+    std::string work = runtime::WorkText();
     const std::lock_guard lock(mutex_);
+    work_ = std::move(work);
     const Clock::duration slept = Clock::now() - now_;
     now_ = Clock::now();
     // If this process was stopped itself, it knows nothing about the others.
@@ -151,6 +157,7 @@ void PeerWatch::Run() {
     FindMixed();
     if (stall_ == Clock::duration()) continue;
     ReportStopped();
+    ReportBusy();
     FindDeadlock();
   }
 }
@@ -242,6 +249,7 @@ PeerWatch::Status PeerWatch::OwnStatus() {
                                       : fmt::format("call {}, the program of {} called at {}",
                                                     place_.step, place_.inputs, place_.where);
   own.waits_for = -1;
+  if (!own.wait) own.text = work_;
   for (int32_t p = processes_; p-- > 0 && own.wait;)
     if (p != process_ && At(p).status.meetings < wait_.meeting) own.waits_for = p;
   for (const Need& need : wait_.needs)
@@ -288,6 +296,34 @@ void PeerWatch::ReportStopped() {
         fmt::format("tessera: process {} (pid {} on {}) has not answered for {:g} s{}\n", p,
                     channel_.peer(p).pid, channel_.peer(p).host,
                     std::chrono::duration<double>(stall_).count(), waits);
+    std::fputs(text.c_str(), stderr);
+  }
+}
+
+// Whether a process that does not wait has not come to `waiter` for long.
+bool PeerWatch::IsBusy(int32_t process, int32_t waiter) {
+  const Peer &peer = At(process), &waits = At(waiter);
+  if (!waits.status.blocked || waits.status.waits_for != process || !Answers(waiter)) return false;
+  const Clock::time_point late = waits.blocked_since + notice_;
+  return now_ >= late && (process == process_ || peer.heard >= late) && peer.status.wait == 0 &&
+         !peer.status.ends;
+}
+
+void PeerWatch::ReportBusy() {
+  if (!IsLowest()) return;
+  for (int32_t p = 0; p < processes_; ++p) {
+    Peer& peer = At(p);
+    if (absl::c_none_of(peers_, [&](const Peer& other) {
+          return other.status.blocked && other.status.waits_for == p;
+        }))
+      peer.reported_busy = false;
+    int32_t waiter = 0;
+    while (waiter < processes_ && !IsBusy(p, waiter)) ++waiter;
+    if (waiter == processes_ || std::exchange(peer.reported_busy, true)) continue;
+    const std::string text =
+        fmt::format("tessera: process {} has waited {:g} s for process {}: {}; process {} {}\n",
+                    waiter, std::chrono::duration<double>(notice_).count(), p,
+                    At(waiter).status.text, p, peer.status.text);
     std::fputs(text.c_str(), stderr);
   }
 }

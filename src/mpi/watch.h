@@ -99,7 +99,7 @@ class PeerWatch {
     uint64_t mixed = 0, doomed = 0;
     int32_t waits_for = -1;
     std::string place;          // the step, and the user's line that began it
-    std::string text, message;  // of the wait; of the failure
+    std::string text, message;  // of the wait, or of the work without one; of the failure
   };
   struct Header;  // the numbers of a Status, as a packet has them
   struct Peer {
@@ -107,7 +107,8 @@ class PeerWatch {
     uint32_t its_sends = 0, its_receives = 0;     // messages to this process, and from it
     Status status;
     Clock::time_point heard = {}, blocked_since = {};  // {}: never
-    bool reported = false;
+    bool reported = false;                             // that it does not answer
+    bool reported_busy = false;                        // that others wait for it
   };
   struct Wait {
     std::vector<Need> needs;
@@ -135,6 +136,8 @@ class PeerWatch {
   bool Answers(int32_t process);
   bool IsLowest();
   void ReportStopped();
+  void ReportBusy();
+  bool IsBusy(int32_t process, int32_t waiter);
   void FindDeadlock();
   void FindMixed();
   void SetDoom(Doom doom, std::string Status::*place);
@@ -142,7 +145,7 @@ class PeerWatch {
   std::string PlacesText(std::string Status::*place);
 
   const int32_t process_, processes_;
-  const Clock::duration stall_, interval_;
+  const Clock::duration stall_, notice_, interval_;
   Channel channel_;
   std::vector<Peer> peers_;  // by process, this one among them
   std::atomic<uint32_t> meetings_{0};

@@ -36,24 +36,36 @@ Line TakeLine(std::string_view& text) {
   return line;
 }
 
-// A meeting that all processes know. As one string, it is the activity, its line in the program,
-// and the text.
+// A meeting that all processes know. As one string, it is the activity, its object, its line in the
+// program, and the text.
 struct KnownMeeting {
-  std::string what, where, text;
+  std::string what, object, where, text;
 };
-std::string Packed(const Meeting& m) { return m.what + "\n" + m.where + "\n" + m.text(); }
+std::string Packed(const Meeting& m) {
+  return m.what + "\n" + m.object + "\n" + m.where + "\n" + m.text();
+}
 KnownMeeting Unpacked(std::string_view packed) {
-  const size_t what = packed.find('\n'), where = packed.find('\n', what + 1);
-  return {std::string(packed.substr(0, what)),
-          std::string(packed.substr(what + 1, where - what - 1)),
-          std::string(packed.substr(where + 1))};
+  const auto take = [&] {
+    const std::string_view line = packed.substr(0, packed.find('\n'));
+    packed.remove_prefix(line.size() + 1);
+    return std::string(line);
+  };
+  KnownMeeting known;
+  known.what = take();
+  known.object = take();
+  known.where = take();
+  known.text = packed;
+  return known;
 }
 
-std::string Shown(const Line& line) {
-  std::string_view text = line.text;
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  if (text.size() <= kMostShown) return std::string(text);
-  return std::string(text.substr(0, kMostShown)) + "...";
+// Returns the part of a line around its byte `at`.
+std::string Shown(std::string_view line, size_t at) {
+  if (line.empty()) return "nothing more";
+  const size_t begin = at < kMostShown ? 0 : at - kMostShown / 2;
+  std::string_view part = line.substr(begin, kMostShown);
+  const bool is_cut = begin + part.size() < line.size();
+  while (part.starts_with(' ')) part.remove_prefix(1);
+  return fmt::format("{}{}{}", begin > 0 ? "..." : "", part, is_cut ? "..." : "");
 }
 
 ErrorOperand OfProcess(size_t process, std::string what, std::string_view where) {
@@ -71,6 +83,10 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
           .fixes = {}};
 }
 
+std::string WhatOf(const KnownMeeting& known) {
+  return known.what + (known.object.empty() ? "" : " " + known.object);
+}
+
 // Throws the error for processes `a` and `b`, whose meetings differ. `hint` is for meetings that
 // differ in their texts alone.
 [[noreturn]] void Refuse(size_t a, const KnownMeeting& at_a, size_t b, const KnownMeeting& at_b,
@@ -78,7 +94,7 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
   if (at_a.what != at_b.what)
     base::ThrowRuntime(
         Difference("the processes do different things",
-                   {OfProcess(a, at_a.what, at_a.where), OfProcess(b, at_b.what, at_b.where)},
+                   {OfProcess(a, WhatOf(at_a), at_a.where), OfProcess(b, WhatOf(at_b), at_b.where)},
                    "all processes must call the same functions in the same order: move the call "
                    "out of the `if`"));
   std::string_view rest_a = at_a.text, rest_b = at_b.text;
@@ -86,12 +102,14 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
   do {
     line_a = TakeLine(rest_a), line_b = TakeLine(rest_b);
   } while (line_a.text == line_b.text && !(rest_a.empty() && rest_b.empty()));
+  const auto same =
+      base::Size(absl::c_mismatch(line_a.text, line_b.text).first - line_a.text.begin());
   const auto where = [](const Line& line, const KnownMeeting& m) {
     return line.comment.empty() ? m.where : std::string(line.comment);
   };
   base::ThrowRuntime(Difference("each process is " + at_a.what + ", but they differ",
-                                {OfProcess(a, Shown(line_a), where(line_a, at_a)),
-                                 OfProcess(b, Shown(line_b), where(line_b, at_b))},
+                                {OfProcess(a, Shown(line_a.text, same), where(line_a, at_a)),
+                                 OfProcess(b, Shown(line_b.text, same), where(line_b, at_b))},
                                 hint));
 }
 
@@ -99,7 +117,7 @@ ErrorDetail Difference(std::string reason, std::vector<ErrorOperand> operands, s
 
 void Meet(const Meeting& meeting) {
   Transport& transport = *TheTransport();
-  const OnlyThread only(meeting.what.c_str(), Loc::Unknown());
+  const OnlyThread only("meeting the other processes", Loc::Unknown());
   const WaitingFor waiting(
       [&] { return meeting.what + (meeting.where.empty() ? "" : " at " + meeting.where); });
   const std::vector<uint64_t> hashes =

@@ -15,7 +15,8 @@ struct Meeting {
   // Returns that as lines. Only called if the hashes differ. The part of a line after " // " is not
   // compared. It names the user's line.
   absl::FunctionRef<std::string()> text;
-  std::string hint = "";  // how to make the texts equal
+  std::string hint = "";    // how to make the texts equal
+  std::string object = "";  // shown after the activity: "out.npy"; not compared
 };
 
 // All processes call it. Throws the same RuntimeError on every process if they do not all do the

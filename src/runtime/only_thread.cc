@@ -1,6 +1,8 @@
 // Finds threads that work with the other processes at the same time.
 #include "runtime/only_thread.h"
 
+#include <fmt/format.h>
+
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -24,6 +26,7 @@ struct Turn {
   int scopes = 0;  // of `thread`
   std::thread::id thread;
   Activity activity{"", Loc::Unknown()};
+  Loc last = Loc::Unknown();           // the last known line of an activity
   std::optional<ErrorDetail> overlap;  // the error if two threads have worked at once
 };
 Turn& TheTurn() {
@@ -67,6 +70,7 @@ OnlyThread::OnlyThread(const char* work, Loc loc) {
     }
     turn.thread = mine;
     turn.activity = activity;
+    if (loc.line() > 0) turn.last = loc;
   }
   ++turn.scopes;
 }
@@ -75,6 +79,15 @@ OnlyThread::~OnlyThread() {
   Turn& turn = TheTurn();
   const std::lock_guard lock(turn.mutex);
   if (--turn.scopes == 0 && turn.overlap) TellOthers(*turn.overlap);
+}
+
+std::string WorkText() {
+  Turn& turn = TheTurn();
+  const std::lock_guard lock(turn.mutex);
+  if (turn.scopes > 0)
+    return fmt::format("is {} at {}", turn.activity.text, base::Where(turn.activity.loc));
+  const std::string last = base::Where(turn.last);
+  return last.empty() ? "runs its own code" : "runs its own code after " + last;
 }
 
 }  // namespace tessera::runtime

@@ -33,7 +33,7 @@ struct ShardedArrays {
     (array.newer_ != nullptr ? array.newer_->older_ : newest) = array.older_;
   }
   // Returns the array that was made next.
-  static const ConcreteArray* After(const ConcreteArray& array) { return array.newer_; }
+  static ConcreteArray* After(const ConcreteArray& array) { return array.newer_; }
 };
 
 ArrayImpl::~ArrayImpl() {
@@ -114,6 +114,14 @@ LiveArrays LiveShardedArrays() {
     if (live.count++ == 0) live.oldest_made_at = array->loc();
   }
   return live;
+}
+
+void ForEachShardedArray(absl::FunctionRef<void(ConcreteArray& array)> f) {
+  ShardedArrays& sharded = ShardedArrays::Get();
+  const std::lock_guard lock(sharded.mutex);
+  for (ConcreteArray* array = sharded.oldest; array != nullptr;
+       array = ShardedArrays::After(*array))
+    f(*array);
 }
 
 namespace {
@@ -219,6 +227,16 @@ const ArrayRef& Use(const Array& array, const char* op, Loc loc,
     RefuseUse(
         op, "donated", loc, Described(*impl, name()) + " was donated and its buffers are gone",
         {"donated at " + base::Where(*impl->donated_at), "use the result of that call instead"});
+  if (impl->lost_parts)
+    base::ThrowRuntime(
+        {.kind = {},
+         .op = op,
+         .label = std::string(op) + ".lost",
+         .where = base::Where(loc),
+         .reason = "parts of the array are on other processes, and the Processes scope has ended",
+         .operands = {{"array", impl->type()->text(), base::Where(impl->loc())}},
+         .notes = {"read it, or call gather_to_host(x), before the scope ends"},
+         .fixes = {}});
   return impl;
 }
 const ir::Type* UseType(const Array& array, const char* op, Loc loc) {

@@ -30,6 +30,8 @@ class ArrayImpl {
   Loc loc() const { return loc_; }
   // The line that donated this array's buffers, if one did.
   std::optional<Loc> donated_at = {};
+  // Whether other processes had parts of this array, and run on their own now.
+  bool lost_parts = false;
   // The array that the user wrote, if the library made this one from it to fit its rank.
   struct Written {
     const ir::Type* type;
@@ -70,6 +72,9 @@ struct LiveArrays {
   std::optional<Loc> oldest_made_at = {};
 };
 LiveArrays LiveShardedArrays();
+// Calls f for each array on a mesh, also for those that only programs keep. f must not make or
+// destroy arrays.
+void ForEachShardedArray(absl::FunctionRef<void(ConcreteArray& array)> f);
 
 // An array that a program or a cache keeps alive.
 using KeptArray = std::shared_ptr<const void>;
@@ -176,7 +181,8 @@ class Executor {
                            std::vector<bool> shares) = 0;
   virtual std::vector<ArrayRef> Run(const void* compiled, std::vector<ArrayRef> inputs,
                                     Loc loc) = 0;
-  // Returns the words of each key in an array on devices as one number. Empty for a sharded array.
+  // Returns the words of each key in an array on devices as one number. Empty for a sharded array,
+  // and if some processes do not have it.
   virtual std::vector<uint64_t> KeysOf(const ArrayImpl& keys) = 0;
   // Returns a hash of everything that decides how a program is compiled, apart from its text.
   virtual size_t CompileKey() = 0;

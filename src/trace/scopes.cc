@@ -60,7 +60,7 @@ void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc) {
   if (needed > devices)
     base::ThrowRuntime(base::Refusal(
         op, 7, base::Where(loc),
-        fmt::format("the mesh {} needs {} devices; this process has {}", mesh.text(), needed,
+        fmt::format("the mesh {} needs {} devices; DeviceCount() is {}", mesh.text(), needed,
                     devices.load()),
         {fmt::format("call SetDeviceCount({}) at the start, or use abstract_mesh", needed)}));
 }

@@ -43,7 +43,7 @@ class NestingScope {
   NestingScope(const NestingScope&) = delete;
 };
 
-// Throws RuntimeError if the mesh has more devices than this process. Abstract meshes need none.
+// Throws RuntimeError if the mesh has more devices than there are. Abstract meshes need none.
 void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc);
 
 // Returns the number of simulated devices.

@@ -5,10 +5,13 @@
 
 #include <set>
 
+#include "compile/host/processes.h"
+
 namespace tessera::processes_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Counts the calls of a transport.
 class CountingTransport final : public runtime::Transport {
@@ -267,10 +270,11 @@ TEST_F(Arrays, AnArrayOfAnotherProcessIsNotRead) {
     EXPECT_EQ(x.to_vector<float>(), Count(4));
     EXPECT_EQ(x.addressable_shards().size(), 1u);
   } else {
-    EXPECT_THAT(
-        ErrorOf([&] { x.to_vector<float>(); }),
-        HasSubstr(fmt::format("process {} does not have the whole array: it is on process 0",
-                              process_index())));
+    const std::string error = ErrorOf([&] { x.to_vector<float>(); });
+    EXPECT_THAT(error, HasSubstr(fmt::format("process {} does not have the whole array: it is on "
+                                             "process 0",
+                                             process_index())));
+    EXPECT_THAT(error, Not(HasSubstr("reshard")));  // it would still be on process 0
     EXPECT_TRUE(x.addressable_shards().empty());
   }
   EXPECT_EQ(gather_to_host(x).to_vector<float>(), Count(4));
@@ -356,6 +360,41 @@ TEST_F(Arrays, AnExceptionInAnOrderedCallbackHoldsNobodyUp) {
   EXPECT_THAT(error, HasSubstr("on one process"));
 }
 
+// The others wait for their turns, so they send nothing.
+TEST_F(SharedArrays, AnOrderedCallbackExchangesNothing) {
+  MeshScope scope(make_mesh({{"x", kDevices}}));
+  const Array x = Counted(kDevices, 1, P("x", None));
+  const auto error_of = [&](Callback callback) {
+    return ErrorOf([&] {
+      jit([&](Array a) {
+        debug_callback(callback, {a}, {.ordered = true});
+        return a + 1;
+      })(x);
+    });
+  };
+  const auto is_refused = HasSubstr("an ordered callback runs on one process after the other");
+  EXPECT_THAT(error_of([](Array v) { v.to_vector<float>(); }), is_refused);
+  EXPECT_THAT(error_of([](Array v) { gather_to_host(v); }), is_refused);
+  EXPECT_THAT(error_of([](Array v) { sum(v); }), is_refused);
+  compile::SetReadsGather(true);
+  EXPECT_THAT(error_of([](Array v) { v.to_vector<float>(); }), is_refused);
+  compile::SetReadsGather(false);
+  EXPECT_EQ(error_of([](Array v) { v * 2.0f; }), "no error");
+}
+
+// Processes call it as often as they have devices.
+TEST_F(Arrays, APureCallbackComputesOnAMesh) {
+  const int64_t n = kDevices / 2 + 1;
+  MeshScope scope(make_mesh({{"x", n}}));
+  const Array two = reshard(array({2.0f}), P(None));
+  const auto doubled = [&](Array a) {
+    return pure_callback([&](Array v) { return v * (two * two).to_vector<float>()[0]; }, a, a);
+  };
+  const auto f = jit(shard_map(doubled, {.in_specs = {P("x", None)}, .out_specs = P("x", None)}));
+  const std::vector<float> all = gather_to_host(f(Counted(n, 1, P("x", None)))).to_vector<float>();
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], 4 * static_cast<float>(i));
+}
+
 // ---- messages -----------------------------------------------------------------------------------
 
 // Parts of 12 KiB, contiguous where they are sent and in rows where they are received.
@@ -385,6 +424,28 @@ TEST_F(Arrays, AScanStacksScatteredSums) {
   ASSERT_EQ(sums.size(), static_cast<size_t>(steps * n));
   for (size_t i = 0; i < sums.size(); ++i)
     ASSERT_EQ(sums[i], static_cast<float>(kDevices * (1 + static_cast<int64_t>(i) / n))) << i;
+}
+
+TEST_F(SharedArrays, AnArrayDoesNotMoveToOtherDevices) {
+  std::vector<int64_t> others(kDevices / 2), reversed(kDevices / 2);
+  std::iota(others.begin(), others.end(), kDevices / 2);
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  const Mesh mesh = make_mesh({{"x", kDevices / 2}}),
+             same = make_mesh({{"x", kDevices / 2}}, {.device_ids = reversed}),
+             other = make_mesh({{"x", kDevices / 2}}, {.device_ids = others});
+  const auto make = [&] {
+    MeshScope scope(mesh);
+    return Counted(kDevices / 2, 2, P("x", None));
+  };
+  const Array x = make();
+  const auto moved = [&](const Mesh& to) {
+    MeshScope scope(to);
+    return reshard(x, P("x", None));
+  };
+  const std::string error = ErrorOf([&] { moved(other); });
+  EXPECT_THAT(error, HasSubstr("several processes cannot move an array from the mesh"));
+  ExpectSame(error);
+  EXPECT_EQ(gather_to_host(moved(same)).to_vector<float>(), Count(kDevices));
 }
 
 // Processes with one device of a mesh and with several run the same reductions as one.
@@ -426,6 +487,31 @@ TEST_F(SharedArrays, ReplicasThatDifferAreRefusedEverywhere) {
   EXPECT_EQ(sum(scaled(x, array(2.0f))).item<float>(), 71 * 36 * 2);
 }
 
+// Every process has all shards.
+TEST_F(SharedArrays, ShardsOfSeveralProcessesAreCompared) {
+  MeshScope scope(TwoAxes());
+  const auto make = [](float last) {
+    return array_from_callback<float>({6}, P("y"), [&](auto index, std::span<float> data) {
+      for (size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<float>(index[0].begin) + static_cast<float>(i);
+      if (index[0].begin == 2 && process_index() == process_count() - 1) data[1] = last;
+    });
+  };
+  const std::string error = ErrorOf([&] { sum(make(-1)); });
+  EXPECT_THAT(error, HasSubstr(fmt::format("processes 0 and {} made different elements",
+                                           process_count() - 1)));
+  EXPECT_THAT(error, HasSubstr("process 0: f32[6@y][2:4] = 2, 3   from arrays_test.cc"));
+  EXPECT_THAT(error, HasSubstr("f32[6@y][2:4] = 2, -1   from arrays_test.cc"));
+  ExpectSame(error);
+  const Array good = make(3);
+  EXPECT_EQ(sum(good).item<float>(), 15);
+  const Counter counter;
+  EXPECT_EQ(sum(good * good).item<float>(), 55);  // it is not compared again
+  EXPECT_EQ(counter->gathers, 0);
+  EXPECT_EQ(sum(array_from_shards(good.addressable_shards(), P("y"))).item<float>(), 15);
+  EXPECT_EQ(counter->gathers, 1);
+}
+
 TEST_F(SharedArrays, KeysOfDifferentSeedsAreRefused) {
   const Array key = random::key(process_index());  // on no mesh
   MeshScope scope(TwoAxes());
@@ -439,6 +525,18 @@ TEST_F(SharedArrays, KeysOfDifferentSeedsAreRefused) {
   });
   EXPECT_THAT(second, HasSubstr("processes 0 and 1"));
   ExpectSame(second);
+}
+
+// A key that some processes do not have.
+TEST_F(SharedArrays, ReusedKeysAreFoundOnAllProcessesAlike) {
+  MeshScope scope(make_mesh({{"x", 1}}));
+  const KeyReuseCheck check;
+  const Array key = reshard(random::key(7), P());
+  const std::string error = ErrorOf([&] {
+    random::normal(key, {2});
+    random::normal(key, {2});
+  });
+  ExpectSame(error);
 }
 
 TEST_F(SharedArrays, ReplicasAreComparedOnce) {

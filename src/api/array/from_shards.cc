@@ -22,6 +22,7 @@
 namespace tessera {
 
 using namespace api;
+using compile::IndexText;
 
 namespace {
 
@@ -73,14 +74,6 @@ TypeAndPlace TypeFor(const base::Shape& shape, DType dtype, const PartitionSpec&
   if (s.mesh->all_mode(AxisMode::Explicit)) return {type, type};
   s.mesh = s.mesh->WithoutModes();
   return {type, whole->WithSharding(std::move(s))};
-}
-
-// Returns "[0:4, 2:6]".
-std::string IndexText(const std::vector<IndexRange>& index) {
-  std::string text;
-  for (const IndexRange& r : index)
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", r.begin, r.end);
-  return '[' + text + ']';
 }
 
 bool IsSame(const std::vector<IndexRange>& a, const std::vector<IndexRange>& b) {

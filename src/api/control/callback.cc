@@ -114,23 +114,24 @@ class Called final : public ir::HostFunction {
         processes.push_back(process);
       }
     }
+    // Devices on different paths do not all call.
+    const bool takes_turns = order_ == CallOrder::kOfMesh && arguments.device < 0;
     const auto call = [&](size_t i) {
       ir::HostArguments of_device = arguments;
       if (!axes.empty())
         for (ir::HostArgument& value : of_device.values)
           value = OfDevice(value, axes, coordinates[i]);
-      CallWith(of_device);
+      CallWith(of_device, takes_turns ? compile::Others::kWait : compile::Others::kMayCall);
     };
-    // Devices on different paths do not all call.
-    if (order_ == CallOrder::kOfMesh && arguments.device < 0) return TakeTurns(processes, call);
+    if (takes_turns) return TakeTurns(processes, call);
     for (size_t i = 0; i < processes.size(); ++i)
       if (processes[i] == compile::Process()) call(i);
   }
 
  private:
-  void CallWith(const ir::HostArguments& arguments) const {
+  void CallWith(const ir::HostArguments& arguments, compile::Others others) const {
     trace::TraceScope now(nullptr);
-    const compile::OnOneProcess alone;
+    const compile::OnOneProcess alone(others);
     const sharding::MeshDef* mesh = nullptr;
     std::vector<Array> arrays;
     for (const ir::HostArgument& value : arguments.values) {

@@ -13,6 +13,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "compile/host/host_array.h"
+#include "compile/host/replicas.h"
 #include "compile/run/executor.h"
 #include "tessera/callback.h"
 #include "tessera/modes.h"
@@ -32,7 +33,13 @@ class HostComputation final : public ir::HostFunction {
  public:
   HostComputation(detail::Body f, Call call) : f_(std::move(f)), call_(call) {}
 
+  // A part of a program, which processes may run at different times, and some more often.
   void Run(const ir::HostArguments& arguments) const override {
+    const compile::OnOneProcess alone;
+    Compute(arguments);
+  }
+
+  void Compute(const ir::HostArguments& arguments) const {
     const trace::TraceScope now(nullptr);
     const trace::MeshDefScope mesh(nullptr);
     const DefaultDtypes dtypes(i32, f32);
@@ -82,7 +89,7 @@ Array Gathered(const Array& x, Call call) {
   return Moved(x, std::move(s), call);
 }
 
-std::vector<Array> ComputeNow(const ir::HostFunction& f, const std::vector<Array>& arguments,
+std::vector<Array> ComputeNow(const HostComputation& f, const std::vector<Array>& arguments,
                               const std::vector<const ir::Type*>& types, Call call) {
   ir::HostArguments all;
   std::vector<std::shared_ptr<const Concrete>> whole;  // keeps the buffers while f runs
@@ -99,7 +106,7 @@ std::vector<Array> ComputeNow(const ir::HostFunction& f, const std::vector<Array
     all.results.push_back({type, result->buffers.base});
     results.emplace_back(std::move(result));
   }
-  f.Run(all);
+  f.Compute(all);
   return results;
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "compile/host/host_array.h"
 #include "compile/host/processes.h"
+#include "compile/host/replicas.h"
 #include "runtime/only_thread.h"
 #include "runtime/transport.h"
 #include "sharding/partition.h"
@@ -128,6 +129,22 @@ std::string SharedBytes(const Concrete& whole) {
   return mine;
 }
 
+[[noreturn]] void FailElsewhere(const Concrete& x, Call call) {
+  if (compile::OthersWait()) compile::FailTurn(call.name, call.loc);
+  std::vector<std::string> notes = {"gather_to_host(x) returns all of it; every process calls it"};
+  if (compile::IsEverywhere(x.placed()->mesh()))
+    notes.push_back("reshard(x, P()) puts all of it on every device of its mesh");
+  base::ThrowRuntime({.kind = {},
+                      .op = call.name,
+                      .label = std::string(call.name) + ".elsewhere",
+                      .where = base::Where(call.loc),
+                      .reason = fmt::format("process {} does not have the whole array: it is on {}",
+                                            compile::Process(), ProcessesOf(*x.placed())),
+                      .operands = {{"array", x.placed()->text(), base::Where(x.loc())}},
+                      .notes = std::move(notes),
+                      .fixes = {}});
+}
+
 }  // namespace
 
 std::shared_ptr<const Concrete> Whole(const Array& x, Call call) {
@@ -135,19 +152,11 @@ std::shared_ptr<const Concrete> Whole(const Array& x, Call call) {
   const auto& c = static_cast<const Concrete&>(*x.impl());
   if (compile::Processes() == 1) return Replicated(x, call);
   // All processes decide alike whether they gather, also where only some have all of the array.
-  if (compile::ReadsGather() && !IsWholeEverywhere(*c.placed())) return OnHost(x, call);
+  if (compile::ReadsGather() && !compile::OthersWait() && !IsWholeEverywhere(*c.placed()))
+    return OnHost(x, call);
   if (compile::IsWholeOn(compile::Process(), *c.placed()))
     return c.placed()->sharding().dims_empty() ? PlacedOf(x) : Assembled(c, call);
-  base::ThrowRuntime({.kind = {},
-                      .op = call.name,
-                      .label = std::string(call.name) + ".elsewhere",
-                      .where = base::Where(call.loc),
-                      .reason = fmt::format("process {} does not have the whole array: it is on {}",
-                                            compile::Process(), ProcessesOf(*c.placed())),
-                      .operands = {{"array", c.placed()->text(), base::Where(c.loc())}},
-                      .notes = {"gather_to_host(x) returns all of it; every process calls it",
-                                "reshard(x, P()) puts all of it on every device of its mesh"},
-                      .fixes = {}});
+  FailElsewhere(c, call);
 }
 
 std::shared_ptr<const Concrete> Summed(const Array& x, Call call) {
@@ -162,6 +171,7 @@ std::shared_ptr<const Concrete> Summed(const Array& x, Call call) {
 
 std::shared_ptr<const Concrete> OnHost(const Array& x, Call call) {
   CheckSingle(x, call);
+  if (compile::OthersWait()) compile::FailTurn(call.name, call.loc);
   std::optional<runtime::OnlyThread> only;
   if (compile::Processes() > 1) only.emplace(call.name, call.loc);
   const std::shared_ptr<const Concrete> whole = Replicated(x, call);

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "api/core/tree_match.h"
 #include "base/at.h"
 #include "base/error.h"
+#include "compile/host/processes.h"
 #include "ir/move_params.h"
 #include "ops/manual.h"
 #include "sharding/reshard.h"
@@ -38,6 +41,26 @@ std::string OperandNote(const ir::Type* type) { return "operand: " + type->text(
   base::ThrowSharding(std::move(detail));
 }
 
+std::set<int64_t> DevicesOf(const sharding::MeshDef& mesh) {
+  std::set<int64_t> devices;
+  for (int64_t p = 0; p < mesh.size(); ++p) devices.insert(mesh.Device(p));
+  return devices;
+}
+
+// Throws if an array would move to devices that do not have it, maybe on other processes.
+void CheckSameDevices(const ir::Type* from, const sharding::TensorSharding& to, Call call) {
+  const sharding::MeshDef* old = from->mesh();
+  if (compile::Processes() == 1 || !old || !to.mesh || old == to.mesh || old->is_abstract() ||
+      to.mesh->is_abstract() || DevicesOf(*old) == DevicesOf(*to.mesh))
+    return;
+  FailSharding(call, 11,
+               fmt::format("several processes cannot move an array from the mesh {} to other "
+                           "devices, those of {}",
+                           old->text(), to.mesh->text()),
+               {OperandNote(from),
+                "gather_to_host(x) returns it without a mesh, and reshard moves that anywhere"});
+}
+
 }  // namespace
 
 void CheckDivides(const ir::Type* from, const sharding::TensorSharding& to, Call call) {
@@ -58,6 +81,7 @@ Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
     FailSharding(call, 10,
                  fmt::format("the meshes {} and {} have different numbers of devices",
                              old.mesh->text(), s.mesh->text()));
+  CheckSameDevices(from, s, call);
   CheckDivides(from, s, call);
   trace::Application move{.op = ops::kReshard,
                           .params = {},

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "api/core/elements.h"
 #include "base/at.h"
@@ -22,7 +23,9 @@
 #include "compile/host/host_array.h"
 #include "compile/host/processes.h"
 #include "compile/run/executor.h"
+#include "runtime/meeting.h"
 #include "runtime/only_thread.h"
+#include "runtime/transport.h"
 #include "sharding/local.h"
 
 namespace tessera::api {
@@ -113,43 +116,72 @@ namespace {
 
 using compile::Concrete;
 
-// Joins bytes that are next to each other in the file. They are added in the order of the file.
-class JoinedWrites {
+// A shard in memory, and the bytes of the file that it fills next. They are in the order of the
+// file.
+class ShardInFile {
  public:
-  explicit JoinedWrites(base::NewFile& file) : file_(file) {}
-  void Add(int64_t at, const std::byte* data, int64_t bytes) {
-    const auto held = static_cast<int64_t>(bytes_.size());
-    if (at != begin_ + held || held + bytes > kMost) Flush();
-    if (bytes > kMost) return file_.WriteAt(at, data, base::Size(bytes));
-    if (bytes_.empty()) begin_ = at;
-    bytes_.insert(bytes_.end(), data, data + bytes);
-  }
-  void Flush() {
-    if (!bytes_.empty()) file_.WriteAt(begin_, bytes_.data(), bytes_.size());
-    bytes_.clear();
+  ShardInFile(base::BoxRuns runs, const std::byte* data) : runs_(std::move(runs)), data_(data) {}
+  bool has_more() const { return has_more_; }
+  // The next contiguous bytes, counted from the start of the array.
+  int64_t begin() const { return runs_.begin() + taken_; }
+  int64_t bytes() const { return runs_.bytes() - taken_; }
+  // Returns the next bytes, and goes on to those after them.
+  const std::byte* Take(int64_t bytes) {
+    taken_ += bytes;
+    if (taken_ == runs_.bytes()) {
+      taken_ = 0;
+      has_more_ = runs_.Next();
+    }
+    return std::exchange(data_, data_ + bytes);
   }
 
  private:
-  static constexpr int64_t kMost = int64_t{1} << 20;
+  base::BoxRuns runs_;
+  const std::byte* data_;
+  int64_t taken_ = 0;  // of the current run
+  bool has_more_ = true;
+};
+
+// A part of a file. Some of its bytes are known.
+class Window {
+ public:
+  static constexpr int64_t kBytes = int64_t{1} << 20;
+  explicit Window(base::NewFile& file) : file_(file), bytes_(kBytes), is_known_(kBytes) {}
+  // Copies the bytes that the shard has from `begin` of the array on.
+  void Copy(ShardInFile& shard, int64_t begin) {
+    while (shard.has_more() && shard.begin() < begin + kBytes) {
+      const int64_t at = shard.begin() - begin, n = std::min(shard.bytes(), kBytes - at);
+      std::memcpy(bytes_.data() + at, shard.Take(n), base::Size(n));
+      std::memset(is_known_.data() + at, 1, base::Size(n));
+    }
+  }
+  // Writes the known bytes. The window begins at `offset` of the file.
+  void Write(int64_t offset) {
+    const char *const first = is_known_.data(), *const last = first + kBytes;
+    const auto find = [&](const char* from, char value) {
+      const void* found = std::memchr(from, value, base::Size(last - from));
+      return found ? static_cast<const char*>(found) : last;
+    };
+    for (const char* begin = find(first, 1); begin != last;) {
+      const char* end = find(begin, 0);
+      file_.WriteAt(offset + (begin - first), bytes_.data() + (begin - first),
+                    base::Size(end - begin));
+      begin = find(end, 1);
+    }
+    absl::c_fill(is_known_, 0);
+  }
+
+ private:
   base::NewFile& file_;
   std::vector<std::byte> bytes_;
-  int64_t begin_ = 0;  // the offset of the first byte held
+  std::vector<char> is_known_;
 };
 
-// A shard in memory, as the runs of the file that it fills.
-struct ShardInFile {
-  base::BoxRuns runs;
-  const std::byte* data;
-};
-
-// Writes the shards that no process before this one has.
-void WriteShards(base::NewFile& file, const Concrete& x, int64_t begin) {
+// Returns the shards that no process before this one has.
+std::vector<ShardInFile> ShardsToWrite(const Concrete& x) {
   const ir::Type& type = *x.placed();
   const std::vector<int32_t> instances = compile::InstancesByPosition(x);
-  const auto later = [](const ShardInFile& a, const ShardInFile& b) {
-    return a.runs.begin() > b.runs.begin();
-  };
-  std::vector<ShardInFile> shards;  // a heap; the first has the least offset
+  std::vector<ShardInFile> shards;
   for (int64_t p : compile::PositionsFirstHere(type)) {
     base::Shape first, box;
     for (const IndexRange& r : compile::RangesOf(type, p)) {
@@ -157,48 +189,98 @@ void WriteShards(base::NewFile& file, const Concrete& x, int64_t begin) {
       box.push_back(r.end - r.begin);
     }
     if (base::Elements(box) == 0) continue;
-    shards.push_back({base::BoxRuns(type.shape(), type.dtype().size(), first, box),
-                      x.buffers.at(base::At(instances, p))});
+    shards.emplace_back(base::BoxRuns(type.shape(), type.dtype().size(), first, box),
+                        x.buffers.at(base::At(instances, p)));
   }
-  absl::c_make_heap(shards, later);
-  JoinedWrites writes(file);
-  while (!shards.empty()) {
-    absl::c_pop_heap(shards, later);
-    ShardInFile& next = shards.back();
-    writes.Add(begin + next.runs.begin(), next.data, next.runs.bytes());
-    next.data += next.runs.bytes();
-    if (next.runs.Next())
-      absl::c_push_heap(shards, later);
-    else
-      shards.pop_back();
-  }
-  writes.Flush();
+  return shards;
 }
 
-// Calls f on every process. If it fails on one, throws the same RuntimeError on all.
-void OnEvery(const std::string& path, Call call, absl::FunctionRef<void()> f) {
-  std::string problem;
-  try {
-    f();
-  } catch (const base::FileError& e) {
-    problem = e.what();
+// Writes the shards of an array that begins at `offset` of the file. Short runs of several shards
+// are merged in memory.
+void WriteShards(base::NewFile& file, const Concrete& x, int64_t offset) {
+  std::vector<ShardInFile> shards = ShardsToWrite(x);
+  std::optional<Window> window;
+  while (!shards.empty()) {
+    ShardInFile& next = *std::min_element(
+        shards.begin(), shards.end(),
+        [](const ShardInFile& a, const ShardInFile& b) { return a.begin() < b.begin(); });
+    const int64_t begin = next.begin(), bytes = next.bytes();
+    if (bytes >= Window::kBytes) {
+      file.WriteAt(offset + begin, next.Take(bytes), base::Size(bytes));
+    } else {
+      if (!window) window.emplace(file);
+      for (ShardInFile& shard : shards) window->Copy(shard, begin);
+      window->Write(offset + begin);
+    }
+    std::erase_if(shards, [](const ShardInFile& shard) { return !shard.has_more(); });
   }
-  problem = compile::FirstProblem(problem);
-  if (!problem.empty()) FailFile(call, path, "the file cannot be written: " + problem);
 }
 
 // Throws RuntimeError on every process if one of them writes another file.
 void CheckAgreement(const std::string& path, const std::string& header,
                     const std::vector<StoredArray>& arrays, Call call) {
   if (compile::Processes() == 1) return;
-  std::string text = path;
+  std::string text = path + '\n';
   for (const StoredArray& a : arrays)
-    text += fmt::format("\n{}{}{}", a.name, a.name.empty() ? "" : ": ", TypeOf(a.array)->text());
-  text += '\n' + header;
+    text += fmt::format("{}{}{} // {}\n", a.name, a.name.empty() ? "" : ": ",
+                        TypeOf(a.array)->text(), base::Where(a.array.impl()->loc()));
+  text += "no more arrays\n" + header;
   // Headers have a few bytes that are no text.
   std::erase_if(text, [](unsigned char c) { return std::iscntrl(c) && c != '\n'; });
-  compile::AgreeOn(call.name, text, call.loc);
+  runtime::Meet({.what = fmt::format("calling {}", call.name),
+                 .where = base::Where(call.loc),
+                 .hash = runtime::SharedHash(text),
+                 .text = [&] { return text; },
+                 .hint = "all processes must save the same arrays under the same path",
+                 .object = "for " + path});
 }
+
+// A file that all processes write together. If one of them fails, all throw the same RuntimeError.
+class SharedFile {
+ public:
+  SharedFile(const std::string& path, Call call) : path_(path), call_(call) {}
+  // All processes call these.
+  void Make(const std::string& header) {
+    OnEvery([&] {
+      if (!IsOwner()) return;
+      file_.emplace(path_);
+      file_->WriteAt(0, header.data(), header.size());
+    });
+  }
+  void Write(const std::vector<StoredArray>& arrays,
+             const std::vector<std::shared_ptr<const Concrete>>& summed) {
+    OnEvery([&] {
+      if (!IsOwner()) file_.emplace(path_, base::NewFile::Role::kHelper);
+      for (size_t i = 0; i < arrays.size(); ++i) WriteShards(*file_, *summed[i], arrays[i].begin);
+      file_->Sync();
+    });
+  }
+  void Commit() {
+    OnEvery([&] {
+      if (IsOwner()) file_->Commit();
+    });
+  }
+
+ private:
+  static bool IsOwner() { return compile::Process() == 0; }
+  // Calls f on every process. If it fails on one, removes the file and throws on all.
+  void OnEvery(absl::FunctionRef<void()> f) {
+    std::string problem;
+    try {
+      f();
+    } catch (const base::FileError& e) {
+      problem = e.what();
+    }
+    problem = compile::FirstProblem(problem);
+    if (problem.empty()) return;
+    file_.reset();  // before the program ends, if no one catches the error
+    FailFile(call_, path_, "the file cannot be written: " + problem);
+  }
+
+  const std::string path_;
+  const Call call_;
+  std::optional<base::NewFile> file_;
+};
 
 }  // namespace
 
@@ -206,26 +288,17 @@ void WriteArrays(const std::string& path, const std::string& header,
                  const std::vector<StoredArray>& arrays, Call call) {
   std::optional<runtime::OnlyThread> only;
   if (compile::Processes() > 1) only.emplace(call.name, call.loc);
+  const runtime::WaitingFor waiting(
+      [&] { return fmt::format("{} of {} at {}", call.name, path, base::Where(call.loc)); });
   CheckAgreement(path, header, arrays, call);
-  const bool is_owner = compile::Process() == 0;
-  std::optional<base::NewFile> file;
-  OnEvery(path, call, [&] {
-    if (!is_owner) return;
-    file.emplace(path);
-    file->WriteAt(0, header.data(), header.size());
-  });
-  // All processes compute a sum together, so sums come before writes, which may fail on one of
+  // All processes compute a sum together, so sums come before the file, which may fail on one of
   // them.
   std::vector<std::shared_ptr<const Concrete>> summed;
   for (const StoredArray& a : arrays) summed.push_back(Summed(a.array, call));
-  OnEvery(path, call, [&] {
-    if (!is_owner) file.emplace(path, base::NewFile::Role::kHelper);
-    for (size_t i = 0; i < arrays.size(); ++i) WriteShards(*file, *summed[i], arrays[i].begin);
-    file->Sync();
-  });
-  OnEvery(path, call, [&] {
-    if (is_owner) file->Commit();
-  });
+  SharedFile file(path, call);
+  file.Make(header);
+  file.Write(arrays, summed);
+  file.Commit();
 }
 
 }  // namespace tessera::api

@@ -5,6 +5,7 @@
 
 #include <ostream>
 
+#include "api/processes/launched.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "compile/host/processes.h"
@@ -59,6 +60,7 @@ Mesh current_mesh() { return Mesh(trace::CurrentMesh()); }
 
 MeshScope::MeshScope(Mesh mesh, Loc loc) {
   if (mesh.def()) trace::CheckDevices(*mesh.def(), "MeshScope", loc);
+  if (mesh.def() && !mesh.def()->is_abstract()) api::WarnIfAlone();
   outer_ = trace::EnterMesh(mesh.def());
 }
 MeshScope::~MeshScope() { trace::LeaveMesh(outer_); }

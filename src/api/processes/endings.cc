@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "compile/host/concrete.h"
 #include "compile/run/together.h"
 #include "runtime/meeting.h"
 #include "runtime/transport.h"
@@ -26,6 +27,7 @@ constexpr auto kTimeToEnd = std::chrono::seconds(1);
 // The transport of a process that left by an exception.
 std::unique_ptr<runtime::Transport> left;
 pid_t owner = 0;  // the child of a fork does not end the others
+std::terminate_handler earlier_handler = nullptr;
 
 runtime::Transport* Joined() {
   if (getpid() != owner) return nullptr;
@@ -57,6 +59,7 @@ std::string CurrentException() {
     Print(*transport, CurrentException());
     transport->Abort(EXIT_FAILURE);
   }
+  earlier_handler();
   std::abort();
 }
 
@@ -87,6 +90,7 @@ void LeaveInOrder() {
     Print(*runtime::TheTransport(), e.what());
     runtime::TheTransport()->Abort(EXIT_FAILURE);
   }
+  compile::LoseParts();
   runtime::TheLauncher()->stop(runtime::SetTransport(nullptr));
 }
 
@@ -96,7 +100,7 @@ void EndAllWithThis() {
   static std::once_flag once;
   owner = getpid();
   std::call_once(once, [] {
-    std::set_terminate(OnTerminate);
+    earlier_handler = std::set_terminate(OnTerminate);
     on_exit(OnExit, nullptr);
   });
 }
@@ -108,6 +112,7 @@ void Leave(Leaving leaving) noexcept {
     return;
   }
   if (leaving == Leaving::kInOrder) return LeaveInOrder();
+  compile::LoseParts();
   left = runtime::SetTransport(nullptr);
   EndLater();
 }

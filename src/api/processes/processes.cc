@@ -1,13 +1,22 @@
 // The scope in which processes run together, and arrays that have parts on several of them.
 #include "tessera/processes.h"
 
+#include <absl/functional/function_ref.h>
 #include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <thread>
 
 #include "api/core/elements.h"
 #include "api/processes/endings.h"
+#include "api/processes/launched.h"
 #include "base/error.h"
 #include "compile/host/processes.h"
 #include "compile/run/executor.h"
@@ -16,6 +25,7 @@
 #include "runtime/meeting.h"
 #include "runtime/transport.h"
 #include "tessera/version.h"
+#include "trace/array.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -24,26 +34,32 @@ using namespace api;
 
 namespace {
 
-// The variables by which Open MPI, MPICH and Slurm tell a program the number of processes.
-constexpr const char* kLaunchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
+// The time for all processes to print their errors before one ends the others.
+constexpr auto kTimeToPrint = std::chrono::milliseconds(300);
+
+int devices_before = 1;  // where the last scope ended
 
 constexpr const char* kLinkMpi = "link tessera::mpi (CMake: find_package(tessera COMPONENTS mpi))";
-
-// Returns how many processes a launcher started; 0: it started some, and only MPI knows how many.
-int LaunchedProcesses() {
-  for (const char* name : kLaunchers)
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  return std::getenv("PMIX_RANK") ? 0 : 1;
-}
 
 [[noreturn]] void Fail(int check, Loc loc, std::string reason, std::string hint) {
   base::ThrowRuntime(
       base::Refusal("Processes", check, base::Where(loc), std::move(reason), {std::move(hint)}));
 }
 
-void CheckNotOpen(Loc loc) {
+// Throws if something depends on the number of devices already, since the scope changes it.
+void CheckIsFirst(Loc loc) {
+  constexpr const char* kFirst = "make the Processes scope first in main";
   if (runtime::TheTransport())
     Fail(2, loc, "the processes already run together", "make one Processes scope, first in main");
+  if (trace::MeshScopes() > 0) Fail(6, loc, "a mesh is in scope", kFirst);
+  if (const trace::LiveArrays live = trace::LiveShardedArrays(); live.count > 0)
+    Fail(7, loc,
+         fmt::format("an array is already on a mesh: it was made at {}",
+                     base::Where(*live.oldest_made_at)),
+         kFirst);
+  if (trace::Devices() != devices_before)
+    Fail(8, loc, fmt::format("the program has already called SetDeviceCount({})", trace::Devices()),
+         "call SetDeviceCount after the Processes scope begins");
 }
 
 // All processes run the same library, with kernels for the same CPU.
@@ -70,10 +86,60 @@ void Enter(runtime::Started started, ProcessOptions options, Loc loc) {
   }
 }
 
+// Scope: ends this process with an error if the scope lasts longer than some seconds. A process
+// that waits in MPI for others cannot do so itself.
+class TimeLimit {
+ public:
+  TimeLimit(double seconds, Loc loc) {
+    if (seconds <= 0) return;
+    sigset_t all, old;  // signals are for the program's threads
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    thread_ = std::thread([=, this] { Wait(seconds, loc); });
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  }
+  ~TimeLimit() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  TimeLimit(const TimeLimit&) = delete;
+
+ private:
+  void Wait(double seconds, Loc loc) {
+    std::unique_lock lock(mutex_);
+    if (over_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return is_over_; }))
+      return;
+    ErrorDetail detail = base::Refusal(
+        "Processes", 9, base::Where(loc),
+        fmt::format("after {:g} s not all processes have made their Processes scope", seconds),
+        {"every process makes it, first in main; .stall_seconds sets the time to wait"});
+    detail.kind = "RuntimeError";
+    std::fputs((base::Render(detail) + "\n").c_str(), stderr);
+    std::this_thread::sleep_for(kTimeToPrint);
+    std::_Exit(EXIT_FAILURE);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+runtime::Started InTime(ProcessOptions options, Loc loc,
+                        absl::FunctionRef<runtime::Started()> start) {
+  const TimeLimit limit(options.stall_seconds, loc);
+  return start();
+}
+
 }  // namespace
 
 Processes::Processes(int* argc, char*** argv, ProcessOptions options, Loc loc)
     : exceptions_(std::uncaught_exceptions()) {
+  NoteScope();
   const int launched = LaunchedProcesses();
   if (launched == 1) return;
   const runtime::Launcher* launcher = runtime::TheLauncher();
@@ -82,8 +148,9 @@ Processes::Processes(int* argc, char*** argv, ProcessOptions options, Loc loc)
     Fail(1, loc,
          fmt::format("a launcher started {} processes, but the program has no MPI", launched),
          kLinkMpi);
-  CheckNotOpen(loc);
-  Enter(launcher->start(argc, argv, {options.stall_seconds}), options, loc);
+  CheckIsFirst(loc);
+  const auto start = [&] { return launcher->start(argc, argv, {options.stall_seconds}); };
+  Enter(InTime(options, loc, start), options, loc);
   if (!runtime::TheTransport() && launched > 1)
     Fail(3, loc, fmt::format("a launcher started {} processes, but MPI knows of one", launched),
          "start the program with the mpirun of the MPI that tessera::mpi was built with");
@@ -91,14 +158,17 @@ Processes::Processes(int* argc, char*** argv, ProcessOptions options, Loc loc)
 
 Processes::Processes(const void* communicator, ProcessOptions options, Loc loc)
     : exceptions_(std::uncaught_exceptions()) {
-  CheckNotOpen(loc);
+  NoteScope();
+  CheckIsFirst(loc);
   const runtime::Launcher* launcher = runtime::TheLauncher();
   if (!launcher) Fail(5, loc, "the program is not linked with tessera::mpi", kLinkMpi);
-  Enter(launcher->start_on(communicator, {options.stall_seconds}), options, loc);
+  const auto start = [&] { return launcher->start_on(communicator, {options.stall_seconds}); };
+  Enter(InTime(options, loc, start), options, loc);
 }
 
 Processes::~Processes() {
   Leave(std::uncaught_exceptions() == exceptions_ ? Leaving::kInOrder : Leaving::kByException);
+  devices_before = trace::Devices();
 }
 
 Deterministic::Deterministic() : outer_(compile::KeepsOrder()) { compile::SetKeepsOrder(true); }

@@ -52,6 +52,16 @@ std::vector<int32_t> InstancesOf(const ir::Type& place, bool shares) {
 
 }  // namespace
 
+void LoseParts() {
+  trace::ForEachShardedArray([](trace::ConcreteArray& array) {
+    const std::vector<int32_t> whole =
+        WholeInstances(array.placed()->sharding(), array.shares_replicas());
+    const int32_t instances = 1 + *std::max_element(whole.begin(), whole.end());
+    if (InstancesHere(*array.placed(), array.shares_replicas()) < instances)
+      array.lost_parts = true;
+  });
+}
+
 bool SharesReplicas() { return shares_replicas; }
 void SetSharesReplicas(bool on) { shares_replicas = on; }
 

@@ -22,8 +22,8 @@ class Concrete final : public trace::ConcreteArray {
     may_differ_ = same.may_differ_;
   }
   bool shares_replicas() const override { return shares_; }
-  // Whether each process made all elements by itself, from its own memory, so that they may differ
-  // between processes, and nobody has compared them.
+  // Whether several processes made the same elements, each from its own memory, so that they may
+  // differ, and no one has compared them.
   bool may_differ() const { return may_differ_ && may_differ_->load(std::memory_order_relaxed); }
   void SetMayDiffer() { may_differ_ = std::make_shared<std::atomic<bool>>(true); }
   // Concerns all arrays of this value.
@@ -43,6 +43,9 @@ using plan::kElsewhere;
 std::vector<int32_t> InstancesByPosition(const Concrete& array);
 // Returns the number of instances in an array of this place that this process has.
 int32_t InstancesHere(const ir::Type& place, bool shares);
+
+// Marks the arrays that have parts on other processes, which run on their own from now on.
+void LoseParts();
 
 // Whether new programs let devices with equal bits share buffers.
 bool SharesReplicas();

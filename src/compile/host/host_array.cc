@@ -1,6 +1,8 @@
 // Copies the shards of a value into an array, and finds the distinct ones.
 #include "compile/host/host_array.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -80,6 +82,13 @@ std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position) {
   return ranges;
 }
 
+std::string IndexText(const std::vector<IndexRange>& index) {
+  std::string text;
+  for (const IndexRange& r : index)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", r.begin, r.end);
+  return '[' + text + ']';
+}
+
 namespace {
 
 // Returns the axes that shard dims, in their order.
@@ -96,14 +105,18 @@ bool IsPositionOn(int32_t process, const sharding::MeshDef& mesh, int64_t positi
 
 }  // namespace
 
+int64_t ShardAt(const ir::Type& placed, int64_t position) {
+  if (!placed.mesh()) return 0;
+  return sharding::ShardIndex(*placed.mesh(), AxesOfDims(placed.sharding()), position);
+}
+
 std::vector<int64_t> DistinctPositions(const ir::Type& placed,
                                        absl::FunctionRef<bool(int64_t position)> counts) {
   const sharding::MeshDef* mesh = placed.mesh();
   if (!mesh) return {0};
-  const sharding::AxisList axes = AxesOfDims(placed.sharding());
   std::map<int64_t, int64_t> position_of;  // by shard
   for (int64_t p = 0; p < mesh->size(); ++p)
-    if (counts(p)) position_of.emplace(sharding::ShardIndex(*mesh, axes, p), p);
+    if (counts(p)) position_of.emplace(ShardAt(placed, p), p);
   std::vector<int64_t> positions;
   for (const auto& [shard, position] : position_of) positions.push_back(position);
   return positions;
@@ -128,6 +141,19 @@ bool IsWholeOn(int32_t process, const ir::Type& placed) {
          shards == sharding::SizeOf(AxesOfDims(placed.sharding()));
 }
 
+bool IsSharedByProcesses(const ir::Type& placed) {
+  if (Processes() == 1) return false;
+  const sharding::MeshDef* mesh = placed.mesh();
+  if (!mesh) return true;
+  if (!placed.sharding().unreduced.empty()) return false;
+  std::map<int64_t, int32_t> process_of;  // by shard
+  for (int64_t p = 0; p < mesh->size(); ++p) {
+    const int32_t process = ProcessOf(mesh->Device(p));
+    if (process_of.emplace(ShardAt(placed, p), process).first->second != process) return true;
+  }
+  return false;
+}
+
 std::shared_ptr<Concrete> NewFilled(
     const ir::Type* type, const ir::Type* placed, Loc loc,
     absl::FunctionRef<void(int64_t position, std::byte* out)> fill) {
@@ -144,6 +170,7 @@ std::shared_ptr<Concrete> NewFilled(
     is_filled[base::Size(instances[p])] = true;
     fill(static_cast<int64_t>(p), array->buffers.at(instances[p]));
   }
+  if (IsSharedByProcesses(*placed)) array->SetMayDiffer();
   return array;
 }
 

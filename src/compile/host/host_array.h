@@ -3,6 +3,7 @@
 #include <absl/functional/function_ref.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "compile/host/concrete.h"
@@ -20,6 +21,11 @@ ir::HostArgument ArgumentOf(const trace::ConcreteArray& array);
 // Returns the elements of a value that the device at a mesh position holds. `placed`: its place.
 std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position);
 
+// Returns "[0:4, 2:6]".
+std::string IndexText(const std::vector<IndexRange>& index);
+
+// Returns the number of the shard of a value that the device at a mesh position holds.
+int64_t ShardAt(const ir::Type& placed, int64_t position);
 // Returns one mesh position for each distinct shard of a value, in the order of the shards: the
 // first of those that `counts` accepts. A value without a mesh has position 0, which counts.
 std::vector<int64_t> DistinctPositions(const ir::Type& placed,
@@ -30,9 +36,12 @@ std::vector<int64_t> PositionsOn(int32_t process, const ir::Type& placed);
 std::vector<int64_t> PositionsFirstHere(const ir::Type& placed);
 // Whether a process has every element of a value that is not unreduced.
 bool IsWholeOn(int32_t process, const ir::Type& placed);
+// Whether several processes have a shard of a value that is not unreduced.
+bool IsSharedByProcesses(const ir::Type& placed);
 
 // Returns a new array. Calls fill(position, out) once for each instance that this process has, with
-// the position of a device that holds it.
+// the position of a device that holds it. Shards that several processes have are compared when a
+// program uses the array.
 std::shared_ptr<Concrete> NewFilled(const ir::Type* type, const ir::Type* placed, Loc loc,
                                     absl::FunctionRef<void(int64_t position, std::byte* out)> fill);
 

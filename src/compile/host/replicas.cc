@@ -1,27 +1,29 @@
 // Compares hashes of the elements.
 #include "compile/host/replicas.h"
 
-#include <absl/algorithm/container.h>
+#include <absl/functional/function_ref.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "base/at.h"
 #include "base/error.h"
-#include "compile/host/agree.h"
+#include "compile/host/host_array.h"
 #include "compile/host/processes.h"
 #include "ir/host_tensor.h"
+#include "runtime/meeting.h"
 #include "runtime/transport.h"
+#include "sharding/local.h"
 
 namespace tessera::compile {
 namespace {
 
-thread_local bool on_one_process = false;
-
-constexpr std::string_view kTitle = "compare arrays ";
-constexpr size_t kHashDigits = 16;
+thread_local Others others = Others::kRun;
 
 // Returns a hash that is the same in all processes.
 uint64_t HashOf(const std::byte* data, int64_t bytes) {
@@ -47,65 +49,117 @@ uint64_t HashOf(const std::byte* data, int64_t bytes) {
   return hash;
 }
 
-// Returns the first elements as text.
-std::string ElementsText(const Concrete& x) {
+// A shard that two processes have made with different elements.
+struct UnequalShard {
+  Concrete* array;
+  int64_t shard;
+  int32_t process, other;
+};
+
+// Returns the first elements of a shard as text.
+std::string ElementsText(const ir::Type& placed, const std::byte* shard) {
   constexpr int64_t kShown = 4;
-  const ir::Type& type = *x.type();
-  ir::HostTensor tensor(type.dtype(), {std::min(type.elements(), kShown)});
-  std::memcpy(tensor.data.data(), x.buffers.at(0), tensor.data.size());
+  const int64_t elements = sharding::LocalElements(placed.shape(), placed.sharding());
+  ir::HostTensor tensor(placed.dtype(), {std::min(elements, kShown)});
+  std::memcpy(tensor.data.data(), shard, tensor.data.size());
   std::string text;
   for (int64_t i = 0; i < tensor.size(); ++i) {
     text += text.empty() ? "" : ", ";
-    text += type.dtype().is_key()        ? "a key"
-            : type.dtype().is_floating() ? fmt::format("{}", tensor.Float(i))
-                                         : fmt::format("{}", tensor.Int(i));
+    text += placed.dtype().is_key()        ? "a key"
+            : placed.dtype().is_floating() ? fmt::format("{}", tensor.Float(i))
+                                           : fmt::format("{}", tensor.Int(i));
   }
-  return text + (type.elements() > kShown ? ", ..." : "");
+  return text + (elements > kShown ? ", ..." : "");
 }
 
-// All processes call it: array `x` differs between process 0 and some other one.
-[[noreturn]] void FailReplica(const Concrete& x, Loc loc) {
-  const std::string mine =
-      fmt::format("{} = {}   from {}", x.type()->text(), ElementsText(x), base::Where(x.loc()));
-  const std::string key = fmt::format("{:x}\n", HashOf(x.buffers.at(0), x.buffers.bytes));
-  const std::vector<std::string> all = runtime::TheTransport()->Gather(key + mine);
-  const auto other = absl::c_find_if(all, [&](const std::string& text) { return text != all[0]; });
-  const auto shown = [](const std::string& text) { return text.substr(text.find('\n') + 1); };
+// Calls f(position, data) for each distinct shard that this process has, in their order.
+void ForEachShard(const Concrete& x,
+                  absl::FunctionRef<void(int64_t position, const std::byte* data)> f) {
+  const std::vector<int32_t> instances = InstancesByPosition(x);
+  for (int64_t p : PositionsOn(Process(), *x.placed())) f(p, x.buffers.at(base::At(instances, p)));
+}
+
+// All processes call it.
+[[noreturn]] void FailReplica(const UnequalShard& unequal, Loc loc) {
+  const auto& [x, shard, process, other] = unequal;
+  const ir::Type& placed = *x->placed();
+  std::string mine;
+  ForEachShard(*x, [&](int64_t position, const std::byte* data) {
+    if (ShardAt(placed, position) != shard) return;
+    mine = fmt::format("{}{} = {}   from {}", placed.text(),
+                       placed.sharding().dims_empty() ? "" : IndexText(RangesOf(placed, position)),
+                       ElementsText(placed, data), base::Where(x->loc()));
+  });
+  const std::vector<std::string> all = runtime::TheTransport()->Gather(mine);
   base::ThrowRuntime(base::Refusal(
       "run", "replicas", base::Where(loc),
-      fmt::format("processes 0 and {} made different elements of an array that they use together",
-                  other - all.begin()),
-      {fmt::format("process 0: {}", shown(all[0])),
-       fmt::format("process {}: {}", other - all.begin(), shown(*other)),
+      fmt::format("processes {} and {} made different elements of an array that they use together",
+                  process, other),
+      {fmt::format("process {}: {}", process, base::At(all, process)),
+       fmt::format("process {}: {}", other, base::At(all, other)),
        "make it of the same data on every process, or shard it: array_from_callback"}));
+}
+
+// Reads the hashes of all processes: for each array those of the shards that the process has.
+std::optional<UnequalShard> FindUnequal(const std::vector<Concrete*>& arrays,
+                                        const std::vector<std::string>& hashes) {
+  std::vector<size_t> read(hashes.size());
+  for (Concrete* x : arrays) {
+    std::map<int64_t, std::pair<int32_t, uint64_t>> first;  // by shard: a process, and its hash
+    for (int32_t process = 0; process < Processes(); ++process) {
+      for (int64_t position : PositionsOn(process, *x->placed())) {
+        uint64_t hash;
+        std::memcpy(&hash, base::At(hashes, process).data() + base::At(read, process), sizeof hash);
+        base::At(read, process) += sizeof hash;
+        const int64_t shard = ShardAt(*x->placed(), position);
+        const auto& [known, known_hash] =
+            first.emplace(shard, std::pair(process, hash)).first->second;
+        if (known_hash != hash) return UnequalShard{x, shard, known, process};
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-bool IsOnOneProcess() { return on_one_process; }
-OnOneProcess::OnOneProcess() : outer_(on_one_process) { on_one_process = true; }
-OnOneProcess::~OnOneProcess() { on_one_process = outer_; }
+bool IsOnOneProcess() { return others != Others::kRun; }
+bool OthersWait() { return others == Others::kWait; }
+OnOneProcess::OnOneProcess(Others now) : outer_(others) { others = std::max(others, now); }
+OnOneProcess::~OnOneProcess() { others = outer_; }
+
+void FailTurn(const char* op, Loc loc) {
+  base::ThrowRuntime(base::Refusal(
+      op, "ordered", base::Where(loc),
+      "an ordered callback runs on one process after the other, so it cannot exchange data with "
+      "them",
+      {"read addressable_shards(), or pass the callback an array that is replicated",
+       "leave .ordered out: then all processes call it at once"}));
+}
 
 void CompareReplicas(const std::vector<trace::ArrayRef>& inputs, Loc loc) {
-  if (on_one_process) return;
+  if (IsOnOneProcess()) return;
   std::vector<Concrete*> compared;
-  std::string hashes;
+  std::string types, hashes;
+  uint64_t hash_of_types = 0;
   for (const trace::ArrayRef& input : inputs) {
     auto& x = static_cast<Concrete&>(*input);
     if (!x.may_differ()) continue;
     compared.push_back(&x);
-    hashes += fmt::format("{:016x}", HashOf(x.buffers.at(0), x.buffers.bytes));
+    const std::string& type = x.placed()->text();
+    types += fmt::format("{} // {}\n", type, base::Where(x.loc()));
+    hash_of_types = runtime::MixShared(hash_of_types, runtime::SharedHash(type));
+    ForEachShard(x, [&](int64_t, const std::byte* data) {
+      const uint64_t hash = HashOf(data, x.buffers.bytes);
+      hashes.append(reinterpret_cast<const char*>(&hash), sizeof hash);
+    });
   }
   if (compared.empty()) return;
-  const std::vector<std::string> all =
-      runtime::TheTransport()->Gather(std::string(kTitle) + hashes);
-  const auto other = absl::c_find_if(all, [&](const std::string& text) { return text != all[0]; });
-  if (other != all.end()) {
-    const bool compare = all[0].starts_with(kTitle) && other->starts_with(kTitle);
-    if (!compare || other->size() != all[0].size()) FailDifferent("run", all, loc);
-    const auto differs = absl::c_mismatch(all[0], *other).first - all[0].begin();
-    FailReplica(*compared[(base::Size(differs) - kTitle.size()) / kHashDigits], loc);
-  }
+  runtime::Meet({"comparing arrays", base::Where(loc), hash_of_types, [&] { return types; },
+                 "every process makes the same calls with arrays of the same types"});
+  const std::vector<std::string> all = runtime::TheTransport()->GatherTexts(hashes);
+  if (const std::optional<UnequalShard> found = FindUnequal(compared, all))
+    FailReplica(*found, loc);
   for (Concrete* x : compared) x->SetCompared();
 }
 

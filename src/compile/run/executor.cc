@@ -87,7 +87,11 @@ class RuntimeExecutor final : public trace::Executor {
                                    Loc loc) override {
     auto* executable = static_cast<const CompiledProgram*>(compiled);
     CheckDevices(*executable, loc);
+    CheckProcesses(*executable, loc);
     const bool together = executable->together && !IsOnOneProcess();
+    if (executable->together && OthersWait() &&
+        HasMessages(runtime::PlanOf(*executable->plan).nodes))
+      FailTurn("run", loc);
     std::optional<runtime::OnlyThread> only;
     if (together) {
       only.emplace("running a program", loc);
@@ -126,7 +130,7 @@ class RuntimeExecutor final : public trace::Executor {
     const auto& array = static_cast<const Concrete&>(keys);
     std::vector<uint64_t> words;
     if (!array.type()->dtype().is_key() || !array.placed()->sharding().dims_empty() ||
-        !IsHere(array.placed()->mesh()))
+        !IsEverywhere(array.placed()->mesh()))
       return words;
     words.resize(base::Size(array.type()->elements()));
     if (!words.empty())
@@ -136,7 +140,8 @@ class RuntimeExecutor final : public trace::Executor {
 
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
-    size_t key = (SharesReplicas() ? 1 : 2) + (KeepsOrder() ? 4 : 0) + (IsOnOneProcess() ? 8 : 0);
+    size_t key = (SharesReplicas() ? 1 : 2) + (KeepsOrder() ? 4 : 0) + (IsOnOneProcess() ? 8 : 0) +
+                 (Processes() > 1 ? 16 : 0);
     double balance = sharding::FlopsPerByte();
     const NanChecks checks = CurrentNanChecks();
     if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte &&
@@ -165,8 +170,15 @@ class RuntimeExecutor final : public trace::Executor {
     base::ThrowRuntime(
         base::Refusal("run", 1, base::Where(loc),
                       "the program is for " + std::to_string(executable.devices) +
-                          " devices; this process has " + std::to_string(trace::Devices()),
+                          " devices; DeviceCount() is " + std::to_string(trace::Devices()),
                       {"call SetDeviceCount(" + std::to_string(executable.devices) + ") first"}));
+  }
+  static void CheckProcesses(const CompiledProgram& executable, Loc loc) {
+    if (!executable.together || Processes() > 1) return;
+    base::ThrowRuntime(
+        base::Refusal("run", 2, base::Where(loc),
+                      "the program is for several processes, and the Processes scope has ended",
+                      {"run it before the scope ends"}));
   }
   // Returns the place, or the type if there is none.
   static const ir::Type* Place(const ir::Program& program, ir::ValueId v) {

@@ -1,11 +1,15 @@
 // Gives the stage kPlan the kernels of this process.
 #include "compile/run/plan.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "compile/host/processes.h"
+#include "compile/host/replicas.h"
 #include "compile/run/nested.h"
+#include "compile/run/together.h"
 #include "kernels/copy/boxes.h"
 #include "kernels/copy/copy.h"
 #include "kernels/fused/fused.h"
@@ -52,6 +56,17 @@ int32_t DevicesFor(const ir::Program& program) {
   return static_cast<int32_t>(devices);
 }
 
+bool HasMessages(const std::vector<plan::Node>& nodes) {
+  return absl::c_any_of(nodes, [](const plan::Node& node) {
+    if (const auto* e = std::get_if<plan::Exchange>(&node))
+      return !e->sends.empty() || !e->receives.empty() || !e->reductions.empty();
+    if (const auto* loop = std::get_if<plan::Loop>(&node))
+      return HasMessages(loop->condition) || HasMessages(loop->body);
+    const auto* branches = std::get_if<plan::Switch>(&node);
+    return branches && absl::c_any_of(branches->branches, HasMessages);
+  });
+}
+
 std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered,
                                                           std::vector<bool> donated) {
   std::shared_ptr<const runtime::Executable> executable;
@@ -73,7 +88,10 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
       .localise =
           [&](plan::Plan plan) {
             if (Processes() == 1) return plan;
-            return plan::Localise(std::move(plan), HostsOf(*lowered.program, plan.devices));
+            plan = plan::Localise(std::move(plan), HostsOf(*lowered.program, plan.devices));
+            if (OthersWait() && HasMessages(plan.nodes))
+              FailTurn("run", FirstLine(*lowered.program));
+            return plan;
           },
       .prepare = [&](plan::Plan plan) { executable = runtime::Prepare(std::move(plan)); }};
   lowered.passes.outer = &outer;

@@ -17,6 +17,9 @@ int32_t DevicesFor(const ir::Program& program);
 std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered,
                                                           std::vector<bool> donated);
 
+// Whether the nodes exchange data with other processes.
+bool HasMessages(const std::vector<plan::Node>& nodes);
+
 // Returns the text of a program that was lowered up to the pass. Runs the stage kPlan if the pass
 // is one of it.
 std::string TextAfter(const spmd::LoweringPass& pass, Lowered::Impl& lowered);

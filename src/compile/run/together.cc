@@ -129,7 +129,9 @@ SharedProgram ComparePrograms(const ir::Program& program, const CompileChoices& 
       FlagsText(choices.donated), FlagsText(choices.shares), choices.options);
   const auto text = [&] {
     HostNumbers numbers;
-    return choices_text + WithOwnNumbers(ir::Text(program), numbers);
+    std::string program_text = WithOwnNumbers(ir::Text(program), numbers);
+    if (!program_text.ends_with('\n')) program_text += '\n';
+    return program_text + choices_text;
   };
   const uint64_t hash = runtime::MixShared(Hasher().Of(program), runtime::SharedHash(choices_text));
   runtime::Meet({"compiling a program", base::Where(FirstLine(program)), hash, text,

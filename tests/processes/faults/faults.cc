@@ -2,6 +2,7 @@
 // which ones must end how.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <tessera/processes.h>
 #include <tessera/tessera.h>
@@ -12,9 +13,11 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 using namespace tessera;
 
@@ -133,6 +136,18 @@ const Cases kCases = {
        const Array x = Sharded();
        jit([](Array a, Array b) { return a * b; })(x, ValueOfProcess());
      }},
+    {"shards_differ",
+     [] {
+       std::vector<Shard> shards;
+       for (int64_t d : local_devices())
+         shards.push_back(make_shard<float>(d, {{0, 2}}, {1, float(process_index() == 0)}));
+       sum(array_from_shards(shards, P(None)));
+     }},
+    {"shapes_differ",
+     [] {
+       const int64_t size = (IsLast() ? 2 : 1) * DeviceCount();
+       reshard(arange(size, {.dtype = f32}), P("x"));
+     }},
     {"compiled_on_one",
      [] {
        const Array x = Sharded();
@@ -196,6 +211,36 @@ const Cases kCases = {
      [] {
        const Array x = Sharded();
        if (process_index() == 0) save_npy("/tmp/tessera_faults.npy", x);
+     }},
+    {"save_paths_differ",
+     [] { save_npy(fmt::format("/tmp/tessera_faults{}.npy", process_index()), Sharded()); }},
+    {"saved_trees_differ",
+     [] {
+       std::map<std::string, Array> tree{{"a", Sharded()}};
+       if (process_index() == 0) tree["b"] = tree["a"];
+       save_safetensors("/tmp/tessera_faults.safetensors", tree);
+     }},
+    {"save_fails",  // check.sh looks for the unfinished file
+     [] {
+       signal(SIGXFSZ, SIG_IGN);
+       const rlimit most{1024, 1024};
+       setrlimit(RLIMIT_FSIZE, &most);
+       save_npy("/tmp/tessera_faults.npy", zeros({DeviceCount(), 1024}, {.out_sharding = P("x")}));
+     }},
+    {"deadlock_and_all_go_on",
+     [] {
+       auto f = jit(Double);
+       const Array x = Sharded();
+       f(x);
+       try {
+         if (process_index() == 0)
+           f(x);
+         else
+           save_npy("/tmp/tessera_faults.npy", x);
+       } catch (const RuntimeError& e) {
+         fmt::print("process {} caught: {}\n", process_index(), e.what());
+       }
+       Compute(0.1);
      }},
     {"throws",
      [] {
@@ -261,6 +306,12 @@ const Cases kCases = {
            waitpid(child, nullptr, 0);
          }
        }
+       Compute(0.1);
+     }},
+    {"busy",
+     [] {
+       Compute(0.1);
+       if (IsLast()) Sleep(2.5);
        Compute(0.1);
      }},
     {"run_fails", [] { jit(Failing)(Sharded()); }},
@@ -331,10 +382,109 @@ int RunCase(int argc, char** argv, const std::string& name) {
   return 0;
 }
 
+// Calls f. If it throws, prints the error and returns 1.
+template <class F>
+int Caught(F f) {
+  try {
+    f();
+    return 0;
+  } catch (const Error& e) {
+    const std::string text = fmt::format("{}\n", e.what());
+    std::fputs(text.c_str(), stderr);
+    return 1;
+  }
+}
+
+// Cases that make the Processes scope themselves, or none.
+using Mains = std::map<std::string, std::function<int(int argc, char** argv)>>;
+const Mains kMains = {
+    {"array_after_scope",
+     [](int argc, char** argv) {
+       Array part, all;
+       {
+         const Processes processes(&argc, &argv);
+         SetDeviceCount(2 * process_count());
+         const MeshScope mesh(MakeLine());
+         part = Sharded();
+         all = reshard(part, P(None));
+       }
+       fmt::print("{} elements\n", all.to_vector<float>().size());
+       for (const auto& read : {+[](Array x) { x.to_vector<float>(); },
+                                +[](Array x) { x.addressable_shards(); }, +[](Array x) { x + x; }})
+         Caught([&] { read(part); });
+       return 0;
+     }},
+    {"program_after_scope",
+     [](int argc, char** argv) {
+       auto f = jit(Double);
+       Array x;
+       {
+         const Processes processes(&argc, &argv);
+         SetDeviceCount(2 * process_count());
+         const MeshScope mesh(MakeLine());
+         x = reshard(Sharded(), P(None));
+         f(x);
+       }
+       const MeshScope mesh(MakeLine());
+       fmt::print("{}\n", f(x).item<float>());
+       return 0;
+     }},
+    {"throws_after_scope",
+     [](int argc, char** argv) {
+       bool is_last = false;
+       {
+         const Processes processes(&argc, &argv);
+         is_last = IsLast();
+       }
+       if (is_last) throw std::runtime_error("this one throws");
+       return 0;
+     }},
+    {"scope_after_scope",
+     [](int argc, char** argv) {
+       { const Processes first(&argc, &argv); }
+       Caught([&] { const Processes second(&argc, &argv); });
+       return 0;
+     }},
+    {"scope_after_count",
+     [](int argc, char** argv) {
+       SetDeviceCount(4);
+       return Caught([&] { const Processes late(&argc, &argv); });
+     }},
+    {"scope_after_mesh",
+     [](int argc, char** argv) {
+       const MeshScope mesh(MakeLine());
+       return Caught([&] { const Processes late(&argc, &argv); });
+     }},
+    {"scope_after_array",
+     [](int argc, char** argv) {
+       std::optional<MeshScope> mesh(MakeLine());
+       const Array x = Sharded();
+       mesh.reset();
+       return Caught([&] { const Processes late(&argc, &argv); });
+     }},
+    {"scope_on_some",
+     [](int argc, char** argv) {
+       const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+       if (rank && rank == std::string("1")) Sleep(20);
+       const Processes processes(&argc, &argv, {.stall_seconds = 2});
+       return 0;
+     }},
+    {"no_scope",
+     [](int, char**) {
+       for (int i = 0; i < 2; ++i) const MeshScope mesh(MakeLine());
+       return 0;
+     }},
+    {"other_launcher",  // check.sh sets the variables of another one
+     [](int argc, char** argv) {
+       return Caught([&] { const Processes processes(&argc, &argv); });
+     }},
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
+  if (kMains.contains(name)) return kMains.at(name)(argc, argv);
   if (name == "leaves_scope") {
     try {
       return RunCase(argc, argv, "throws");

@@ -3,6 +3,7 @@
 #include <tessera/mpi.h>
 #include <tessera/tessera.h>
 
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -87,6 +88,12 @@ const std::map<std::string, std::function<void()>> kCases = {
          fmt::print("{} of {}\n", process_index(), process_count());
        }
        MPI_Finalize();
+     }},
+    {"communicator_of_more",
+     [] {
+       Init(MPI_THREAD_FUNNELED);
+       if (Rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(20));
+       const MpiProcesses processes(MPI_COMM_WORLD, {.stall_seconds = 2});
      }},
     {"other_thread_serialized",
      [] {
