@@ -104,13 +104,13 @@ void PeerWatch::SayFailed(uint64_t step, std::string message) {
 }
 void PeerWatch::ForgetDoom(uint64_t step) {
   const std::lock_guard lock(mutex_);
-  forgotten_doom_ = step;
+  forgotten_.doom = step;
   Own().doom = Doom::kNone;
   UpdateAlarm();
 }
 void PeerWatch::Forget(uint64_t step) {
   const std::lock_guard lock(mutex_);
-  forgotten_ = step;
+  forgotten_.failure = step;
   meetings_ = 0;
   for (Peer& peer : peers_) {
     peer.sends = peer.receives = 0;
@@ -122,7 +122,7 @@ void PeerWatch::Forget(uint64_t step) {
 PeerWatch::Alarm PeerWatch::TheAlarm() {
   const std::lock_guard lock(mutex_);
   for (int32_t p = 0; p < processes_ && Own().doom == Doom::kNone; ++p)
-    if (p != process_ && At(p).status.failed > forgotten_)
+    if (p != process_ && At(p).status.failed > forgotten_.failure)
       return {.failed = p, .text = At(p).status.message};
   return {.is_mixed = Own().doom == Doom::kMixed, .text = Own().message};
 }
@@ -143,7 +143,7 @@ void PeerWatch::Run() {
     const std::string packet = channel_.Receive(left);
     std::string work = runtime::WorkText();
     const std::lock_guard lock(mutex_);
-    work_ = std::move(work);
+    wait_.work = std::move(work);
     const Clock::duration slept = Clock::now() - now_;
     now_ = Clock::now();
     // If this process was stopped itself, it knows nothing about the others.
@@ -218,7 +218,7 @@ void PeerWatch::Take(std::string_view packet) {
                       .place = take(h.place_bytes),
                       .text = take(h.text_bytes),
                       .message = std::string(packet)};
-  if (Own().doom == Doom::kNone && status.doomed > forgotten_doom_) {
+  if (Own().doom == Doom::kNone && status.doomed > forgotten_.doom) {
     Own().doom = status.doom;
     Own().doomed = status.doomed;
     Own().message = status.message;
@@ -249,7 +249,7 @@ PeerWatch::Status PeerWatch::OwnStatus() {
                                       : fmt::format("call {}, the program of {} called at {}",
                                                     place_.step, place_.inputs, place_.where);
   own.waits_for = -1;
-  if (!own.wait) own.text = work_;
+  if (!own.wait) own.text = wait_.work;
   for (int32_t p = processes_; p-- > 0 && own.wait;)
     if (p != process_ && At(p).status.meetings < wait_.meeting) own.waits_for = p;
   for (const Need& need : wait_.needs)
@@ -262,7 +262,8 @@ void PeerWatch::UpdateAlarm() {
   uint64_t first = 0;  // the first step that failed
   for (int32_t p = 0; p < processes_; ++p) {
     const uint64_t failed = At(p).status.failed;
-    if (p != process_ && failed > forgotten_) first = first ? std::min(first, failed) : failed;
+    if (p != process_ && failed > forgotten_.failure)
+      first = first ? std::min(first, failed) : failed;
   }
   alarms_.failed_step = first;
   const bool has_failure = first > 0;
@@ -344,11 +345,11 @@ void PeerWatch::FindDeadlock() {
 // another one does.
 void PeerWatch::FindMixed() {
   const bool is_mixed =
-      absl::c_any_of(peers_, [&](const Peer& p) { return p.status.mixed > forgotten_doom_; });
-  if (!is_mixed) mixed_since_ = {};
+      absl::c_any_of(peers_, [&](const Peer& p) { return p.status.mixed > forgotten_.doom; });
+  if (!is_mixed) alarms_.mixed_since = {};
   if (!is_mixed || Own().doom != Doom::kNone) return;
-  if (mixed_since_ == Clock::time_point()) mixed_since_ = now_;
-  if (now_ - mixed_since_ >= interval_ * (IsLowest() ? 1 : 8))
+  if (alarms_.mixed_since == Clock::time_point()) alarms_.mixed_since = now_;
+  if (now_ - alarms_.mixed_since >= interval_ * (IsLowest() ? 1 : 8))
     SetDoom(Doom::kMixed, &Status::place);
 }
 

@@ -114,6 +114,7 @@ class PeerWatch {
     std::vector<Need> needs;
     uint32_t meeting = 0;
     uint64_t last = 0;  // the number of waits so far
+    std::string work;   // of this process while it does not wait
   };
 
   // One thread counts, and another one reads.
@@ -152,6 +153,7 @@ class PeerWatch {
   struct Alarms {
     std::atomic<AlarmKind> kind{kNone};
     std::atomic<uint64_t> step{0}, failed_step{0};  // of this process; the first one that failed
+    Clock::time_point mixed_since = {};             // {}: no process has said so
   } alarms_;
   std::atomic<bool> stops_{false};
   std::mutex mutex_;
@@ -161,8 +163,9 @@ class PeerWatch {
     uint64_t step = 0;
     std::string where, inputs;
   } place_;  // of this process
-  uint64_t forgotten_ = 0, forgotten_doom_ = 0;
-  Clock::time_point mixed_since_ = {};  // {}: no process has said so
+  struct {
+    uint64_t failure = 0, doom = 0;
+  } forgotten_;  // the last steps whose failures, and whose dooms, are forgotten
   Clock::time_point now_ = Clock::now();
   std::thread thread_;
 };

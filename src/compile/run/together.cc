@@ -124,16 +124,18 @@ Loc FirstLine(const ir::Program& program) {
 bool RunsTogether(const ir::Program& program) { return Processes() > 1 && IsOnMesh(program); }
 
 SharedProgram ComparePrograms(const ir::Program& program, const CompileChoices& choices) {
-  const std::string choices_text = fmt::format(
-      "{} devices\ndonated inputs: {}\ninputs that share replicas: {}\n{}", trace::Devices(),
-      FlagsText(choices.donated), FlagsText(choices.shares), choices.options);
+  const std::string devices = fmt::format("{} devices\n", trace::Devices());
+  const std::string choices_text =
+      fmt::format("donated inputs: {}\ninputs that share replicas: {}\n{}",
+                  FlagsText(choices.donated), FlagsText(choices.shares), choices.options);
   const auto text = [&] {
     HostNumbers numbers;
     std::string program_text = WithOwnNumbers(ir::Text(program), numbers);
     if (!program_text.ends_with('\n')) program_text += '\n';
-    return program_text + choices_text;
+    return devices + program_text + choices_text;
   };
-  const uint64_t hash = runtime::MixShared(Hasher().Of(program), runtime::SharedHash(choices_text));
+  const uint64_t hash =
+      runtime::MixShared(Hasher().Of(program), runtime::SharedHash(devices + choices_text));
   runtime::Meet({"compiling a program", base::Where(FirstLine(program)), hash, text,
                  "all processes must run the same programs: what differs between them must be "
                  "elements of an array"});
