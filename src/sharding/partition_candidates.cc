@@ -234,7 +234,9 @@ PartitionCase::PartitionCase(const DimMap& map, const std::vector<PartitionTenso
           for (int32_t f : dim) factors[f].alone = false;
   for (size_t f = 0; f < factors.size(); ++f) {
     FactorUse& use = factors[f];
-    use.may_shard = MayShard(map.factors[f], use, diverges);
+    // The bytes of a scan are those of results.
+    const bool is_known = map.factors[f].kind != FactorKind::kScan || !results.empty();
+    use.may_shard = is_known && MayShard(map.factors[f], use, diverges);
     // It is unknown how a user's op would reduce padding.
     use.may_pad = use.alone && !(map.traits.custom && map.factors[f].kind == FactorKind::kReduce);
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/core/operands.h"
+#include "api/core/regions.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "tessera/batching.h"
@@ -18,7 +19,6 @@ using namespace api;
 
 namespace {
 
-using Arrays = std::vector<Array>;
 using detail::JoinTrees;
 
 // A scan along one dim of each array.

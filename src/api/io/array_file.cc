@@ -143,10 +143,10 @@ class ShardInFile {
 };
 
 // A part of a file. Some of its bytes are known.
-class Window {
+class FileWindow {
  public:
   static constexpr int64_t kBytes = int64_t{1} << 20;
-  explicit Window(base::NewFile& file) : file_(file), bytes_(kBytes), is_known_(kBytes) {}
+  explicit FileWindow(base::NewFile& file) : file_(file), bytes_(kBytes), is_known_(kBytes) {}
   // Copies the bytes that the shard has from `begin` of the array on.
   void Copy(ShardInFile& shard, int64_t begin) {
     while (shard.has_more() && shard.begin() < begin + kBytes) {
@@ -199,13 +199,13 @@ std::vector<ShardInFile> ShardsToWrite(const Concrete& x) {
 // are merged in memory.
 void WriteShards(base::NewFile& file, const Concrete& x, int64_t offset) {
   std::vector<ShardInFile> shards = ShardsToWrite(x);
-  std::optional<Window> window;
+  std::optional<FileWindow> window;
   while (!shards.empty()) {
     ShardInFile& next = *std::min_element(
         shards.begin(), shards.end(),
         [](const ShardInFile& a, const ShardInFile& b) { return a.begin() < b.begin(); });
     const int64_t begin = next.begin(), bytes = next.bytes();
-    if (bytes >= Window::kBytes) {
+    if (bytes >= FileWindow::kBytes) {
       file.WriteAt(offset + begin, next.Take(bytes), base::Size(bytes));
     } else {
       if (!window) window.emplace(file);

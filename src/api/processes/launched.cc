@@ -14,19 +14,19 @@ namespace {
 
 // The variables by which Open MPI, MPICH and Slurm tell a program the number of processes, and its
 // own number.
-struct Launcher {
+struct LauncherVariables {
   const char *processes, *process;
 };
-constexpr Launcher kLaunchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-                                   {"PMI_SIZE", "PMI_RANK"},
-                                   {"MPI_LOCALNRANKS", "MPI_LOCALRANKID"}};
+constexpr LauncherVariables kLaunchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                            {"PMI_SIZE", "PMI_RANK"},
+                                            {"MPI_LOCALNRANKS", "MPI_LOCALRANKID"}};
 
 std::atomic<bool> is_settled{false};  // the program has made a scope, or was warned
 
 }  // namespace
 
 int LaunchedProcesses() {
-  for (const Launcher& launcher : kLaunchers)
+  for (const LauncherVariables& launcher : kLaunchers)
     if (const char* value = std::getenv(launcher.processes)) return std::atoi(value);
   return std::getenv("PMIX_RANK") ? 0 : 1;
 }
@@ -37,7 +37,7 @@ void WarnIfAlone() {
   if (is_settled.exchange(true)) return;
   const int processes = LaunchedProcesses();
   if (processes <= 1) return;
-  for (const Launcher& launcher : kLaunchers) {
+  for (const LauncherVariables& launcher : kLaunchers) {
     if (!std::getenv(launcher.processes)) continue;
     const char* process = std::getenv(launcher.process);
     if (!process || std::string_view(process) != "0") return;
