@@ -1,16 +1,10 @@
-// Loads OpenBLAS without its threads, chooses its core for the CPU, and calls its products.
+// Calls the products of OpenBLAS.
 #include "kernels/gemm/gemm_blas.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
 
-#include "base/fork.h"
+#include "kernels/gemm/openblas.h"
 
 namespace tessera::kernels {
 namespace {
@@ -30,68 +24,18 @@ struct Blas {
   GemmFn<double> dgemm = nullptr;
   GemvFn<float> sgemv = nullptr;
   GemvFn<double> dgemv = nullptr;
-  // A build without locks gives two threads that call it at the same time one work buffer, and both
-  // get wrong numbers. Calls then take turns.
-  bool takes_turns = false;
 };
 
-// Debian's OpenBLAS knows CPUs by model number and treats new ones as the slowest core. So we
-// choose the core by the CPU's features, unless the user has chosen one.
-void ChooseCore() {
-  __builtin_cpu_init();
-  const char* core = nullptr;
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-    core = "SkylakeX";
-  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    core = "Haswell";
-  constexpr int kKeep = 0;
-  if (core != nullptr) setenv("OPENBLAS_CORETYPE", core, kKeep);
-}
-
-// Opens the library such that it starts no threads: the workers are ours.
-void* OpenWithoutThreads() {
-  constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
-  const char* now = getenv(kThreads);
-  const std::optional<std::string> wanted = now ? std::optional<std::string>(now) : std::nullopt;
-  setenv(kThreads, "1", /*replace=*/1);
-  void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  if (wanted)
-    setenv(kThreads, wanted->c_str(), /*replace=*/1);
-  else
-    unsetenv(kThreads);
-  if (library == nullptr) return library;
-  if (auto set = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads")))
-    set(1);
-  return library;
-}
-
 Blas Load() {
-  ChooseCore();
-  Blas blas;
-  void* library = OpenWithoutThreads();
-  if (library == nullptr) return blas;
-  auto config = reinterpret_cast<char* (*)()>(dlsym(library, "openblas_get_config"));
-  blas.takes_turns =
-      config == nullptr || std::string_view(config()).find("SINGLE_THREADED") != std::string::npos;
-  blas.sgemm = reinterpret_cast<GemmFn<float>>(dlsym(library, "cblas_sgemm"));
-  blas.dgemm = reinterpret_cast<GemmFn<double>>(dlsym(library, "cblas_dgemm"));
-  blas.sgemv = reinterpret_cast<GemvFn<float>>(dlsym(library, "cblas_sgemv"));
-  blas.dgemv = reinterpret_cast<GemvFn<double>>(dlsym(library, "cblas_dgemv"));
-  return blas;
+  return {.sgemm = OpenBlasFunction<GemmFn<float>>("cblas_sgemm"),
+          .dgemm = OpenBlasFunction<GemmFn<double>>("cblas_dgemm"),
+          .sgemv = OpenBlasFunction<GemvFn<float>>("cblas_sgemv"),
+          .dgemv = OpenBlasFunction<GemvFn<double>>("cblas_dgemv")};
 }
 
 const Blas& Library() {
   static const Blas blas = Load();
   return blas;
-}
-
-// Returns a lock to hold while calling the library; it is only locked if the library needs it.
-std::unique_lock<base::Mutex> Turn() {
-  static auto& mutex = base::NewForkMutex();
-  std::unique_lock lock(mutex, std::defer_lock);
-  if (Library().takes_turns) lock.lock();
-  return lock;
 }
 
 // y = op(matrix) x, where the matrix [rows, cols] has the given strides, one of which is 1.
@@ -130,12 +74,12 @@ bool HasBlas() {
 }
 
 void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const float* a, const float* b, float* c) {
-  std::unique_lock lock = Turn();
+  std::unique_lock lock = OpenBlasTurn();
   Multiply(Library().sgemm, Library().sgemv, d, m, n, a, b, c);
 }
 void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const double* a, const double* b,
               double* c) {
-  std::unique_lock lock = Turn();
+  std::unique_lock lock = OpenBlasTurn();
   Multiply(Library().dgemm, Library().dgemv, d, m, n, a, b, c);
 }
 
