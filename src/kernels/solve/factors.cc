@@ -1,0 +1,112 @@
+// Cholesky and LU factorisation, and triangular systems.
+#include "kernels/solve/lapack.h"
+#include "kernels/solve/matrices.h"
+
+namespace tessera::kernels {
+namespace {
+
+double Cube(int64_t n) {
+  return static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
+}
+
+template <class T>
+struct CholeskyWork {
+  static int64_t Plan(Matrices&) {
+    LapackOf<T>();
+    return 0;
+  }
+  // The lower triangle of a row-major matrix is the upper one of LAPACK's: l l^T = u^T u.
+  static void Run(const Matrices& c, const plan::KernelArgs& call, int64_t i, Scratch) {
+    const int64_t n = c.n;
+    const T* a = In<T>(call, 0) + i * n * n;
+    T* l = Out<T>(call, 0) + i * n * n;
+    for (int64_t r = 0; r < n; ++r) {
+      if (l != a) std::copy_n(a + r * n, r + 1, l + r * n);
+      std::fill_n(l + r * n + r + 1, n - r - 1, T{0});
+    }
+    const int size = static_cast<int>(n), lead = Lead(n);
+    int info = 0;
+    LapackOf<T>().potrf("U", &size, l, &lead, &info, 1);
+    for (int64_t r = 0; r < n && info != 0; ++r) FillNan(l + r * n, r + 1);
+  }
+};
+
+struct TriangularConfig : Matrices {
+  TriangularDesc desc;
+};
+
+template <class T>
+struct TriangularWork {
+  static int64_t Plan(TriangularConfig&) {
+    LapackOf<T>();
+    return 0;
+  }
+  // LAPACK sees the transposes of all matrices: x op(a) = b is op(a)^T x^T = b^T.
+  static void Run(const TriangularConfig& c, const plan::KernelArgs& call, int64_t i, Scratch) {
+    const int64_t size = c.desc.left ? c.m : c.n;
+    const T *a = In<T>(call, 0) + i * size * size, *b = In<T>(call, 1) + i * c.m * c.n;
+    T* x = Out<T>(call, 0) + i * c.m * c.n;
+    if (x != b) std::copy_n(b, c.m * c.n, x);
+    const int m = static_cast<int>(c.n), n = static_cast<int>(c.m), lda = Lead(size),
+              ldb = Lead(c.n);
+    const T one = 1;
+    LapackOf<T>().trsm(c.desc.left ? "R" : "L", c.desc.lower ? "U" : "L",
+                       c.desc.transpose ? "T" : "N", c.desc.unit ? "U" : "N", &m, &n, &one, a, &lda,
+                       x, &ldb, 1, 1, 1, 1);
+  }
+};
+
+template <class T>
+struct LuWork {
+  static int64_t Plan(Matrices& c) {
+    LapackOf<T>();
+    Scratch counted(nullptr);
+    counted.Take<T>(c.m * c.n);
+    return counted.used();
+  }
+  static void Run(const Matrices& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
+    const T* a = In<T>(call, 0) + i * c.m * c.n;
+    T *lu = Out<T>(call, 0) + i * c.m * c.n, *columns = scratch.Take<T>(c.m * c.n);
+    int* pivots = Out<int>(call, 1) + i * c.rank();
+    int* permutation = Out<int>(call, 2) + i * c.m;
+    std::iota(permutation, permutation + c.m, 0);
+    if (!AllFinite(a, c.m * c.n)) {
+      std::iota(pivots, pivots + c.rank(), 0);
+      return FillNan(lu, c.m * c.n);
+    }
+    CopyTransposed(a, c.m, c.n, columns);
+    const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), lead = Lead(c.m);
+    int info = 0;
+    if (c.rank() > 0) LapackOf<T>().getrf(&m, &n, columns, &lead, pivots, &info);
+    CopyTransposed(columns, c.n, c.m, lu);
+    for (int64_t k = 0; k < c.rank(); ++k) {
+      --pivots[k];  // LAPACK counts from 1
+      std::swap(permutation[k], permutation[pivots[k]]);
+    }
+  }
+};
+
+}  // namespace
+
+plan::Kernel Cholesky(DType dtype, const Shape& a) {
+  plan::Kernel kernel = KernelOf<Matrices, CholeskyWork>(MatricesOf(dtype, a), Cube(a.back()) / 3);
+  kernel.in_place = 1;
+  return kernel;
+}
+
+plan::Kernel TriangularSolve(DType dtype, const Shape& b, TriangularDesc desc) {
+  TriangularConfig config{MatricesOf(dtype, b), desc};
+  const int64_t size = desc.left ? config.m : config.n;
+  const double flops = static_cast<double>(size) * static_cast<double>(config.m * config.n);
+  plan::Kernel kernel = KernelOf<TriangularConfig, TriangularWork>(config, flops);
+  kernel.in_place = 1 << 1;
+  return kernel;
+}
+
+plan::Kernel Lu(DType dtype, const Shape& a) {
+  const Matrices config = MatricesOf(dtype, a);
+  const auto m = static_cast<double>(config.m), n = static_cast<double>(config.n);
+  return KernelOf<Matrices, LuWork>(config, m * n * static_cast<double>(config.rank()));
+}
+
+}  // namespace tessera::kernels
