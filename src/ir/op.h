@@ -5,6 +5,7 @@
 #include <absl/types/span.h>
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -217,6 +218,9 @@ struct ReferenceCall {
 // The obvious computation on whole tensors, with which tests compare.
 using ReferenceFn = void (*)(const ReferenceCall&);
 
+// Returns a region with tangents of the inputs that are true in `active`: the inputs are followed
+// by their tangents, and the outputs by the tangents of all floating outputs.
+using RegionJvp = std::function<Program(const Program& region, const std::vector<bool>& active)>;
 // An instruction whose derivative is being built. Values are of the program under construction. In
 // a transpose, operands that depend on the tangents are kNoValue, and there are no results.
 struct DiffCall {
@@ -226,6 +230,7 @@ struct DiffCall {
   absl::Span<const ValueId> operands, results;
   Types operand_types, result_types;
   Regions regions = {};
+  const RegionJvp* jvp_of = nullptr;  // in a jvp
 };
 // Returns the result's tangent, given one operand's tangent; linear in it.
 using TangentFn = ValueId (*)(const DiffCall&, ValueId tangent);

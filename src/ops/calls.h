@@ -59,6 +59,23 @@ struct CustomLinearParams {
   }
 };
 
+// The solution x of a(x) = b for a linear function a, by a function of the user. operands:
+// constants, b; results: x like b, then other values, which have no tangents. All regions begin
+// with the constants.
+//   solve(constants, b) -> x, other values
+//   a(constants, x) -> b
+// If the solution can be transposed, also
+//   solve of the transpose of a(constants, cotangents of x) -> cotangents of b, other values
+//   transpose of a(constants, cotangents of b) -> cotangents of x
+struct CustomLinearSolveParams {
+  int64_t constants = 0;
+  friend bool operator==(const CustomLinearSolveParams&, const CustomLinearSolveParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("constants", s.constants);
+  }
+};
+
 std::vector<const ir::Type*> OutputTypes(const ir::Program& program);
 
 // Returns the values of a checkpoint's region that the derivative keeps.

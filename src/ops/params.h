@@ -159,6 +159,55 @@ struct TopKParams {
   }
 };
 
+struct TriangularSolveParams {  // op(a) x = b, or x op(a) = b, where op(a) is a or a^T
+  bool left_side = false;
+  bool lower = false;  // the triangle of a that is read
+  bool transpose_a = false;
+  bool unit_diagonal = false;  // the diagonal of a is not read: it is 1
+  friend bool operator==(const TriangularSolveParams&, const TriangularSolveParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("left_side", s.left_side);
+    f("lower", s.lower);
+    f("transpose_a", s.transpose_a);
+    f("unit_diagonal", s.unit_diagonal);
+  }
+};
+struct QrParams {
+  bool full_matrices = false;  // q is square
+  friend bool operator==(const QrParams&, const QrParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("full_matrices", s.full_matrices);
+  }
+};
+struct VectorsParams {  // eigh, schur: whether the vectors are results too
+  bool vectors = true;
+  friend bool operator==(const VectorsParams&, const VectorsParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("vectors", s.vectors);
+  }
+};
+struct SvdParams {
+  bool compute_uv = true;
+  bool full_matrices = false;  // u and vt are square
+  friend bool operator==(const SvdParams&, const SvdParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("compute_uv", s.compute_uv);
+    f("full_matrices", s.full_matrices);
+  }
+};
+struct TridiagonalParams {
+  bool lower = true;  // the triangle that is read
+  friend bool operator==(const TridiagonalParams&, const TridiagonalParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("lower", s.lower);
+  }
+};
+
 // How the dims of a lookup correspond. Index vectors, along the last dim of the indices, give the
 // start of each slice in the operand. Slices are a gather's result or a scatter's updates. The
 // other dims of the indices are, in order, those dims of the slices that are not windows.
@@ -214,6 +263,9 @@ extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, 
 extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 // dot.cc
 extern const OpDef kDotGeneral, kTridiagonalSolve;
+// factorisations.cc, orthogonal.cc, spectra.cc, similarity.cc
+extern const OpDef kCholesky, kTriangularSolve, kLu, kQr, kHouseholderProduct, kEigh, kSvd, kSchur,
+    kHessenberg, kTridiagonal;
 // sort.cc
 extern const OpDef kSort, kTopK;
 // gather.cc, scatter.cc
@@ -224,6 +276,8 @@ extern const OpDef kMaskPadding;
 extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
 // calls.cc
 extern const OpDef kCheckpoint, kCustomJvp, kCustomVjp, kCustomLinear;
+// linear_solve.cc
+extern const OpDef kCustomLinearSolve;
 // manual.cc: inside shard_map, and at its border
 extern const OpDef kFullToShard, kShardToFull, kPcast, kAssumeInvariant, kPsum, kPmax, kPmin,
     kPsumScatter, kGatherShards, kSliceShard, kExchangeShards, kPpermute, kAxisIndex;

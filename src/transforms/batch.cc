@@ -91,8 +91,8 @@ MappedRoles SpreadRoles(const ir::Instruction& i, const std::vector<ir::RegionRo
       const Flags outs = batch(*i.regions[r], mapped.Of(regions[r].inputs), wanted).mapped;
       for (size_t o = 0; o < outs.size(); ++o) {
         const ir::RegionRole& role = regions[r].outputs[o];
-        if (role.kind == ir::RegionRole::kOperand) continue;
-        gives_results = true;
+        if (role.kind == ir::RegionRole::kOperand && role.cotangent) continue;
+        gives_results = gives_results || role.kind != ir::RegionRole::kOperand;
         if (outs[o] && !mapped.At(role)) mapped.At(role) = grew = true;
       }
     }
@@ -388,8 +388,13 @@ class Mapper {
     for (size_t r = 0; r < i.results.size(); ++r)
       result_types.push_back(mapped.results[r] ? ops::WithDim(types.results[r], dim_)
                                                : types.results[r]);
+    // An operand that a region gives has the dim if the region's output has it.
+    std::vector<ValueId> operands(given.operands.begin(), given.operands.end());
+    for (size_t k = 0; k < operands.size(); ++k)
+      if (k < mapped.operands.size() && mapped.operands[k] && !given.mapped[k])
+        operands[k] = WithDim(i.operands[k]);
     const auto results =
-        builder_.EmitTyped(*i.op, i.params, given.operands, result_types, std::move(regions));
+        builder_.EmitTyped(*i.op, i.params, operands, result_types, std::move(regions));
     for (size_t r = 0; r < results.size(); ++r) Set(i.results[r], results[r], mapped.results[r]);
   }
 

@@ -102,8 +102,8 @@ class Forward {
     auto results = builder_.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r) primal_[i.results[r]] = results[r];
     if (!any || absl::c_none_of(types.results, ops::HasTangent)) return;
-    const ir::DiffCall call{builder_, *i.op,          i.params,      operands,
-                            results,  types.operands, types.results, i.regions};
+    const ir::DiffCall call{builder_,       *i.op,         i.params,  operands, results,
+                            types.operands, types.results, i.regions, &jvp_of_};
     Tangents out;
     if (const auto* none = std::get_if<ir::NotDifferentiable>(diff))
       FailNotDifferentiable(*i.op, i.loc, fmt::format(": {}", none->why));
@@ -245,6 +245,11 @@ class Forward {
     }
   }
 
+  const ir::RegionJvp jvp_of_ = [this](const ir::Program& region, const std::vector<bool>& active) {
+    std::vector<bool> wanted;
+    for (ValueId v : region.outputs) wanted.push_back(ops::HasTangent(region.type(v)));
+    return RegionJvp(region, active, wanted).program;
+  };
   const ir::Program& from_;
   Memo& memo_;
   ir::Program to_;

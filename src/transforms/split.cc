@@ -34,6 +34,14 @@ RegionFlags UnknownIn(const ir::Instruction& instruction, const UnknownValues& i
       });
 }
 
+// Whether the regions of an instruction are split. An instruction that is transposed as a whole
+// (ir::Structural) is not split.
+static bool HasSplitRegions(const ir::Instruction& i) {
+  const auto* structural = std::get_if<ir::Structural>(&*i.op->diff);
+  return std::holds_alternative<ir::AsRegions>(*i.op->lowering) &&
+         !(structural && structural->transposes);
+}
+
 UnknownValues FindUnknown(const ir::Program& program, const std::vector<bool>& inputs,
                           UnknownMemo& memo) {
   UnknownValues is_unknown(program.values.size());
@@ -41,8 +49,7 @@ UnknownValues FindUnknown(const ir::Program& program, const std::vector<bool>& i
   for (const ir::Instruction& i : program.instructions) {
     if (absl::c_none_of(i.operands, [&](ValueId v) { return is_unknown[v]; })) continue;
     std::vector<bool> results(i.results.size(), true);
-    if (std::holds_alternative<ir::AsRegions>(*i.op->lowering))
-      results = UnknownIn(i, is_unknown, memo).outs;
+    if (HasSplitRegions(i)) results = UnknownIn(i, is_unknown, memo).outs;
     for (size_t r = 0; r < results.size(); ++r) is_unknown[i.results[r]] = results[r];
   }
   return is_unknown;
@@ -72,7 +79,7 @@ class ProgramSplitter {
       parts_.set_loc(i.loc);
       if (absl::c_none_of(i.operands, [&](ValueId v) { return parts_.is_unknown()[v]; }))
         CopyToKnown(i);
-      else if (std::holds_alternative<ir::AsRegions>(*i.op->lowering))
+      else if (HasSplitRegions(i))
         SplitRegions(i, parts_, memo_);
       else
         CopyToUnknown(i);

@@ -133,12 +133,12 @@ class Backward {
   void Visit(const ir::Instruction& i) {
     if (absl::c_all_of(i.results, [&](ValueId r) { return cotangent_[r] == kNoValue; })) return;
     builder_.set_loc(i.loc);
+    const auto* structural = std::get_if<ir::Structural>(&*i.op->diff);
+    if (structural && structural->transposes) return VisitAtOnce(i, *structural);
     if (const auto* region = std::get_if<ir::AsRegions>(&*i.op->lowering)) {
       if (region->kind == ir::AsRegions::kWhile) FailWhile(i);
       return VisitRegions(i);
     }
-    const auto* structural = std::get_if<ir::Structural>(&*i.op->diff);
-    if (structural && structural->transposes) return VisitAtOnce(i, *structural);
     const auto* derivative = std::get_if<ir::Derivative>(&*i.op->diff);
     if (!derivative || !derivative->transpose || i.results.size() != 1) fail_(i);
     const TypesOf types(from_, i);

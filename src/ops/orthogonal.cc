@@ -1,0 +1,165 @@
+// QR factorisation, and products of Householder reflectors.
+#include <algorithm>
+
+#include "kernels/solve/matrices.h"
+#include "ops/matrices.h"
+#include "ops/ops.h"
+#include "ops/reference_matrices.h"
+
+namespace tessera::ops {
+namespace {
+
+using ir::ValueId;
+using reference::Matrix;
+using reference::Reflector;
+using sharding::DimMap;
+
+// ---- qr -----------------------------------------------------------------------------------------
+
+std::vector<ShapeAndDType> QrType(const TypeCall& c) {
+  CheckMatrices(c, 1);
+  const Shape &a = c.operands[0]->shape(), batch = BatchOf(a);
+  const DType t = c.operands[0]->dtype();
+  const int64_t m = a[a.size() - 2], n = a.back();
+  const int64_t k = ir::As<QrParams>(c.params).full_matrices ? m : std::min(m, n);
+  return {{WithMatrix(batch, {m, k}), t}, {WithMatrix(batch, {k, n}), t}};
+}
+DimMap QrDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2, 2}); }
+void MakeQr(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::Qr(c.operands[0].dtype, c.operands[0].shape,
+                     ir::As<QrParams>(c.params).full_matrices);
+}
+
+void QrReference(const ir::ReferenceCall& call) {
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    Matrix a = reference::MatrixAt(*call.operands[0], i), q = reference::Identity(a.rows);
+    for (int64_t k = 0; k < std::min(a.rows, a.cols); ++k) {
+      const Reflector reflector(a, k, k);
+      reflector.ApplyLeft(a);
+      reflector.ApplyRight(q);
+    }
+    const int64_t columns = call.results[0]->shape.back();
+    Matrix first(a.rows, columns), r(columns, a.cols);
+    for (int64_t row = 0; row < a.rows; ++row)
+      for (int64_t k = 0; k < columns; ++k) first(row, k) = q(row, k);
+    for (int64_t k = 0; k < columns; ++k)
+      for (int64_t col = k; col < a.cols; ++col) r(k, col) = a(k, col);
+    reference::SetMatrix(*call.results[0], i, first);
+    reference::SetMatrix(*call.results[1], i, r);
+  }
+}
+
+struct QrTangents {
+  X q, r;
+};
+// For a with at least as many rows as columns, and reduced q. With w = da r^-1 and the
+// skew-symmetric s with the strictly lower triangle of q^T w: dr = (q^T w - s) r and
+// dq = q (s - q^T w) + w (https://j-towns.github.io/papers/qr-derivative.pdf).
+QrTangents ReducedQrTangents(X q, X r, X da) {
+  const X w = SolveTriangular(r, da, {});
+  const X projected = MatMul(Transposed(q), w), lower = Lower(projected, -1);
+  const X rest = projected - (lower - Transposed(lower));
+  return {w - MatMul(q, rest), MatMul(rest, r)};
+}
+
+// The columns of q after those of the reduced form are continuous for LAPACK's reflectors
+// (https://arxiv.org/abs/2409.13374, equations 32 and 33). `q` [m, m]; `dq`: of its first columns.
+X RestOfQ(X q, X dq) {
+  const int64_t m = RowsOf(q), n = ColumnsOf(dq);
+  const X first = ColumnSlice(q, 0, n), top = RowSlice(first, 0, n), bottom = RowSlice(first, n, m);
+  const X shifted = Transposed(top - IdentityFor(top));
+  // z^T = (top - 1)^-T bottom^T.
+  const X z = Transposed(SolveByLu(shifted, Transposed(bottom)));
+  const X mixed = first + MatMul(ColumnSlice(q, n, m), z);
+  return MatMul(dq, Transposed(z)) -
+         MatMul(mixed, Transposed(RowSlice(dq, n, m) - MatMul(z, RowSlice(dq, 0, n))));
+}
+
+std::vector<ValueId> QrJvp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,
+                           std::vector<ValueId>& results) {
+  const X a = WithoutReduced(c.builder, c.operands[0]), da = WithoutReduced(c.builder, tangents[0]);
+  const X q = WithoutReduced(c.builder, results[0]), r = WithoutReduced(c.builder, results[1]);
+  const int64_t m = RowsOf(a), n = ColumnsOf(a);
+  if (m < n) {
+    // The first m columns are a square problem, and r = q^T a in the others.
+    const QrTangents d = ReducedQrTangents(q, ColumnSlice(r, 0, m), ColumnSlice(da, 0, m));
+    const X rest = MatMul(Transposed(d.q), ColumnSlice(a, m, n)) +
+                   MatMul(Transposed(q), ColumnSlice(da, m, n));
+    return {d.q.id(), Beside(d.r, rest).id()};
+  }
+  const QrTangents d = ReducedQrTangents(ColumnSlice(q, 0, n), RowSlice(r, 0, n), da);
+  if (ColumnsOf(q) == n) return {d.q.id(), d.r.id()};
+  const X zeros = RowSlice(r, n, m) * 0;
+  return {Beside(d.q, RestOfQ(q, d.q)).id(), Below(d.r, zeros).id()};
+}
+
+// ---- householder_product ------------------------------------------------------------------------
+
+// C20: there must be at least as many rows as columns. C21: at most one reflector per column.
+std::vector<ShapeAndDType> ProductType(const TypeCall& c) {
+  CheckMatrices(c, 2, 1);
+  CheckBatch(c, {{2, 1}});
+  const Shape& a = c.operands[0]->shape();
+  const int64_t m = a[a.size() - 2], n = a.back(), k = c.operands[1]->shape().back();
+  if (m < n)
+    c.FailShape(20,
+                fmt::format("a is {} x {}; it must have at least as many rows as columns", m, n));
+  if (k > n) c.FailShape(21, fmt::format("there are {} taus, but a has only {} columns", k, n));
+  return {{a, c.operands[0]->dtype()}};
+}
+DimMap ProductDims(const ir::DimsCall& c) { return MatrixMap(c, {2, 1}, {2}); }
+void MakeProduct(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::HouseholderProduct(c.operands[0].dtype, c.operands[0].shape,
+                                     c.operands[1].shape.back());
+}
+
+void ProductReference(const ir::ReferenceCall& call) {
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    const Matrix a = reference::MatrixAt(*call.operands[0], i);
+    const int64_t k = call.operands[1]->shape.back();
+    const Matrix taus = reference::MatrixAt(*call.operands[1], i, 1, k);
+    Matrix product = reference::Identity(a.rows);
+    for (int64_t j = k - 1; j >= 0; --j) {
+      Reflector reflector;
+      reflector.tau = taus(0, j);
+      reflector.v.assign(static_cast<size_t>(a.rows), 0);
+      for (int64_t r = j; r < a.rows; ++r)
+        reflector.v[static_cast<size_t>(r)] = r == j ? 1 : a(r, j);
+      reflector.ApplyLeft(product);
+    }
+    Matrix first(a.rows, a.cols);
+    for (int64_t r = 0; r < a.rows; ++r)
+      for (int64_t col = 0; col < a.cols; ++col) first(r, col) = product(r, col);
+    reference::SetMatrix(*call.results[0], i, first);
+  }
+}
+
+}  // namespace
+
+constexpr OpDef kQr{.name = "qr",
+                    .doc = "Orthogonal q and upper triangular r with q r = a.",
+                    .type = ir::TypeFn{QrType},
+                    .dims = ir::DimMapFn{QrDims},
+                    .lowering = ir::AsKernel{MakeQr},
+                    .reference = ir::ReferenceFn{QrReference},
+                    .diff = ir::Structural{QrJvp},
+                    .params = ir::KindOf<QrParams>(),
+                    .flops_per_point = 4,
+                    .operand_names = {"a", "", ""}};
+constexpr OpDef kHouseholderProduct{
+    .name = "householder_product",
+    .doc = "The first columns of a product of Householder reflectors.",
+    .type = ir::TypeFn{ProductType},
+    .dims = ir::DimMapFn{ProductDims},
+    .lowering = ir::AsKernel{MakeProduct},
+    .reference = ir::ReferenceFn{ProductReference},
+    .diff = ir::NotDifferentiable{"it is a step of other functions; differentiate qr"},
+    .flops_per_point = 4,
+    .operand_names = {"a", "taus", ""}};
+
+Records OrthogonalOps() {
+  static constexpr const OpDef* kOps[] = {&kQr, &kHouseholderProduct};
+  return kOps;
+}
+
+}  // namespace tessera::ops

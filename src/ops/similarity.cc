@@ -1,0 +1,277 @@
+// Orthogonal similarity: Schur form, and reductions to Hessenberg and tridiagonal form.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/solve/matrices.h"
+#include "ops/matrices.h"
+#include "ops/ops.h"
+#include "ops/reference_matrices.h"
+
+namespace tessera::ops {
+namespace {
+
+using reference::Matrix;
+using reference::Reflector;
+using sharding::DimMap;
+
+// ---- schur --------------------------------------------------------------------------------------
+
+std::vector<ShapeAndDType> SchurType(const TypeCall& c) {
+  CheckMatrices(c, 1);
+  CheckSquare(c);
+  const ShapeAndDType form{c.operands[0]->shape(), c.operands[0]->dtype()};
+  if (!ir::As<VectorsParams>(c.params).vectors) return {form};
+  return {form, form};
+}
+DimMap SchurDims(const ir::DimsCall& c) {
+  return MatrixMap(c, {2}, std::vector<size_t>(c.results.size(), 2));
+}
+void MakeSchur(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::Schur(c.operands[0].dtype, c.operands[0].shape,
+                        ir::As<VectorsParams>(c.params).vectors);
+}
+
+// Replaces the form of z form z^T by q^T form q, and z by z q.
+void Rotate(Matrix& form, Matrix& z, const Matrix& q) {
+  form = Product(TransposeOf(q), Product(form, q));
+  z = Product(z, q);
+}
+
+// Returns the orthogonal factor of a matrix.
+Matrix OrthogonalFactor(Matrix a) {
+  Matrix q = reference::Identity(a.rows);
+  for (int64_t k = 0; k < a.rows; ++k) {
+    const Reflector reflector(a, k, k);
+    reflector.ApplyLeft(a);
+    reflector.ApplyRight(q);
+  }
+  return q;
+}
+
+// Returns q with the block that begins at `begin` of the identity [n, n] replaced by `block`.
+Matrix Embedded(const Matrix& block, int64_t begin, int64_t n) {
+  Matrix q = reference::Identity(n);
+  for (int64_t r = 0; r < block.rows; ++r)
+    for (int64_t c = 0; c < block.cols; ++c) q(begin + r, begin + c) = block(r, c);
+  return q;
+}
+
+// A step of the double-shift QR iteration on the leading block [n, n].
+void ShiftedStep(Matrix& form, Matrix& z, int64_t n, int step) {
+  Matrix block(n, n);
+  for (int64_t r = 0; r < n; ++r)
+    for (int64_t c = 0; c < n; ++c) block(r, c) = form(r, c);
+  long double trace = block(n - 1, n - 1) + block(n - 2, n - 2);
+  long double det =
+      block(n - 1, n - 1) * block(n - 2, n - 2) - block(n - 1, n - 2) * block(n - 2, n - 1);
+  if (step % 10 == 9) trace *= 1.5L, det += block(n - 1, n - 2);  // leaves a cycle
+  Matrix shifted = Product(block, block);
+  for (int64_t r = 0; r < n; ++r) {
+    for (int64_t c = 0; c < n; ++c) shifted(r, c) -= trace * block(r, c);
+    shifted(r, r) += det;
+  }
+  Rotate(form, z, Embedded(OrthogonalFactor(shifted), 0, form.rows));
+}
+
+// Makes a block of two real eigenvalues at `begin` upper triangular.
+void SplitBlock(Matrix& form, Matrix& z, int64_t begin) {
+  const long double a = form(begin, begin), b = form(begin, begin + 1), c = form(begin + 1, begin),
+                    d = form(begin + 1, begin + 1);
+  const long double half = (a - d) / 2, discriminant = half * half + b * c;
+  if (discriminant < 0 || c == 0) return;
+  const long double value = (a + d) / 2 + std::copysign(std::sqrt(discriminant), half);
+  Matrix vector(2, 2);  // its first column is an eigenvector
+  vector(0, 0) = value - d;
+  vector(1, 0) = c;
+  vector(1, 1) = 1;
+  Rotate(form, z, Embedded(OrthogonalFactor(vector), begin, form.rows));
+  form(begin + 1, begin) = 0;
+}
+
+struct SchurForm {
+  Matrix form, z;
+};
+SchurForm SchurOf(const Matrix& a) {
+  SchurForm out{a, reference::Identity(a.rows)};
+  constexpr long double kSmall = 1e-18L;
+  // The rows before `n` are not reduced yet. Eigenvalues split off at the end, one or two at a
+  // time.
+  int64_t n = a.rows;
+  for (int step = 0; n > 2 && step < 1000; ++step) {
+    const auto row_is_small = [&](int64_t r) {
+      for (int64_t c = 0; c < r; ++c)
+        if (std::fabs(out.form(r, c)) > kSmall * std::fabs(out.form(r, r)) + 1e-300L) return false;
+      return true;
+    };
+    const auto clear = [&](int64_t first) {
+      for (int64_t r = first; r < n; ++r)
+        for (int64_t c = 0; c < first; ++c) out.form(r, c) = 0;
+    };
+    bool pair = true;
+    for (int64_t r = n - 2; r < n; ++r)
+      for (int64_t c = 0; c < n - 2; ++c)
+        pair = pair && std::fabs(out.form(r, c)) <= kSmall * (std::fabs(out.form(r, r)) + 1);
+    if (row_is_small(n - 1)) {
+      clear(n - 1);
+      n -= 1;
+    } else if (pair) {
+      clear(n - 2);
+      SplitBlock(out.form, out.z, n - 2);
+      n -= 2;
+    } else {
+      ShiftedStep(out.form, out.z, n, step);
+    }
+  }
+  if (n == 2) SplitBlock(out.form, out.z, 0);
+  return out;
+}
+
+void SchurReference(const ir::ReferenceCall& call) {
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    const SchurForm made = SchurOf(reference::MatrixAt(*call.operands[0], i));
+    reference::SetMatrix(*call.results[0], i, made.form);
+    if (call.results.size() > 1) reference::SetMatrix(*call.results[1], i, made.z);
+  }
+}
+
+// ---- hessenberg ---------------------------------------------------------------------------------
+
+// C20: refuses empty matrices, which have no n - 1 reflectors.
+void CheckNotEmpty(const TypeCall& c) {
+  if (c.operands[0]->shape().back() == 0) c.FailShape(20, "a is 0 x 0; it must not be empty");
+}
+
+std::vector<ShapeAndDType> HessenbergType(const TypeCall& c) {
+  CheckMatrices(c, 1);
+  CheckSquare(c);
+  CheckNotEmpty(c);
+  const Shape& a = c.operands[0]->shape();
+  const DType t = c.operands[0]->dtype();
+  return {{a, t}, {WithMatrix(BatchOf(a), {a.back() - 1}), t}};
+}
+DimMap HessenbergDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2, 1}); }
+void MakeHessenberg(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::Hessenberg(c.operands[0].dtype, c.operands[0].shape);
+}
+
+void HessenbergReference(const ir::ReferenceCall& call) {
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    Matrix a = reference::MatrixAt(*call.operands[0], i), reflectors(a.rows, a.cols);
+    Matrix taus(1, a.rows - 1);
+    for (int64_t k = 0; k + 1 < a.rows; ++k) {
+      const Reflector reflector(a, k, k + 1);
+      reflector.ApplyLeft(a);
+      reflector.ApplyRight(a);
+      taus(0, k) = reflector.tau;
+      for (int64_t r = k + 2; r < a.rows; ++r)
+        reflectors(r, k) = reflector.v[static_cast<size_t>(r)];
+    }
+    for (int64_t c = 0; c < a.cols; ++c)
+      for (int64_t r = c + 2; r < a.rows; ++r) a(r, c) = reflectors(r, c);
+    reference::SetMatrix(*call.results[0], i, a);
+    reference::SetMatrix(*call.results[1], i, taus);
+  }
+}
+
+// ---- tridiagonal --------------------------------------------------------------------------------
+
+std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
+  CheckMatrices(c, 1);
+  CheckSquare(c);
+  CheckNotEmpty(c);
+  const Shape &a = c.operands[0]->shape(), batch = BatchOf(a);
+  const DType t = c.operands[0]->dtype();
+  const ShapeAndDType beside{WithMatrix(batch, {a.back() - 1}), t};
+  return {{a, t}, {WithMatrix(batch, {a.back()}), t}, beside, beside};
+}
+DimMap TridiagonalDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2, 1, 1, 1}); }
+void MakeTridiagonal(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::Tridiagonal(c.operands[0].dtype, c.operands[0].shape,
+                              ir::As<TridiagonalParams>(c.params).lower);
+}
+
+// Reverses the order of rows and columns.
+Matrix Turned(const Matrix& a) {
+  Matrix out(a.rows, a.cols);
+  for (int64_t r = 0; r < a.rows; ++r)
+    for (int64_t c = 0; c < a.cols; ++c) out(a.rows - 1 - r, a.cols - 1 - c) = a(r, c);
+  return out;
+}
+
+struct TridiagonalForm {
+  Matrix packed, diagonal, beside, taus;
+};
+// Reduces from the first column on, by the lower triangle.
+TridiagonalForm TridiagonalOf(const Matrix& a) {
+  const int64_t n = a.rows;
+  Matrix full = a;
+  for (int64_t r = 0; r < n; ++r)
+    for (int64_t c = r + 1; c < n; ++c) full(r, c) = full(c, r);
+  TridiagonalForm out{a, Matrix(1, n), Matrix(1, n - 1), Matrix(1, n - 1)};
+  for (int64_t k = 0; k + 1 < n; ++k) {
+    const Reflector reflector(full, k, k + 1);
+    reflector.ApplyLeft(full);
+    reflector.ApplyRight(full);
+    out.taus(0, k) = reflector.tau;
+    for (int64_t r = k + 2; r < n; ++r) out.packed(r, k) = reflector.v[static_cast<size_t>(r)];
+    out.packed(k + 1, k) = out.beside(0, k) = full(k + 1, k);
+  }
+  for (int64_t k = 0; k < n; ++k) out.packed(k, k) = out.diagonal(0, k) = full(k, k);
+  return out;
+}
+
+void TridiagonalReference(const ir::ReferenceCall& call) {
+  const bool lower = ir::As<TridiagonalParams>(call.params).lower;
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    const Matrix a = reference::MatrixAt(*call.operands[0], i);
+    // By the upper triangle LAPACK reduces from the last column on.
+    TridiagonalForm form = TridiagonalOf(lower ? a : Turned(a));
+    if (!lower)
+      for (Matrix* m : {&form.packed, &form.diagonal, &form.beside, &form.taus}) *m = Turned(*m);
+    reference::SetMatrix(*call.results[0], i, form.packed);
+    reference::SetMatrix(*call.results[1], i, form.diagonal);
+    reference::SetMatrix(*call.results[2], i, form.beside);
+    reference::SetMatrix(*call.results[3], i, form.taus);
+  }
+}
+
+}  // namespace
+
+constexpr OpDef kSchur{.name = "schur",
+                       .doc = "Quasi upper triangular t and orthogonal z with z t z^T = a.",
+                       .type = ir::TypeFn{SchurType},
+                       .dims = ir::DimMapFn{SchurDims},
+                       .lowering = ir::AsKernel{MakeSchur},
+                       .reference = ir::ReferenceFn{SchurReference},
+                       .diff = ir::NotDifferentiable{"its factors are not unique"},
+                       .params = ir::KindOf<VectorsParams>(),
+                       .flops_per_point = 25,
+                       .operand_names = {"a", "", ""}};
+constexpr OpDef kHessenberg{
+    .name = "hessenberg",
+    .doc = "The reduction of matrices to Hessenberg form, with its reflectors.",
+    .type = ir::TypeFn{HessenbergType},
+    .dims = ir::DimMapFn{HessenbergDims},
+    .lowering = ir::AsKernel{MakeHessenberg},
+    .reference = ir::ReferenceFn{HessenbergReference},
+    .diff = ir::NotDifferentiable{"it is a step of other functions"},
+    .flops_per_point = 3,
+    .operand_names = {"a", "", ""}};
+constexpr OpDef kTridiagonal{
+    .name = "tridiagonal",
+    .doc = "The reduction of symmetric matrices to tridiagonal form, with its reflectors.",
+    .type = ir::TypeFn{TridiagonalType},
+    .dims = ir::DimMapFn{TridiagonalDims},
+    .lowering = ir::AsKernel{MakeTridiagonal},
+    .reference = ir::ReferenceFn{TridiagonalReference},
+    .diff = ir::NotDifferentiable{"it is a step of other functions; differentiate eigh"},
+    .params = ir::KindOf<TridiagonalParams>(),
+    .flops_per_point = 1,
+    .operand_names = {"a", "", ""}};
+
+Records SimilarityOps() {
+  static constexpr const OpDef* kOps[] = {&kSchur, &kHessenberg, &kTridiagonal};
+  return kOps;
+}
+
+}  // namespace tessera::ops

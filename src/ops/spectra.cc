@@ -1,0 +1,238 @@
+// Eigenvalues of symmetric matrices, and singular values.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "kernels/solve/matrices.h"
+#include "ops/matrices.h"
+#include "ops/ops.h"
+#include "ops/reference_matrices.h"
+
+namespace tessera::ops {
+namespace {
+
+using ir::ValueId;
+using reference::Matrix;
+using sharding::DimMap;
+
+// ---- eigh ---------------------------------------------------------------------------------------
+
+std::vector<ShapeAndDType> EighType(const TypeCall& c) {
+  CheckMatrices(c, 1);
+  CheckSquare(c);
+  const Shape& a = c.operands[0]->shape();
+  const DType t = c.operands[0]->dtype();
+  const ShapeAndDType values{WithMatrix(BatchOf(a), {a.back()}), t};
+  if (!ir::As<VectorsParams>(c.params).vectors) return {values};
+  return {{a, t}, values};
+}
+DimMap EighDims(const ir::DimsCall& c) {
+  if (c.results.size() == 1) return MatrixMap(c, {2}, {1});
+  return MatrixMap(c, {2}, {2, 1});
+}
+void MakeEigh(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::Eigh(c.operands[0].dtype, c.operands[0].shape,
+                       ir::As<VectorsParams>(c.params).vectors);
+}
+
+Matrix Symmetric(Matrix a) {
+  for (int64_t r = 0; r < a.rows; ++r)
+    for (int64_t c = r + 1; c < a.cols; ++c) a(r, c) = a(c, r);
+  return a;
+}
+
+void EighReference(const ir::ReferenceCall& call) {
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    const auto spectrum =
+        reference::SpectrumOf(Symmetric(reference::MatrixAt(*call.operands[0], i)));
+    const auto n = static_cast<int64_t>(spectrum.values.size());
+    for (int64_t k = 0; k < n; ++k)
+      call.results.back()->SetFloat(i * n + k, spectrum.values[static_cast<size_t>(k)]);
+    if (call.results.size() > 1) reference::SetMatrix(*call.results[0], i, spectrum.vectors);
+  }
+}
+
+// Returns 1 / (w_j - w_i) in row i and column j, with zeros on the diagonal.
+X Reciprocals(X differences) {
+  const X identity = IdentityFor(differences);
+  return 1 / (differences + identity) - identity;
+}
+
+// For distinct eigenvalues: dw is the diagonal of v^T da v, and dv = v (f * (v^T da v)), where
+// f_ij = 1 / (w_j - w_i) (Giles, https://people.maths.ox.ac.uk/gilesm/files/NA-08-01.pdf).
+std::vector<ValueId> EighJvp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,
+                             std::vector<ValueId>& results) {
+  const bool vectors = results.size() > 1;
+  if (!vectors) {
+    const ir::Type* values = c.result_types[0];
+    const int64_t n = values->shape().back();
+    const ir::Type* types[] = {TypeBeside(values, 1, {n, n}), values};
+    const auto both =
+        c.builder.EmitTyped(kEigh, ir::MakeParams(VectorsParams{true}), {c.operands[0]}, types);
+    results = {both[1]};
+    const X v = WithoutReduced(c.builder, both[0]),
+            da = MirroredLower(WithoutReduced(c.builder, tangents[0]));
+    // The diagonal of v^T da v, without the rest of the product.
+    return {ColumnSums(v * MatMul(da, v)).id()};
+  }
+  const X v = WithoutReduced(c.builder, results[0]), w = WithoutReduced(c.builder, results[1]);
+  const X da = MirroredLower(WithoutReduced(c.builder, tangents[0]));
+  const X rotated = MatMul(MatMul(Transposed(v), da), v);
+  const X dv = MatMul(v, Reciprocals(AsRow(w) - AsColumn(w)) * rotated);
+  return {dv.id(), DiagonalOf(rotated).id()};
+}
+
+// ---- svd ----------------------------------------------------------------------------------------
+
+std::vector<ShapeAndDType> SvdType(const TypeCall& c) {
+  CheckMatrices(c, 1);
+  const auto& p = ir::As<SvdParams>(c.params);
+  const Shape &a = c.operands[0]->shape(), batch = BatchOf(a);
+  const DType t = c.operands[0]->dtype();
+  const int64_t m = a[a.size() - 2], n = a.back(), k = std::min(m, n);
+  const ShapeAndDType values{WithMatrix(batch, {k}), t};
+  if (!p.compute_uv) return {values};
+  return {{WithMatrix(batch, {m, p.full_matrices ? m : k}), t},
+          values,
+          {WithMatrix(batch, {p.full_matrices ? n : k, n}), t}};
+}
+DimMap SvdDims(const ir::DimsCall& c) {
+  if (c.results.size() == 1) return MatrixMap(c, {2}, {1});
+  return MatrixMap(c, {2}, {2, 1, 2});
+}
+void MakeSvd(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& p = ir::As<SvdParams>(c.params);
+  *out = kernels::Svd(c.operands[0].dtype, c.operands[0].shape,
+                      !p.compute_uv     ? kernels::SingularVectors::kNone
+                      : p.full_matrices ? kernels::SingularVectors::kFull
+                                        : kernels::SingularVectors::kReduced);
+}
+
+// Appends columns to the orthonormal ones of m [rows, k], up to `columns`.
+Matrix Completed(const Matrix& m, int64_t k, int64_t columns) {
+  Matrix out(m.rows, columns);
+  for (int64_t r = 0; r < m.rows; ++r)
+    for (int64_t c = 0; c < k; ++c) out(r, c) = m(r, c);
+  for (int64_t c = k, axis = 0; c < columns; ++axis) {
+    std::vector<long double> rest(static_cast<size_t>(m.rows));
+    rest[static_cast<size_t>(axis)] = 1;
+    for (int pass = 0; pass < 2; ++pass)
+      for (int64_t j = 0; j < c; ++j) {
+        long double dot = 0;
+        for (int64_t r = 0; r < m.rows; ++r) dot += out(r, j) * rest[static_cast<size_t>(r)];
+        for (int64_t r = 0; r < m.rows; ++r) rest[static_cast<size_t>(r)] -= dot * out(r, j);
+      }
+    long double norm = 0;
+    for (long double x : rest) norm += x * x;
+    if (norm < 1e-6L) continue;  // the axis is in the span of the columns
+    for (int64_t r = 0; r < m.rows; ++r) out(r, c) = rest[static_cast<size_t>(r)] / std::sqrt(norm);
+    ++c;
+  }
+  return out;
+}
+
+// The eigenvectors of a^T a are the right singular vectors v, and u = a v / s.
+void SvdReference(const ir::ReferenceCall& call) {
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    const Matrix a = reference::MatrixAt(*call.operands[0], i);
+    const bool wide = a.rows < a.cols;
+    const Matrix tall = wide ? TransposeOf(a) : a;
+    const auto spectrum = reference::SpectrumOf(Product(TransposeOf(tall), tall));
+    const int64_t n = tall.cols;
+    Matrix u(tall.rows, n), v(n, n);
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t from = n - 1 - k;
+      const long double s = std::sqrt(std::max(0.0L, spectrum.values[static_cast<size_t>(from)]));
+      (call.results.size() > 1 ? call.results[1] : call.results[0])->SetFloat(i * n + k, s);
+      for (int64_t r = 0; r < n; ++r) v(r, k) = spectrum.vectors(r, from);
+      for (int64_t r = 0; r < tall.rows; ++r)
+        for (int64_t m = 0; m < n; ++m) u(r, k) += tall(r, m) * v(m, k) / s;
+    }
+    if (call.results.size() == 1) continue;
+    const bool full = ir::As<SvdParams>(call.params).full_matrices;
+    const Matrix all = Completed(u, n, full ? tall.rows : n);
+    reference::SetMatrix(*call.results[0], i, wide ? v : all);
+    reference::SetMatrix(*call.results[2], i, TransposeOf(wide ? all : v));
+  }
+}
+
+// C22: full matrices have no derivative unless a is square.
+[[noreturn]] void FailFull(const ir::DiffCall& c) {
+  base::ThrowTrace(base::Refusal(
+      "svd", 22, base::Where(c.builder.loc()),
+      "singular vectors of full_matrices have no derivative: those beyond the smaller dim of a are "
+      "not unique",
+      {"set .full_matrices = false"}));
+}
+
+// For distinct singular values, with ds = u^T da v and f_ij = 1 / (s_j^2 - s_i^2) (Giles, as for
+// eigh): du = u (f * (ds s + s ds^T)), and dv likewise. In the larger dim, du has a part outside
+// the span of u.
+std::vector<ValueId> SvdJvp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,
+                            std::vector<ValueId>& results) {
+  const Shape& a = c.operand_types[0]->shape();
+  const int64_t m = a[a.size() - 2], n = a.back(), k = std::min(m, n);
+  const bool vectors = results.size() > 1;
+  if (vectors && m != n && ir::As<SvdParams>(c.params.get()).full_matrices) FailFull(c);
+  const X da = WithoutReduced(c.builder, tangents[0]);
+  std::vector<ValueId> all = results;
+  if (!vectors) {
+    const ir::Type* s = c.result_types[0];
+    const ir::Type* types[] = {TypeBeside(s, 1, {m, k}), s, TypeBeside(s, 1, {k, n})};
+    const auto made =
+        c.builder.EmitTyped(kSvd, ir::MakeParams(SvdParams{}), {c.operands[0]}, types);
+    all = {made.begin(), made.end()};
+    results = {all[1]};
+  }
+  const X u = WithoutReduced(c.builder, all[0]), s = WithoutReduced(c.builder, all[1]),
+          vt = WithoutReduced(c.builder, all[2]);
+  const X v = Transposed(vt);
+  if (!vectors) return {ColumnSums(u * MatMul(da, v)).id()};
+  const X rotated = MatMul(MatMul(Transposed(u), da), v), row = AsRow(s), column = AsColumn(s);
+  const X f = Reciprocals((row + column) * (row - column));
+  const X right = row * rotated, left = column * rotated;
+  // s is at least 0. Where it is 0, the reciprocal counts as 0.
+  const X zero = Apply(ScalarOp::kEq, {row, row.Number(0)});
+  const X inverse = Where(zero, row.Number(0), 1 / Where(zero, row.Number(1), row));
+  X du = MatMul(u, f * (right + Transposed(right)));
+  X dv = MatMul(v, f * (left + Transposed(left)));
+  if (m > n) {
+    const X moved = MatMul(da, v);
+    du = du + (moved - MatMul(u, MatMul(Transposed(u), moved))) * inverse;
+  }
+  if (n > m) {
+    const X moved = MatMul(Transposed(da), u);
+    dv = dv + (moved - MatMul(v, MatMul(vt, moved))) * inverse;
+  }
+  return {du.id(), DiagonalOf(rotated).id(), Transposed(dv).id()};
+}
+
+}  // namespace
+
+constexpr OpDef kEigh{.name = "eigh",
+                      .doc = "Eigenvectors and eigenvalues of symmetric matrices, ascending.",
+                      .type = ir::TypeFn{EighType},
+                      .dims = ir::DimMapFn{EighDims},
+                      .lowering = ir::AsKernel{MakeEigh},
+                      .reference = ir::ReferenceFn{EighReference},
+                      .diff = ir::Structural{EighJvp},
+                      .params = ir::KindOf<VectorsParams>(),
+                      .flops_per_point = 9,
+                      .operand_names = {"a", "", ""}};
+constexpr OpDef kSvd{.name = "svd",
+                     .doc = "Singular vectors and singular values, descending: a = u s vt.",
+                     .type = ir::TypeFn{SvdType},
+                     .dims = ir::DimMapFn{SvdDims},
+                     .lowering = ir::AsKernel{MakeSvd},
+                     .reference = ir::ReferenceFn{SvdReference},
+                     .diff = ir::Structural{SvdJvp},
+                     .params = ir::KindOf<SvdParams>(),
+                     .flops_per_point = 20,
+                     .operand_names = {"a", "", ""}};
+
+Records SpectrumOps() {
+  static constexpr const OpDef* kOps[] = {&kEigh, &kSvd};
+  return kOps;
+}
+
+}  // namespace tessera::ops
