@@ -458,10 +458,10 @@ Array count_nonzero(Operand x, Dims dims = All, ReduceOptions options = {},
 // for weights of another shape.
 Array average(Operand x, Dims dims = All, AverageOptions options = {}, Loc loc = Loc::Current());
 // Returns the norm of vectors (one dim) or matrices (two dims: rows, columns); floating. Vectors
-// take any order p, including infinities and 0 (the number of nonzero elements). Matrices take the
-// Frobenius norm (the default), 1, -1 and both infinities. All dims without .ord: the 2-norm of
-// all elements. Throws ShapeError for other orders (2, -2 and nuclear are not supported) and for
-// more dims.
+// take any order p, including infinities and 0 (the number of nonzero elements). Matrices take
+// "fro" (Frobenius, the default), 1, -1, both infinities, and by their singular values, which need
+// whole dims, 2, -2 and "nuc" (their sum). All dims without .ord: the 2-norm of all elements.
+// Throws ShapeError for other orders and for more dims.
 Array norm(Operand x, Dims dims = All, NormOptions options = {}, Loc loc = Loc::Current());
 // Returns the index of the first largest element along `dim`, or of the first NaN. Default int.
 Array argmax(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current());

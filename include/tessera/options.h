@@ -70,8 +70,23 @@ struct VarOptions {
   double ddof = 0;  // divide by n - ddof
   std::optional<PartitionSpec> out_sharding = {};
 };
+// The order of a norm: a number, which may be infinite; for matrices also "fro" (Frobenius) and
+// "nuc" (nuclear: the sum of the singular values).
+class NormOrder {
+ public:
+  template <Number T>
+  NormOrder(T p) : number_(static_cast<double>(p)) {}
+  NormOrder(const char* name) : name_(name) {}
+  const std::optional<double>& number() const { return number_; }
+  const std::string& name() const { return name_; }  // empty for a number
+  friend bool operator==(const NormOrder&, const NormOrder&) = default;
+
+ private:
+  std::optional<double> number_ = {};
+  std::string name_ = {};
+};
 struct NormOptions {
-  std::optional<double> ord = {};  // default: 2 for vectors, Frobenius for matrices
+  std::optional<NormOrder> ord = {};  // default: 2 for vectors, Frobenius for matrices
   bool keepdims = false;
   std::optional<PartitionSpec> out_sharding = {};
 };

@@ -1,4 +1,5 @@
 // Functions composed of others: activations, norms, softmax.
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "api/core/edits.h"
 #include "base/dtype.h"
 #include "tessera/custom_rules.h"
+#include "tessera/linalg.h"
 
 namespace tessera {
 
@@ -92,12 +94,39 @@ Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
   return pow(total, Operand(1 / ord, loc), {}, loc);
 }
 
-// Returns the largest or smallest sum of absolute values of a column, or of a row for order inf.
-Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
-  bool infinite = std::isinf(ord);
+// Returns the largest, the smallest or the sum of the singular values.
+Array SpectralNorm(const Array& x, const NormOrder& order, const Reduced& sum, Call call) {
+  const int last = static_cast<int>(Rank(x)) - 1;
+  const Array matrices = moveaxis(x, sum.dims, {-2, -1}, call.loc);
+  const Array values = linalg::svdvals(matrices, call.loc);
+  Reduced over{ops::kReduceSum, {last - 1}, false, sum.out_sharding};
+  if (!order.number()) return Reduce(values, std::move(over), call);
+  return ExtremeSize(
+      values,
+      {*order.number() > 0 ? ops::kReduceMax : ops::kReduceMin, over.dims, false, sum.out_sharding},
+      call);
+}
+
+[[noreturn]] void FailOrder(const NormOrder& order, const char* of, const char* orders, Call call) {
+  FailShape(call, 17, fmt::format("norms of {} have no order {}", of, Code(order)), {orders});
+}
+
+// Orders 1 and inf are the largest sum of absolute values of a column and of a row, -1 and -inf the
+// smallest.
+Array MatrixNorm(const Array& x, const NormOrder& order, Reduced sum, Call call) {
+  if (order.name() == "fro") return VectorNorm(x, 2, sum, call);
+  const double ord = order.number().value_or(0);
+  const bool infinite = std::isinf(ord);
+  if (std::abs(ord) == 2 || order.name() == "nuc") {
+    const Array values = SpectralNorm(x, order, sum, call);
+    if (!sum.keepdims) return values;
+    std::vector<int64_t> dims = sum.dims;
+    absl::c_sort(dims);
+    return expand_dims(values, dims, call.loc);
+  }
   if (!infinite && std::abs(ord) != 1)
-    FailShape(call, 17, fmt::format("matrix norms of order {} are not supported", ord),
-              {"the orders are 1, -1, inf and -inf; without .ord the norm is Frobenius's"});
+    FailOrder(order, "matrices", "the orders are 1, -1, 2, -2, inf, -inf, \"fro\" and \"nuc\"",
+              call);
   Array sums = Reduce(abs(x, call.loc), {sum.op, {sum.dims[infinite ? 1 : 0]}, true}, call);
   const ir::OpDef& extreme = ord > 0 ? ops::kReduceMax : ops::kReduceMin;
   return ExtremeSize(sums, {extreme, sum.dims, sum.keepdims, sum.out_sharding}, call);
@@ -115,7 +144,9 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
     if (n != 1 && n != 2 && (options.ord || !dims.all()))
       FailShape(call, 12, fmt::format("a norm is over one dim or two, not {}", n));
     if (!options.ord) return VectorNorm(a, 2, sum, call);
-    return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
+    if (n == 2) return MatrixNorm(a, *options.ord, sum, call);
+    if (!options.ord->number()) FailOrder(*options.ord, "vectors", "the order is a number", call);
+    return VectorNorm(a, *options.ord->number(), sum, call);
   });
 }
 

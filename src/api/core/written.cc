@@ -149,6 +149,9 @@ std::string Code(const VarOptions& v) {
       .Add(v.out_sharding)
       .code();
 }
+std::string Code(const NormOrder& v) {
+  return v.number() ? fmt::format("{}", *v.number()) : fmt::format("\"{}\"", v.name());
+}
 std::string Code(const NormOptions& v) {
   return Fields().Add("ord", v.ord).Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
 }

@@ -1,0 +1,79 @@
+// Pieces, identities and batch dims of matrices, at the caller's line.
+#include "api/linalg/formulas.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "ops/check.h"
+#include "tessera/lookup.h"
+
+namespace tessera::api {
+
+Array Formulas::Slice(const Array& x, int dims_from_end, int64_t begin, int64_t end) const {
+  const base::Shape& shape = ShapeOf(x);
+  const size_t d = shape.size() - static_cast<size_t>(dims_from_end);
+  if (begin == 0 && end == shape[d]) return x;
+  base::Shape starts(shape.size(), 0), limits = shape;
+  starts[d] = begin;
+  limits[d] = end;
+  return slice(x, starts, limits, {}, loc_);
+}
+
+Array Formulas::Entry(const Array& x, int64_t index) const {
+  return squeeze(Slice(x, 1, index, index + 1), {-1}, loc_);
+}
+
+Array Formulas::Identity(const Array& like, int64_t n) const {
+  return eye(n, {.dtype = TypeOf(like)->dtype()}, loc_);
+}
+
+Array Formulas::Trace(const Array& x) const {
+  const DType t = TypeOf(x)->dtype();
+  return matrix_trace(x, {.dtype = t, .dim1 = -2, .dim2 = -1}, loc_);
+}
+
+Array Formulas::PermutedRows(const Array& x, const Array& permutation) const {
+  const Array indices = BroadcastTo(Column(permutation), ShapeOf(x), call_);
+  return take_along_dim(x, indices, -2, {}, loc_);
+}
+
+Array Formulas::WithBatch(const Array& x, const base::Shape& batch, size_t own) const {
+  base::Shape shape = batch;
+  shape.insert(shape.end(), ShapeOf(x).end() - static_cast<long>(own), ShapeOf(x).end());
+  return shape == ShapeOf(x) ? x : BroadcastTo(x, shape, call_);
+}
+
+Array ToMatrices(const Operand& x, Call call) {
+  Array a = ToFloat(x, call);
+  if (Rank(a) < 2) FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(a)));
+  return a;
+}
+
+Array ToSquare(const Operand& x, Call call) {
+  Array a = ToMatrices(x, call);
+  if (RowsOf(a) != ColumnsOf(a))
+    FailShape(call, 12,
+              fmt::format("the matrix must be square, not {} x {}", RowsOf(a), ColumnsOf(a)));
+  return a;
+}
+
+base::Shape BatchOf(const Array& x, size_t own) {
+  return {ShapeOf(x).begin(), ShapeOf(x).end() - static_cast<long>(own)};
+}
+
+base::Shape JointBatch(const Array& a, const Array& b, Call call) {
+  base::Shape batch = BatchOf(a);
+  if (!BroadcastWith(batch, BatchOf(b)))
+    FailShape(call, 18,
+              fmt::format("batch dims {} and {} do not broadcast", ops::ShapeText(BatchOf(a)),
+                          ops::ShapeText(BatchOf(b))));
+  return batch;
+}
+
+double EpsilonOf(DType dtype) {
+  return dtype == f64 ? std::numeric_limits<double>::epsilon()
+                      : std::numeric_limits<float>::epsilon();
+}
+
+}  // namespace tessera::api

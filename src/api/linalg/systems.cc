@@ -1,0 +1,376 @@
+// Cholesky and LU factorisation, and systems of linear equations.
+#include "api/linalg/systems.h"
+
+#include <fmt/format.h>
+
+#include "api/core/edits.h"
+#include "api/linalg/blocked.h"
+#include "api/linalg/linear_solve.h"
+#include "ops/check.h"
+#include "tessera/control.h"
+#include "tessera/custom_rules.h"
+#include "tessera/lookup.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace api {
+
+Array SolveFactored(const linalg::Lu& lu, Array b, System system, const Formulas& f) {
+  const bool transposed = system == System::kTransposed;
+  const auto solve = [&](const Array& right, bool lower) {
+    return linalg::triangular_solve(
+        lu.lu, right,
+        {.left_side = true, .lower = lower, .transpose_a = transposed, .unit_diagonal = lower},
+        f.loc());
+  };
+  if (!transposed) return solve(solve(f.PermutedRows(b, lu.permutation), true), false);
+  const Array inverse = argsort(lu.permutation, -1, {}, f.loc());
+  return f.PermutedRows(solve(solve(b, false), true), inverse);
+}
+
+Array SolveSystem(const Array& a, const Array& b, const Formulas& f) {
+  const linalg::Lu lu = linalg::lu(stop_gradient(a, f.loc()), {}, f.loc());
+  using detail::FunctionResult;
+  const auto body = [](auto function) {
+    return detail::Body([function](const Arrays& xs) {
+      return FunctionResult::Of(detail::AnyTree::Of(function(xs[0])));
+    });
+  };
+  const LinearEquation equation{
+      .matvec = body([=](const Array& x) { return f.MatMul(a, x); }),
+      .solve = body([=](const Array& r) { return SolveFactored(lu, r, System::kPlain, f); }),
+      .transpose_matvec = body([=](const Array& x) { return f.MatMul(f.Transposed(a), x); }),
+      .transpose_solve =
+          body([=](const Array& r) { return SolveFactored(lu, r, System::kTransposed, f); })};
+  return SolveEquation(equation, {b}, f.call()).arrays[0];
+}
+
+Array WithRightSide(const Array& a, const Operand& operand, int64_t rows, Call call,
+                    absl::FunctionRef<Array(const Array& a, const Array& b)> solve) {
+  const Formulas f(call);
+  Array b = ToFloat(operand, call);
+  const bool is_vector = Rank(b) == 1;
+  if (Rank(b) == 0) FailShape(call, 13, "b must have rank 1 or more, not 0");
+  if (is_vector) b = f.Column(b);
+  if (RowsOf(b) != rows)
+    FailShape(call, 13, fmt::format("a has {} rows, but b has {}", rows, RowsOf(b)));
+  const base::Shape batch = JointBatch(a, b, call);
+  const Array x = solve(f.WithBatch(a, batch, 2), f.WithBatch(b, batch, 2));
+  return is_vector ? squeeze(x, {-1}, call.loc) : x;
+}
+
+}  // namespace api
+
+namespace linalg {
+namespace {
+
+Array Symmetrized(const Array& a, const Formulas& f) {
+  Array transposed = f.Transposed(a);
+  if (IsShardedMatrix(a)) transposed = Moved(transposed, TypeOf(a)->sharding(), f.call());
+  return f.Scaled(f.Add(a, transposed), 0.5);
+}
+
+Array ReshardTo(const Array& x, const std::optional<PartitionSpec>& spec, Call call) {
+  return spec ? reshard(x, *spec, call.loc) : x;
+}
+
+// Solves with a matrix that is sharded over its own dims. x op(a) = b is op(a)^T x^T = b^T.
+Array SolveSharded(const Array& a, const Array& b, const TriangularSolveOptions& options,
+                   Call call) {
+  const Formulas f(call);
+  if (TypeOf(b)->shape().size() != 2 || (options.left_side ? RowsOf(b) : ColumnsOf(b)) != RowsOf(a))
+    FailShape(call, 20, fmt::format("{} and {} do not fit", TypeOf(a)->text(), TypeOf(b)->text()));
+  const bool transpose = options.transpose_a == options.left_side;
+  const Array x = BlockedTriangularSolve(a, options.left_side ? b : f.Transposed(b), options.lower,
+                                         transpose, options.unit_diagonal, call);
+  return options.left_side ? x : f.Transposed(x);
+}
+
+Array CholeskyOf(const Operand& operand, const CholeskyOptions& options, Call call) {
+  const Formulas f(call);
+  Array a = ToSquare(operand, call);
+  const bool blocked = options.out_sharding && IsShardedMatrix(a);
+  if (options.symmetrize_input) a = Symmetrized(a, f);
+  const Array l = blocked ? BlockedCholesky(a, call) : Run(ops::kCholesky, nullptr, {a}, call);
+  return ReshardTo(options.upper ? f.Transposed(l) : l, options.out_sharding, call);
+}
+
+// Promotes the operands of a function of two matrices to one floating dtype.
+std::pair<Array, Array> PromotedPair(const Operand& a, const Operand& b, Call call) {
+  const DType t = FloatOf(PromotedDType({a, b}, call));
+  return {Convert(ToArray(a, call), t, call), Convert(ToArray(b, call), t, call)};
+}
+
+}  // namespace
+
+Array cholesky(Operand a, CholeskyOptions options, Loc loc) {
+  const Call call{"cholesky", loc};
+  return AsOne(call, {a}, [&](const Operand& x) { return CholeskyOf(x, options, call); });
+}
+
+ChoFactor cho_factor(Operand a, ChoFactorOptions options, Loc loc) {
+  const Call call{"cho_factor", loc};
+  return {AsOne(call, {a},
+                [&](const Operand& x) { return CholeskyOf(x, {.upper = !options.lower}, call); }),
+          options.lower};
+}
+
+Array cho_solve(ChoFactor factor, Operand b, Loc loc) {
+  const Call call{"cho_solve", loc};
+  return AsOne(call, {Operand(factor.c, loc), b}, [&](const Operand& c, const Operand& right) {
+    const auto [a, y] = PromotedPair(c, right, call);
+    const Array square = ToSquare(a, call);
+    return WithRightSide(square, y, RowsOf(square), call, [&](const Array& m, const Array& r) {
+      const auto solve = [&](const Array& side, bool transpose) {
+        return triangular_solve(
+            m, side, {.left_side = true, .lower = factor.lower, .transpose_a = transpose}, loc);
+      };
+      return solve(solve(r, !factor.lower), factor.lower);
+    });
+  });
+}
+
+Array triangular_solve(Operand a, Operand b, TriangularSolveOptions options, Loc loc) {
+  const Call call{"triangular_solve", loc};
+  return AsOne(call, {a, b}, [&](const Operand& x, const Operand& y) {
+    const ops::TriangularSolveParams params{options.left_side, options.lower, options.transpose_a,
+                                            options.unit_diagonal};
+    const Array m = ToArray(x, call), right = ToArray(y, call);
+    const Array solved = options.out_sharding && IsShardedMatrix(m)
+                             ? SolveSharded(ToSquare(m, call), right, options, call)
+                             : Run(ops::kTriangularSolve, ir::MakeParams(params), {m, right}, call);
+    return ReshardTo(solved, options.out_sharding, call);
+  });
+}
+
+Array solve_triangular(Operand a, Operand b, SolveTriangularOptions options, Loc loc) {
+  const Call call{"solve_triangular", loc};
+  return AsOne(call, {a, b}, [&](const Operand& x, const Operand& y) {
+    const auto [matrix, right] = PromotedPair(x, y, call);
+    const Array square = ToSquare(matrix, call);
+    return WithRightSide(square, right, RowsOf(square), call, [&](const Array& m, const Array& r) {
+      return triangular_solve(m, r,
+                              {.left_side = true,
+                               .lower = options.lower,
+                               .transpose_a = options.transposed,
+                               .unit_diagonal = options.unit_diagonal},
+                              loc);
+    });
+  });
+}
+
+Lu lu(Operand a, LuOptions options, Loc loc) {
+  const Call call{"lu", loc};
+  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+    const Array m = ToMatrices(x, call);
+    if (!options.out_sharding || !IsShardedMatrix(m)) {
+      std::vector<Array> plain = RunAll(ops::kLu, nullptr, {m}, call);
+      plain[0] = ReshardTo(plain[0], options.out_sharding, call);
+      return plain;
+    }
+    const Lu blocked = BlockedLu(m, call);
+    return std::vector<Array>{ReshardTo(blocked.lu, options.out_sharding, call), blocked.pivots,
+                              blocked.permutation};
+  });
+  return {made[0], made[1], made[2]};
+}
+
+Array lu_pivots_to_permutation(Operand pivots, int64_t n, Loc loc) {
+  const Call call{"lu_pivots_to_permutation", loc};
+  return AsOne(call, {pivots}, [&](const Operand& operand) {
+    const Formulas f(call);
+    const Array p = ToArray(operand, call);
+    if (!TypeOf(p)->dtype().is_integer())
+      FailDType(call, 15,
+                fmt::format("pivots must be integers, not {}", TypeOf(p)->dtype().name()));
+    if (Rank(p) == 0 || ShapeOf(p).back() > n)
+      FailShape(call, 14,
+                fmt::format("pivots [..., k] need k <= {}, not the shape {}", n,
+                            ops::ShapeText(ShapeOf(p))));
+    base::Shape shape = BatchOf(p, 1);
+    shape.push_back(n);
+    const Array index = iota(shape, -1, {.dtype = i32}, loc);
+    // Exchanges the entries at i and at the pivot.
+    return fori_loop(
+        0, ShapeOf(p).back(),
+        [=](Array i, Array permutation) {
+          const Array at = convert_element_type(i, i32, loc);
+          const Array pivot = f.Column(f.Entry(take(Array(convert_element_type(p, i32, loc)),
+                                                    expand_dims(at, {0}, loc), -1, {}, loc),
+                                               0));
+          const Array indices = BroadcastTo(pivot, ShapeOf(pivot), call);
+          const Array there = take_along_dim(permutation, indices, -1, {}, loc);
+          const Array here = take(permutation, expand_dims(at, {0}, loc), -1, {}, loc);
+          const Array first = f.Where(eq(index, at, {}, loc), there, permutation);
+          return f.Where(eq(index, pivot, {}, loc), here, first);
+        },
+        index, {}, loc);
+  });
+}
+
+LuFactor lu_factor(Operand a, Loc loc) {
+  const Call call{"lu_factor", loc};
+  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+    const Lu factors = lu(ToSquare(x, call), {}, loc);
+    return std::vector<Array>{factors.lu, factors.pivots};
+  });
+  return {made[0], made[1]};
+}
+
+Array lu_solve(LuFactor factor, Operand b, LuSolveOptions options, Loc loc) {
+  const Call call{"lu_solve", loc};
+  return AsOne(
+      call, {Operand(factor.lu, loc), Operand(factor.pivots, loc), b},
+      [&](const Operand& x, const Operand& pivots, const Operand& right) {
+        const Formulas f(call);
+        const auto [matrix, y] = PromotedPair(x, right, call);
+        const Array square = ToSquare(matrix, call);
+        const int64_t n = RowsOf(square);
+        const Array permutation = lu_pivots_to_permutation(pivots, n, loc);
+        return WithRightSide(square, y, n, call, [&](const Array& m, const Array& r) {
+          const Lu factors{m, ToArray(pivots, call), f.WithBatch(permutation, BatchOf(m), 1)};
+          return SolveFactored(factors, r,
+                               options.transposed ? System::kTransposed : System::kPlain, f);
+        });
+      });
+}
+
+Array solve(Operand a, Operand b, SolveOptions options, Loc loc) {
+  const Call call{"solve", loc};
+  return AsOne(call, {a, b}, [&](const Operand& x, const Operand& y) {
+    const auto [matrix, right] = PromotedPair(x, y, call);
+    const Array square = ToSquare(matrix, call);
+    const bool blocked = options.out_sharding && IsShardedMatrix(square);
+    const Array solved =
+        WithRightSide(square, right, RowsOf(square), call, [&](const Array& m, const Array& r) {
+          return blocked ? BlockedLuSolve(BlockedLu(m, call), r, call)
+                         : SolveSystem(m, r, Formulas(call));
+        });
+    return ReshardTo(solved, options.out_sharding, call);
+  });
+}
+
+Array inv(Operand a, Loc loc) {
+  const Call call{"inv", loc};
+  return AsOne(call, {a}, [&](const Operand& x) {
+    const Formulas f(call);
+    const Array m = ToSquare(x, call);
+    // The sum has the layout of a's batch dims.
+    const Array identity = f.Add(zeros_like(m, {}, loc), f.Identity(m, RowsOf(m)));
+    return SolveSystem(m, identity, f);
+  });
+}
+
+namespace {
+
+// Returns the sign of the permutation of an LU factorisation: 1 or -1, in the dtype of u.
+Array PermutationSign(const Lu& factors, const Formulas& f) {
+  const Array index = iota({ShapeOf(factors.pivots).back()}, 0, {.dtype = i32}, f.loc());
+  const Array moved = convert_element_type(ne(factors.pivots, index, {}, f.loc()), i32, f.loc());
+  const Array odd =
+      bitwise_and(reduce_sum(moved, {-1}, {}, f.loc()), Operand(1, f.loc()), {}, f.loc());
+  const Array sign = convert_element_type(odd, TypeOf(factors.lu)->dtype(), f.loc());
+  return f.Sub(f.NumberLike(sign, 1), f.Scaled(sign, 2));
+}
+
+std::pair<Array, Array> SignAndLog(const Array& a, const Formulas& f) {
+  const Lu factors = lu(a, {}, f.loc());
+  const Array diag = f.Diagonal(factors.lu), zero = f.NumberLike(diag, 0);
+  const Array singular = any(eq(diag, zero, {}, f.loc()), {-1}, {}, f.loc());
+  const Array signs = reduce_prod(sign(diag, f.loc()), {-1}, {}, f.loc());
+  const Array total = reduce_sum(log(abs(diag, f.loc()), f.loc()), {-1}, {}, f.loc());
+  return {f.Where(singular, zero, f.Mul(PermutationSign(factors, f), signs)),
+          f.Where(singular, f.NumberLike(diag, -std::numeric_limits<double>::infinity()), total)};
+}
+
+// The determinant, and the trace of adj(a) g, which is its tangent. With l u = a[permutation] and
+// the product d of u's diagonal but its last element, adj(a) is computed without a division by that
+// element, so that matrices of rank n - 1 have a derivative.
+std::pair<Array, Array> DetAndTangent(const Array& a, const Array& g, const Formulas& f) {
+  const Loc loc = f.loc();
+  const int64_t n = RowsOf(a);
+  if (n == 1) return {f.Trace(a), f.Trace(g)};
+  const Lu factors = lu(a, {}, loc);
+  const Array signs = f.Column(PermutationSign(factors, f));
+  const Array products = f.Mul(cumprod(f.Diagonal(factors.lu), -1, {}, loc), signs);
+  const Array det = f.Entry(products, n - 1), but_last = f.Entry(products, n - 2);
+  const Array index = iota({n, n}, 0, {.dtype = i32}, loc);
+  const Array corner = bitwise_and(eq(index, Operand(n - 1, loc), {}, loc),
+                                   eq(f.Transposed(index), Operand(n - 1, loc), {}, loc), {}, loc);
+  const Array inverse = f.Div(f.NumberLike(a, 1), but_last);
+  const Array changed = f.Where(corner, f.Column(f.Column(inverse)), factors.lu);
+  // Where u without its last row and column is singular, the tangent is 0.
+  const Array ones = f.Column(full_like(f.Diagonal(a), f.NumberLike(a, 1), {}, loc));
+  const Array probe = triangular_solve(changed, ones, {.left_side = true}, loc);
+  const Array regular = f.Column(f.Column(all(isfinite(probe, loc), {-2, -1}, {}, loc)));
+  const Array zero = f.NumberLike(a, 0);
+  Array x = f.PermutedRows(f.Where(regular, g, zero), factors.permutation);
+  x = triangular_solve(changed, x, {.left_side = true, .lower = true, .unit_diagonal = true}, loc);
+  const Array last = eq(iota({n, 1}, 0, {.dtype = i32}, loc), Operand(n - 1, loc), {}, loc);
+  x = f.Where(last, x, f.Mul(x, f.Column(f.Column(det))));
+  x = triangular_solve(changed, x, {.left_side = true}, loc);
+  return {det, f.Trace(f.Where(regular, x, zero))};
+}
+
+// The products of the elements i0 of row 0, i1 of row 1 ...
+Array ProductOf(const Array& a, std::initializer_list<int64_t> columns, const Formulas& f) {
+  Array product;
+  int64_t row = 0;
+  for (int64_t column : columns) {
+    const Array element = f.Entry(f.Entry(f.Transposed(f.Slice(a, 2, row, row + 1)), 0), column);
+    product = row++ == 0 ? element : f.Mul(product, element);
+  }
+  return product;
+}
+
+Array DetOf(const Array& a, const Formulas& f) {
+  const int64_t n = RowsOf(a);
+  if (n == 0)
+    return full_like(reduce_sum(a, {-2, -1}, {}, f.loc()), f.NumberLike(a, 1), {}, f.loc());
+  if (n == 1) return ProductOf(a, {0}, f);
+  if (n == 2) return f.Sub(ProductOf(a, {0, 1}, f), ProductOf(a, {1, 0}, f));
+  if (n == 3)
+    return f.Sub(f.Add(f.Add(ProductOf(a, {0, 1, 2}, f), ProductOf(a, {1, 2, 0}, f)),
+                       ProductOf(a, {2, 0, 1}, f)),
+                 f.Add(f.Add(ProductOf(a, {2, 1, 0}, f), ProductOf(a, {0, 2, 1}, f)),
+                       ProductOf(a, {1, 0, 2}, f)));
+  const auto plain = [f](Array m) {
+    const Lu factors = lu(m, {}, f.loc());
+    return f.Mul(PermutationSign(factors, f),
+                 reduce_prod(f.Diagonal(factors.lu), {-1}, {}, f.loc()));
+  };
+  return custom_jvp(plain, [f](auto values, auto tangents) {
+    return DetAndTangent(std::get<0>(values), std::get<0>(tangents), f);
+  })(a, f.loc());
+}
+
+}  // namespace
+
+Array det(Operand a, Loc loc) {
+  const Call call{"det", loc};
+  return AsOne(call, {a},
+               [&](const Operand& x) { return DetOf(ToSquare(x, call), Formulas(call)); });
+}
+
+Slogdet slogdet(Operand a, Loc loc) {
+  const Call call{"slogdet", loc};
+  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+    const Formulas f(call);
+    const auto plain = [f](Array m) { return SignAndLog(m, f); };
+    const auto rule = [f](auto values, auto tangents) {
+      const auto& [m] = values;
+      const auto& [g] = tangents;
+      const std::pair<Array, Array> both = SignAndLog(m, f);
+      return std::pair(
+          both, std::pair(zeros_like(both.first, {}, f.loc()), f.Trace(SolveSystem(m, g, f))));
+    };
+    const auto [sign, log] = custom_jvp(plain, rule)(ToSquare(x, call), loc);
+    return std::vector<Array>{sign, log};
+  });
+  return {made[0], made[1]};
+}
+
+}  // namespace linalg
+}  // namespace tessera
