@@ -24,6 +24,10 @@ struct Fill {
   double lo = -4, hi = 4;
   bool whole = false;  // only integers
   bool wild = false;   // also NaN, infinities, signed zeros; the extremes of integer dtypes
+  // Added to the elements of the diagonal of matrices, times their row, counted from 1. If it is
+  // large, triangles are far from singular, symmetric matrices are positive definite, and
+  // eigenvalues are far from each other.
+  double diagonal = 0;
 };
 inline constexpr Fill kWild{.lo = -100, .hi = 100, .wild = true};
 constexpr Fill Range(double lo, double hi) { return {lo, hi}; }

@@ -16,6 +16,7 @@ const OpTable& Ops() {
     AddReductions(t);
     AddContractions(t);
     AddNumpy(t);
+    AddLinalg(t);
     AddRandom(t);
     AddCollectives(t);
     return t;

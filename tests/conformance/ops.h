@@ -20,6 +20,7 @@ void AddLookups(OpTable& table);
 void AddReductions(OpTable& table);
 void AddContractions(OpTable& table);
 void AddNumpy(OpTable& table);
+void AddLinalg(OpTable& table);
 void AddRandom(OpTable& table);
 void AddCollectives(OpTable& table);
 

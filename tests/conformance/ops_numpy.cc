@@ -39,10 +39,11 @@ void AddMatrices(OpTable& table) {
     return std::vector{matrix_trace(c.in(0), options, c.loc())};
   };
   table["np.linalg.norm"] = [](const Call& c) {
-    bool frobenius = c.has("ord") && (c.attr("ord") == "fro" || c.attr("ord") == "f");
-    if (c.has("ord") && c.attr("ord") == "nuc") throw Unsupported("singular values");
-    NormOptions options{.ord = frobenius ? std::nullopt : Real(c, "ord"),
-                        .keepdims = c.flag("keepdims")};
+    NormOptions options{.keepdims = c.flag("keepdims")};
+    if (c.has("ord") && (c.attr("ord") == "fro" || c.attr("ord") == "nuc"))
+      options.ord = NormOrder(c.attr("ord") == "fro" ? "fro" : "nuc");
+    else if (const std::optional<double> ord = Real(c, "ord"))
+      options.ord = NormOrder(*ord);
     return std::vector{norm(c.in(0), c.dims(), options, c.loc())};
   };
 }

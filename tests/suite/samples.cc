@@ -62,6 +62,7 @@ const std::vector<Sample>& Samples() {
     AddMovement(*t);
     AddLookups(*t);
     AddContractions(*t);
+    AddLinalg(*t);
     AddHost(*t);
     return t;
   }();
@@ -80,6 +81,11 @@ ir::HostTensor MakeData(const Sample& sample, size_t i) {
   ir::HostTensor t(o.dtype, o.shape);
   for (int64_t k = 0; k < t.size(); ++k)
     Set(t, k, o.fill, Mix(static_cast<uint64_t>(k) * 16 + i + 1));
+  if (o.fill.diagonal == 0) return t;
+  const int64_t rows = o.shape[o.shape.size() - 2], columns = o.shape.back();
+  for (int64_t k = 0; k < t.size(); ++k)
+    if (const int64_t row = k / columns % rows; row == k % columns)
+      t.SetFloat(k, t.Float(k) + o.fill.diagonal * static_cast<double>(row + 1));
   return t;
 }
 

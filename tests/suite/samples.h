@@ -21,15 +21,20 @@ struct Tolerance {
   double magnitude = 0;
 };
 
+// Brings results to the form that the reference chose among all correct ones, if they are correct.
+using AlignFn = void (*)(const std::vector<ir::HostTensor>& operands,
+                         const std::vector<ir::HostTensor>& want, std::vector<ir::HostTensor>& got);
+
 struct Sample {
   const ir::OpDef* op;
   ir::ParamsPtr params;
   std::vector<SampleOperand> operands;
   std::optional<ir::ShapeAndDType> wanted = {};
-  Tolerance forward = {};  // compared with the reference
-  Tolerance sharded = {};  // sharded compared with unsharded; exact unless the order
-                           // of a sum may differ
-  bool truth = false;      // small: every placement is tried (rule_truth_test)
+  Tolerance forward = {};   // compared with the reference
+  Tolerance sharded = {};   // sharded compared with unsharded; exact unless the order
+                            // of a sum may differ
+  bool truth = false;       // small: every placement is tried (rule_truth_test)
+  AlignFn align = nullptr;  // if the results are not unique
 
   // "add(f32[8,12], f32[])"
   std::string name() const;

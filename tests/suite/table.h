@@ -23,6 +23,7 @@ void AddElementwise(Table& table);   // table_elementwise.cc
 void AddMovement(Table& table);      // table_movement.cc: elements move
 void AddLookups(Table& table);       // table_lookups.cc: gather, scatter
 void AddContractions(Table& table);  // table_contractions.cc: several elements combine
+void AddLinalg(Table& table);        // table_linalg.cc: factorisations of matrices
 void AddHost(Table& table);          // table_host.cc: host functions
 
 }  // namespace tessera::suite

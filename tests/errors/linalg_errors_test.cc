@@ -1,0 +1,129 @@
+// Wrong shapes, dtypes and shardings of matrices.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <functional>
+
+#include "golden.h"
+
+namespace tessera::linalg_errors_test {
+namespace {
+
+struct Case {
+  const char* name;
+  std::function<void()> program;
+};
+
+const std::vector<Case>& Cases() {
+  static const std::vector<Case> cases = {
+      {"cholesky_vector", [] { linalg::cholesky(ones({4})); }},
+      {"cholesky_wide",
+       [] {
+         linalg::cholesky(ones({2, 3}));
+       }},
+      {"cholesky_half",
+       [] {
+         linalg::cholesky(ones({2, 2}, f16));
+       }},
+      {"cholesky_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::cholesky(abstract_array("f32[8@x,8]"), {.symmetrize_input = false});
+       }},
+      {"lu_uneven",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 3}}));
+         linalg::lu(abstract_array("f32[8@x,9@y]"), {.out_sharding = P("x", "y")});
+       }},
+      {"triangular_solve_sizes",
+       [] {
+         linalg::triangular_solve(ones({3, 3}), ones({4, 2}), {.left_side = true});
+       }},
+      {"triangular_solve_batch",
+       [] {
+         linalg::triangular_solve(ones({2, 3, 3}), ones({4, 2, 3}));
+       }},
+      {"triangular_solve_dtypes",
+       [] {
+         linalg::triangular_solve(ones({3, 3}), ones({2, 3}, f64));
+       }},
+      {"solve_right_side",
+       [] {
+         linalg::solve(ones({3, 3}), ones({4, 2}));
+       }},
+      {"solve_batch",
+       [] {
+         linalg::solve(ones({2, 3, 3}), ones({4, 3, 1}));
+       }},
+      {"householder_wide",
+       [] {
+         linalg::householder_product(ones({2, 3}), ones({2}));
+       }},
+      {"householder_taus",
+       [] {
+         linalg::householder_product(ones({3, 2}), ones({3}));
+       }},
+      {"hessenberg_empty",
+       [] {
+         linalg::hessenberg(ones({0, 0}));
+       }},
+      {"cond_empty",
+       [] {
+         linalg::cond(ones({0, 3}));
+       }},
+      {"lstsq_right_side",
+       [] {
+         linalg::lstsq(ones({3, 2}), ones({4}));
+       }},
+      {"cross_size", [] { linalg::cross(ones({2}), ones({2})); }},
+      {"multi_dot_one",
+       [] {
+         linalg::multi_dot({ones({2, 2})});
+       }},
+      {"norm_of_vector_by_name", [] { norm(ones({3}), 0, {.ord = "nuc"}); }},
+      {"svd_of_full_matrices",
+       [] {
+         grad([](Array x) { return sum(linalg::svd(x).u); })(ones({3, 2}));
+       }},
+      {"schur_derivative",
+       [] {
+         grad([](Array x) { return sum(linalg::schur(x).t); })(ones({2, 2}));
+       }},
+      {"linear_solve_in_reverse",
+       [] {
+         grad([](Array b) {
+           return sum(custom_linear_solve([](Array x) { return 2 * x; }, b,
+                                          [](auto, Array r) { return r / 2; }));
+         })(ones({3}));
+       }},
+      {"linear_solve_types",
+       [] {
+         jit([](Array b) {
+           return custom_linear_solve([](Array x) { return sum(x); }, b,
+                                      [](auto, Array r) { return r / 2; });
+         })(ones({3}));
+       }},
+      {"root_types",
+       [] {
+         jit([](Array x0) {
+           return custom_root([](Array x) { return sum(x); }, x0, [](auto, Array x) { return x; },
+                              [](auto, Array y) { return y; });
+         })(ones({3}));
+       }},
+  };
+  return cases;
+}
+
+class LinalgErrors : public testing::TestWithParam<size_t> {};
+
+TEST_P(LinalgErrors, AreClear) {
+  const Case& c = Cases()[GetParam()];
+  ExpectRefused(std::string("linalg_") + c.name, c.program);
+  ExpectUsable();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LinalgErrors, testing::Range(size_t{0}, Cases().size()),
+                         [](const auto& info) { return Cases()[info.param].name; });
+
+}  // namespace
+}  // namespace tessera::linalg_errors_test
