@@ -13,7 +13,7 @@ namespace tessera::ops {
 namespace {
 
 using ir::ValueId;
-using reference::Matrix;
+using reference::WideMatrix;
 using sharding::DimMap;
 
 // ---- cholesky -----------------------------------------------------------------------------------
@@ -30,8 +30,8 @@ void MakeCholesky(const ir::LocalCall& c, plan::Kernel* out) {
 
 void CholeskyReference(const ir::ReferenceCall& call) {
   for (int64_t k = 0; k < reference::MatrixCount(*call.operands[0]); ++k) {
-    const Matrix a = reference::MatrixAt(*call.operands[0], k);
-    Matrix l(a.rows, a.cols);
+    const WideMatrix a = reference::MatrixAt(*call.operands[0], k);
+    WideMatrix l(a.rows, a.cols);
     bool definite = true;
     for (int64_t i = 0; i < a.rows; ++i)
       for (int64_t j = 0; j <= i; ++j) {
@@ -99,7 +99,7 @@ void MakeTriangularSolve(const ir::LocalCall& c, plan::Kernel* out) {
 }
 
 // Solves a x = b, where `lower` is the triangle of a that counts.
-Matrix Substituted(const Matrix& a, Matrix b, bool lower, bool unit) {
+WideMatrix Substituted(const WideMatrix& a, WideMatrix b, bool lower, bool unit) {
   for (int64_t k = 0; k < a.rows; ++k) {
     const int64_t i = lower ? k : a.rows - 1 - k;
     for (int64_t c = 0; c < b.cols; ++c) {
@@ -114,13 +114,13 @@ Matrix Substituted(const Matrix& a, Matrix b, bool lower, bool unit) {
 void TriangularSolveReference(const ir::ReferenceCall& call) {
   const auto& p = ir::As<TriangularSolveParams>(call.params);
   for (int64_t k = 0; k < reference::MatrixCount(*call.operands[0]); ++k) {
-    Matrix a = reference::MatrixAt(*call.operands[0], k);
-    Matrix b = reference::MatrixAt(*call.operands[1], k);
+    WideMatrix a = reference::MatrixAt(*call.operands[0], k);
+    WideMatrix b = reference::MatrixAt(*call.operands[1], k);
     // x op(a) = b is op(a)^T x^T = b^T.
     const bool transpose = p.transpose_a == p.left_side;
     if (transpose) a = TransposeOf(a);
     if (!p.left_side) b = TransposeOf(b);
-    Matrix x = Substituted(a, std::move(b), p.lower != transpose, p.unit_diagonal);
+    WideMatrix x = Substituted(a, std::move(b), p.lower != transpose, p.unit_diagonal);
     reference::SetMatrix(*call.results[0], k, p.left_side ? x : TransposeOf(x));
   }
 }
@@ -164,7 +164,7 @@ void MakeLu(const ir::LocalCall& c, plan::Kernel* out) {
 // Eliminates with the largest element of the rest of each column as pivot.
 void LuReference(const ir::ReferenceCall& call) {
   for (int64_t k = 0; k < reference::MatrixCount(*call.operands[0]); ++k) {
-    Matrix a = reference::MatrixAt(*call.operands[0], k);
+    WideMatrix a = reference::MatrixAt(*call.operands[0], k);
     const int64_t steps = std::min(a.rows, a.cols);
     std::vector<int64_t> permutation(static_cast<size_t>(a.rows));
     std::iota(permutation.begin(), permutation.end(), int64_t{0});

@@ -10,8 +10,8 @@ namespace tessera::ops {
 namespace {
 
 using ir::ValueId;
-using reference::Matrix;
 using reference::Reflector;
+using reference::WideMatrix;
 using sharding::DimMap;
 
 // ---- qr -----------------------------------------------------------------------------------------
@@ -32,14 +32,14 @@ void MakeQr(const ir::LocalCall& c, plan::Kernel* out) {
 
 void QrReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
-    Matrix a = reference::MatrixAt(*call.operands[0], i), q = reference::Identity(a.rows);
+    WideMatrix a = reference::MatrixAt(*call.operands[0], i), q = reference::Identity(a.rows);
     for (int64_t k = 0; k < std::min(a.rows, a.cols); ++k) {
       const Reflector reflector(a, k, k);
       reflector.ApplyLeft(a);
       reflector.ApplyRight(q);
     }
     const int64_t columns = call.results[0]->shape.back();
-    Matrix first(a.rows, columns), r(columns, a.cols);
+    WideMatrix first(a.rows, columns), r(columns, a.cols);
     for (int64_t row = 0; row < a.rows; ++row)
       for (int64_t k = 0; k < columns; ++k) first(row, k) = q(row, k);
     for (int64_t k = 0; k < columns; ++k)
@@ -115,10 +115,10 @@ void MakeProduct(const ir::LocalCall& c, plan::Kernel* out) {
 
 void ProductReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
-    const Matrix a = reference::MatrixAt(*call.operands[0], i);
+    const WideMatrix a = reference::MatrixAt(*call.operands[0], i);
     const int64_t k = call.operands[1]->shape.back();
-    const Matrix taus = reference::MatrixAt(*call.operands[1], i, 1, k);
-    Matrix product = reference::Identity(a.rows);
+    const WideMatrix taus = reference::MatrixAt(*call.operands[1], i, 1, k);
+    WideMatrix product = reference::Identity(a.rows);
     for (int64_t j = k - 1; j >= 0; --j) {
       Reflector reflector;
       reflector.tau = taus(0, j);
@@ -127,7 +127,7 @@ void ProductReference(const ir::ReferenceCall& call) {
         reflector.v[static_cast<size_t>(r)] = r == j ? 1 : a(r, j);
       reflector.ApplyLeft(product);
     }
-    Matrix first(a.rows, a.cols);
+    WideMatrix first(a.rows, a.cols);
     for (int64_t r = 0; r < a.rows; ++r)
       for (int64_t col = 0; col < a.cols; ++col) first(r, col) = product(r, col);
     reference::SetMatrix(*call.results[0], i, first);

@@ -8,35 +8,35 @@
 
 namespace tessera::ops::reference {
 
-Matrix Identity(int64_t n) {
-  Matrix out(n, n);
+WideMatrix Identity(int64_t n) {
+  WideMatrix out(n, n);
   for (int64_t i = 0; i < n; ++i) out(i, i) = 1;
   return out;
 }
 
-Matrix TransposeOf(const Matrix& a) {
-  Matrix out(a.cols, a.rows);
+WideMatrix TransposeOf(const WideMatrix& a) {
+  WideMatrix out(a.cols, a.rows);
   for (int64_t r = 0; r < a.rows; ++r)
     for (int64_t c = 0; c < a.cols; ++c) out(c, r) = a(r, c);
   return out;
 }
 
-Matrix Product(const Matrix& a, const Matrix& b) {
-  Matrix out(a.rows, b.cols);
+WideMatrix Product(const WideMatrix& a, const WideMatrix& b) {
+  WideMatrix out(a.rows, b.cols);
   for (int64_t r = 0; r < a.rows; ++r)
     for (int64_t c = 0; c < b.cols; ++c)
       for (int64_t k = 0; k < a.cols; ++k) out(r, c) += a(r, k) * b(k, c);
   return out;
 }
 
-Matrix MatrixAt(const ir::HostTensor& t, int64_t i, int64_t rows, int64_t cols) {
-  Matrix out(rows, cols);
+WideMatrix MatrixAt(const ir::HostTensor& t, int64_t i, int64_t rows, int64_t cols) {
+  WideMatrix out(rows, cols);
   for (int64_t k = 0; k < rows * cols; ++k)
     out.elements[static_cast<size_t>(k)] = t.Float(i * rows * cols + k);
   return out;
 }
 
-void SetMatrix(ir::HostTensor& t, int64_t i, const Matrix& m) {
+void SetMatrix(ir::HostTensor& t, int64_t i, const WideMatrix& m) {
   for (int64_t k = 0; k < m.rows * m.cols; ++k)
     t.SetFloat(i * m.rows * m.cols + k, m.elements[static_cast<size_t>(k)]);
 }
@@ -47,7 +47,8 @@ int64_t MatrixCount(const ir::HostTensor& t) {
   return count;
 }
 
-Reflector::Reflector(const Matrix& a, int64_t of, int64_t first) : v(static_cast<size_t>(a.rows)) {
+Reflector::Reflector(const WideMatrix& a, int64_t of, int64_t first)
+    : v(static_cast<size_t>(a.rows)) {
   long double rest = 0;
   for (int64_t r = first + 1; r < a.rows; ++r) rest += a(r, of) * a(r, of);
   const long double head = a(first, of);
@@ -59,7 +60,7 @@ Reflector::Reflector(const Matrix& a, int64_t of, int64_t first) : v(static_cast
     v[static_cast<size_t>(r)] = a(r, of) / (head - image);
 }
 
-void Reflector::ApplyLeft(Matrix& a) const {
+void Reflector::ApplyLeft(WideMatrix& a) const {
   for (int64_t c = 0; c < a.cols; ++c) {
     long double dot = 0;
     for (int64_t r = 0; r < a.rows; ++r) dot += v[static_cast<size_t>(r)] * a(r, c);
@@ -67,16 +68,16 @@ void Reflector::ApplyLeft(Matrix& a) const {
   }
 }
 
-void Reflector::ApplyRight(Matrix& a) const {
-  Matrix transposed = TransposeOf(a);
+void Reflector::ApplyRight(WideMatrix& a) const {
+  WideMatrix transposed = TransposeOf(a);
   ApplyLeft(transposed);
   a = TransposeOf(transposed);
 }
 
 // Jacobi's method: rotates until nothing is left beside the diagonal.
-Spectrum SpectrumOf(Matrix a) {
+Spectrum SpectrumOf(WideMatrix a) {
   const int64_t n = a.rows;
-  Matrix vectors = Identity(n);
+  WideMatrix vectors = Identity(n);
   for (int sweep = 0; sweep < 40; ++sweep)
     for (int64_t p = 0; p < n; ++p)
       for (int64_t q = p + 1; q < n; ++q) {
@@ -85,7 +86,7 @@ Spectrum SpectrumOf(Matrix a) {
         const long double t =
             std::copysign(1.0L, ratio) / (std::fabs(ratio) + std::sqrt(ratio * ratio + 1));
         const long double cosine = 1 / std::sqrt(t * t + 1), sine = t * cosine;
-        Matrix rotation = Identity(n);
+        WideMatrix rotation = Identity(n);
         rotation(p, p) = rotation(q, q) = cosine;
         rotation(p, q) = sine;
         rotation(q, p) = -sine;
@@ -95,7 +96,7 @@ Spectrum SpectrumOf(Matrix a) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   absl::c_iota(order, 0);
   absl::c_sort(order, [&](int64_t i, int64_t j) { return a(i, i) < a(j, j); });
-  Spectrum out{{}, Matrix(n, n)};
+  Spectrum out{{}, WideMatrix(n, n)};
   for (int64_t k = 0; k < n; ++k) {
     const int64_t from = order[static_cast<size_t>(k)];
     out.values.push_back(a(from, from));

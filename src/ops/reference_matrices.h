@@ -6,8 +6,8 @@
 
 namespace tessera::ops::reference {
 
-struct Matrix {
-  Matrix(int64_t r, int64_t c) : rows(r), cols(c), elements(static_cast<size_t>(r * c)) {}
+struct WideMatrix {
+  WideMatrix(int64_t r, int64_t c) : rows(r), cols(c), elements(static_cast<size_t>(r * c)) {}
   int64_t rows, cols;
   std::vector<long double> elements;
   long double& operator()(int64_t r, int64_t c) {
@@ -18,17 +18,17 @@ struct Matrix {
   }
 };
 
-Matrix Identity(int64_t n);
-Matrix TransposeOf(const Matrix& a);
-Matrix Product(const Matrix& a, const Matrix& b);
+WideMatrix Identity(int64_t n);
+WideMatrix TransposeOf(const WideMatrix& a);
+WideMatrix Product(const WideMatrix& a, const WideMatrix& b);
 
 // Returns matrix number i of an array of matrices, and sets one. A vector [..., n] has matrices of
 // one row.
-Matrix MatrixAt(const ir::HostTensor& t, int64_t i, int64_t rows, int64_t cols);
-inline Matrix MatrixAt(const ir::HostTensor& t, int64_t i) {
+WideMatrix MatrixAt(const ir::HostTensor& t, int64_t i, int64_t rows, int64_t cols);
+inline WideMatrix MatrixAt(const ir::HostTensor& t, int64_t i) {
   return MatrixAt(t, i, t.shape[t.shape.size() - 2], t.shape.back());
 }
-void SetMatrix(ir::HostTensor& t, int64_t i, const Matrix& m);
+void SetMatrix(ir::HostTensor& t, int64_t i, const WideMatrix& m);
 // Returns the number of matrices in an array [..., rows, columns].
 int64_t MatrixCount(const ir::HostTensor& t);
 
@@ -36,9 +36,9 @@ int64_t MatrixCount(const ir::HostTensor& t);
 // column `of` to one with zeros after `first`, with LAPACK's sign.
 struct Reflector {
   Reflector() = default;
-  Reflector(const Matrix& a, int64_t of, int64_t first);
-  void ApplyLeft(Matrix& a) const;   // H a
-  void ApplyRight(Matrix& a) const;  // a H
+  Reflector(const WideMatrix& a, int64_t of, int64_t first);
+  void ApplyLeft(WideMatrix& a) const;   // H a
+  void ApplyRight(WideMatrix& a) const;  // a H
   long double tau = 0;
   std::vector<long double> v;
 };
@@ -46,8 +46,8 @@ struct Reflector {
 // The eigenvalues of a symmetric matrix, ascending, and its eigenvectors in the columns.
 struct Spectrum {
   std::vector<long double> values;
-  Matrix vectors;
+  WideMatrix vectors;
 };
-Spectrum SpectrumOf(Matrix a);
+Spectrum SpectrumOf(WideMatrix a);
 
 }  // namespace tessera::ops::reference

@@ -10,8 +10,8 @@
 namespace tessera::ops {
 namespace {
 
-using reference::Matrix;
 using reference::Reflector;
+using reference::WideMatrix;
 using sharding::DimMap;
 
 // ---- schur --------------------------------------------------------------------------------------
@@ -32,14 +32,14 @@ void MakeSchur(const ir::LocalCall& c, plan::Kernel* out) {
 }
 
 // Replaces the form of z form z^T by q^T form q, and z by z q.
-void Rotate(Matrix& form, Matrix& z, const Matrix& q) {
+void Rotate(WideMatrix& form, WideMatrix& z, const WideMatrix& q) {
   form = Product(TransposeOf(q), Product(form, q));
   z = Product(z, q);
 }
 
 // Returns the orthogonal factor of a matrix.
-Matrix OrthogonalFactor(Matrix a) {
-  Matrix q = reference::Identity(a.rows);
+WideMatrix OrthogonalFactor(WideMatrix a) {
+  WideMatrix q = reference::Identity(a.rows);
   for (int64_t k = 0; k < a.rows; ++k) {
     const Reflector reflector(a, k, k);
     reflector.ApplyLeft(a);
@@ -49,23 +49,23 @@ Matrix OrthogonalFactor(Matrix a) {
 }
 
 // Returns q with the block that begins at `begin` of the identity [n, n] replaced by `block`.
-Matrix Embedded(const Matrix& block, int64_t begin, int64_t n) {
-  Matrix q = reference::Identity(n);
+WideMatrix Embedded(const WideMatrix& block, int64_t begin, int64_t n) {
+  WideMatrix q = reference::Identity(n);
   for (int64_t r = 0; r < block.rows; ++r)
     for (int64_t c = 0; c < block.cols; ++c) q(begin + r, begin + c) = block(r, c);
   return q;
 }
 
 // A step of the double-shift QR iteration on the leading block [n, n].
-void ShiftedStep(Matrix& form, Matrix& z, int64_t n, int step) {
-  Matrix block(n, n);
+void ShiftedStep(WideMatrix& form, WideMatrix& z, int64_t n, int step) {
+  WideMatrix block(n, n);
   for (int64_t r = 0; r < n; ++r)
     for (int64_t c = 0; c < n; ++c) block(r, c) = form(r, c);
   long double trace = block(n - 1, n - 1) + block(n - 2, n - 2);
   long double det =
       block(n - 1, n - 1) * block(n - 2, n - 2) - block(n - 1, n - 2) * block(n - 2, n - 1);
   if (step % 10 == 9) trace *= 1.5L, det += block(n - 1, n - 2);  // leaves a cycle
-  Matrix shifted = Product(block, block);
+  WideMatrix shifted = Product(block, block);
   for (int64_t r = 0; r < n; ++r) {
     for (int64_t c = 0; c < n; ++c) shifted(r, c) -= trace * block(r, c);
     shifted(r, r) += det;
@@ -74,13 +74,13 @@ void ShiftedStep(Matrix& form, Matrix& z, int64_t n, int step) {
 }
 
 // Makes a block of two real eigenvalues at `begin` upper triangular.
-void SplitBlock(Matrix& form, Matrix& z, int64_t begin) {
+void SplitBlock(WideMatrix& form, WideMatrix& z, int64_t begin) {
   const long double a = form(begin, begin), b = form(begin, begin + 1), c = form(begin + 1, begin),
                     d = form(begin + 1, begin + 1);
   const long double half = (a - d) / 2, discriminant = half * half + b * c;
   if (discriminant < 0 || c == 0) return;
   const long double value = (a + d) / 2 + std::copysign(std::sqrt(discriminant), half);
-  Matrix vector(2, 2);  // its first column is an eigenvector
+  WideMatrix vector(2, 2);  // its first column is an eigenvector
   vector(0, 0) = value - d;
   vector(1, 0) = c;
   vector(1, 1) = 1;
@@ -89,9 +89,9 @@ void SplitBlock(Matrix& form, Matrix& z, int64_t begin) {
 }
 
 struct SchurForm {
-  Matrix form, z;
+  WideMatrix form, z;
 };
-SchurForm SchurOf(const Matrix& a) {
+SchurForm SchurOf(const WideMatrix& a) {
   SchurForm out{a, reference::Identity(a.rows)};
   constexpr long double kSmall = 1e-18L;
   // The rows before `n` are not reduced yet. Eigenvalues split off at the end, one or two at a
@@ -156,8 +156,8 @@ void MakeHessenberg(const ir::LocalCall& c, plan::Kernel* out) {
 
 void HessenbergReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
-    Matrix a = reference::MatrixAt(*call.operands[0], i), reflectors(a.rows, a.cols);
-    Matrix taus(1, a.rows - 1);
+    WideMatrix a = reference::MatrixAt(*call.operands[0], i), reflectors(a.rows, a.cols);
+    WideMatrix taus(1, a.rows - 1);
     for (int64_t k = 0; k + 1 < a.rows; ++k) {
       const Reflector reflector(a, k, k + 1);
       reflector.ApplyLeft(a);
@@ -191,23 +191,23 @@ void MakeTridiagonal(const ir::LocalCall& c, plan::Kernel* out) {
 }
 
 // Reverses the order of rows and columns.
-Matrix Turned(const Matrix& a) {
-  Matrix out(a.rows, a.cols);
+WideMatrix Turned(const WideMatrix& a) {
+  WideMatrix out(a.rows, a.cols);
   for (int64_t r = 0; r < a.rows; ++r)
     for (int64_t c = 0; c < a.cols; ++c) out(a.rows - 1 - r, a.cols - 1 - c) = a(r, c);
   return out;
 }
 
 struct TridiagonalForm {
-  Matrix packed, diagonal, beside, taus;
+  WideMatrix packed, diagonal, beside, taus;
 };
 // Reduces from the first column on, by the lower triangle.
-TridiagonalForm TridiagonalOf(const Matrix& a) {
+TridiagonalForm TridiagonalOf(const WideMatrix& a) {
   const int64_t n = a.rows;
-  Matrix full = a;
+  WideMatrix full = a;
   for (int64_t r = 0; r < n; ++r)
     for (int64_t c = r + 1; c < n; ++c) full(r, c) = full(c, r);
-  TridiagonalForm out{a, Matrix(1, n), Matrix(1, n - 1), Matrix(1, n - 1)};
+  TridiagonalForm out{a, WideMatrix(1, n), WideMatrix(1, n - 1), WideMatrix(1, n - 1)};
   for (int64_t k = 0; k + 1 < n; ++k) {
     const Reflector reflector(full, k, k + 1);
     reflector.ApplyLeft(full);
@@ -223,11 +223,12 @@ TridiagonalForm TridiagonalOf(const Matrix& a) {
 void TridiagonalReference(const ir::ReferenceCall& call) {
   const bool lower = ir::As<TridiagonalParams>(call.params).lower;
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
-    const Matrix a = reference::MatrixAt(*call.operands[0], i);
+    const WideMatrix a = reference::MatrixAt(*call.operands[0], i);
     // By the upper triangle LAPACK reduces from the last column on.
     TridiagonalForm form = TridiagonalOf(lower ? a : Turned(a));
     if (!lower)
-      for (Matrix* m : {&form.packed, &form.diagonal, &form.beside, &form.taus}) *m = Turned(*m);
+      for (WideMatrix* m : {&form.packed, &form.diagonal, &form.beside, &form.taus})
+        *m = Turned(*m);
     reference::SetMatrix(*call.results[0], i, form.packed);
     reference::SetMatrix(*call.results[1], i, form.diagonal);
     reference::SetMatrix(*call.results[2], i, form.beside);

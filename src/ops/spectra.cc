@@ -12,7 +12,7 @@ namespace tessera::ops {
 namespace {
 
 using ir::ValueId;
-using reference::Matrix;
+using reference::WideMatrix;
 using sharding::DimMap;
 
 // ---- eigh ---------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ void MakeEigh(const ir::LocalCall& c, plan::Kernel* out) {
                        ir::As<VectorsParams>(c.params).vectors);
 }
 
-Matrix Symmetric(Matrix a) {
+WideMatrix Symmetric(WideMatrix a) {
   for (int64_t r = 0; r < a.rows; ++r)
     for (int64_t c = r + 1; c < a.cols; ++c) a(r, c) = a(c, r);
   return a;
@@ -109,8 +109,8 @@ void MakeSvd(const ir::LocalCall& c, plan::Kernel* out) {
 }
 
 // Appends columns to the orthonormal ones of m [rows, k], up to `columns`.
-Matrix Completed(const Matrix& m, int64_t k, int64_t columns) {
-  Matrix out(m.rows, columns);
+WideMatrix Completed(const WideMatrix& m, int64_t k, int64_t columns) {
+  WideMatrix out(m.rows, columns);
   for (int64_t r = 0; r < m.rows; ++r)
     for (int64_t c = 0; c < k; ++c) out(r, c) = m(r, c);
   for (int64_t c = k, axis = 0; c < columns; ++axis) {
@@ -134,12 +134,12 @@ Matrix Completed(const Matrix& m, int64_t k, int64_t columns) {
 // The eigenvectors of a^T a are the right singular vectors v, and u = a v / s.
 void SvdReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
-    const Matrix a = reference::MatrixAt(*call.operands[0], i);
+    const WideMatrix a = reference::MatrixAt(*call.operands[0], i);
     const bool wide = a.rows < a.cols;
-    const Matrix tall = wide ? TransposeOf(a) : a;
+    const WideMatrix tall = wide ? TransposeOf(a) : a;
     const auto spectrum = reference::SpectrumOf(Product(TransposeOf(tall), tall));
     const int64_t n = tall.cols;
-    Matrix u(tall.rows, n), v(n, n);
+    WideMatrix u(tall.rows, n), v(n, n);
     for (int64_t k = 0; k < n; ++k) {
       const int64_t from = n - 1 - k;
       const long double s = std::sqrt(std::max(0.0L, spectrum.values[static_cast<size_t>(from)]));
@@ -150,7 +150,7 @@ void SvdReference(const ir::ReferenceCall& call) {
     }
     if (call.results.size() == 1) continue;
     const bool full = ir::As<SvdParams>(call.params).full_matrices;
-    const Matrix all = Completed(u, n, full ? tall.rows : n);
+    const WideMatrix all = Completed(u, n, full ? tall.rows : n);
     reference::SetMatrix(*call.results[0], i, wide ? v : all);
     reference::SetMatrix(*call.results[2], i, TransposeOf(wide ? all : v));
   }

@@ -10,7 +10,7 @@ namespace {
 using namespace ops;
 using base::Shape;
 using ir::HostTensor;
-using reference::Matrix;
+using reference::WideMatrix;
 using Tensors = std::vector<HostTensor>;
 
 // Matrices that suit every factorisation.
@@ -94,7 +94,7 @@ void NegateRow(HostTensor& t, int64_t matrix, int64_t k) {
     t.SetFloat(at, -t.Float(at));
   }
 }
-double ColumnsProduct(const Matrix& a, const Matrix& b, int64_t k) {
+double ColumnsProduct(const WideMatrix& a, const WideMatrix& b, int64_t k) {
   long double sum = 0;
   for (int64_t r = 0; r < a.rows; ++r) sum += a(r, k) * b(r, k);
   return static_cast<double>(sum);
@@ -104,13 +104,13 @@ double ColumnsProduct(const Matrix& a, const Matrix& b, int64_t k) {
 void AlignEigenvectors(const Tensors&, const Tensors& want, Tensors& got) {
   if (got.size() == 1) return;
   for (int64_t i = 0; i < reference::MatrixCount(want[0]); ++i) {
-    const Matrix w = reference::MatrixAt(want[0], i), g = reference::MatrixAt(got[0], i);
+    const WideMatrix w = reference::MatrixAt(want[0], i), g = reference::MatrixAt(got[0], i);
     for (int64_t k = 0; k < w.cols; ++k)
       if (ColumnsProduct(w, g, k) < 0) NegateColumn(got[0], i, k);
   }
 }
 
-bool IsIdentity(const Matrix& m, long double tolerance) {
+bool IsIdentity(const WideMatrix& m, long double tolerance) {
   for (int64_t r = 0; r < m.rows; ++r)
     for (int64_t c = 0; c < m.cols; ++c)
       if (!(std::fabs(m(r, c) - (r == c ? 1 : 0)) <= tolerance)) return false;
@@ -123,9 +123,9 @@ void AlignSingularVectors(const Tensors&, const Tensors& want, Tensors& got) {
   if (got.size() == 1) return;
   const int64_t k = want[1].shape.back();
   for (int64_t i = 0; i < reference::MatrixCount(want[0]); ++i) {
-    Matrix u = reference::MatrixAt(got[0], i), vt = reference::MatrixAt(got[2], i);
-    const Matrix want_u = reference::MatrixAt(want[0], i),
-                 want_vt = reference::MatrixAt(want[2], i);
+    WideMatrix u = reference::MatrixAt(got[0], i), vt = reference::MatrixAt(got[2], i);
+    const WideMatrix want_u = reference::MatrixAt(want[0], i),
+                     want_vt = reference::MatrixAt(want[2], i);
     if (IsIdentity(Product(TransposeOf(u), u), 1e-4L))
       for (int64_t c = k; c < u.cols; ++c)
         for (int64_t r = 0; r < u.rows; ++r) u(r, c) = want_u(r, c);
@@ -146,10 +146,10 @@ void AlignSingularVectors(const Tensors&, const Tensors& want, Tensors& got) {
 void AlignSchur(const Tensors& operands, const Tensors& want, Tensors& got) {
   if (got.size() == 1) return;
   for (int64_t i = 0; i < reference::MatrixCount(want[0]); ++i) {
-    const Matrix a = reference::MatrixAt(operands[0], i), t = reference::MatrixAt(got[0], i),
-                 z = reference::MatrixAt(got[1], i);
+    const WideMatrix a = reference::MatrixAt(operands[0], i), t = reference::MatrixAt(got[0], i),
+                     z = reference::MatrixAt(got[1], i);
     bool correct = IsIdentity(Product(TransposeOf(z), z), 1e-4L);
-    const Matrix made = Product(z, Product(t, TransposeOf(z)));
+    const WideMatrix made = Product(z, Product(t, TransposeOf(z)));
     for (int64_t r = 0; r < a.rows; ++r)
       for (int64_t c = 0; c < a.cols; ++c) {
         correct = correct && std::fabs(made(r, c) - a(r, c)) <= 1e-3L;

@@ -42,7 +42,7 @@ class Blocks {
   }
   int64_t devices() const { return devices_; }
 
-  const Formulas& f() const { return f_; }
+  const MatrixFormulas& f() const { return f_; }
   Array Rows(const Array& x, int64_t begin, int64_t end) const {
     return f_.Slice(x, 2, begin, end);
   }
@@ -69,7 +69,7 @@ class Blocks {
     return parts.size() == 1 ? parts[0] : concatenate(std::move(parts), dim, f_.loc());
   }
 
-  Formulas f_;
+  MatrixFormulas f_;
   const sharding::MeshDef* mesh_;
   AxisList axes_;
   int64_t devices_ = 1;
@@ -91,7 +91,7 @@ bool IsShardedMatrix(const Array& a) {
 // product from the rest of the matrix, which is then laid out evenly over all devices.
 Array BlockedCholesky(const Array& a, Call call) {
   const Blocks b(a, call);
-  const Formulas& f = b.f();
+  const MatrixFormulas& f = b.f();
   const int64_t n = RowsOf(a);
   b.CheckDivides(n, "rows");
   Array rest = b.ByRows(a), first;
@@ -120,7 +120,7 @@ Array BlockedCholesky(const Array& a, Call call) {
 Array BlockedTriangularSolve(const Array& a, const Array& right, bool lower, bool transpose,
                              bool unit, Call call) {
   const Blocks b(a, call);
-  const Formulas& f = b.f();
+  const MatrixFormulas& f = b.f();
   const int64_t n = RowsOf(a);
   b.CheckDivides(n, "rows");
   if (transpose) lower = !lower;
@@ -149,7 +149,7 @@ Array BlockedTriangularSolve(const Array& a, const Array& right, bool lower, boo
 // each panel and factor it alike.
 linalg::Lu BlockedLu(const Array& a, Call call) {
   const Blocks b(a, call);
-  const Formulas& f = b.f();
+  const MatrixFormulas& f = b.f();
   const int64_t m = RowsOf(a), n = ColumnsOf(a), steps = std::min(m, n);
   b.CheckDivides(n, "columns");
   Array rest = b.ByColumns(a);
@@ -205,7 +205,7 @@ namespace {
 // For a tall matrix: each device factors its rows, and all of them the stacked r (Demmel et al.,
 // Communication-optimal parallel and sequential QR, 2012).
 linalg::Qr TallQr(const Array& a, const Blocks& b) {
-  const Formulas& f = b.f();
+  const MatrixFormulas& f = b.f();
   const Loc loc = f.loc();
   const int64_t p = b.devices(), m = RowsOf(a), n = ColumnsOf(a);
   const Array parts = reshape(b.ByRows(a), {p, m / p, n}, {}, loc);
@@ -220,7 +220,7 @@ linalg::Qr TallQr(const Array& a, const Blocks& b) {
 // By block Gram-Schmidt, applied twice to each panel, over columns.
 linalg::Qr BlockedQr(const Array& a, Call call) {
   const Blocks b(a, call);
-  const Formulas& f = b.f();
+  const MatrixFormulas& f = b.f();
   const int64_t m = RowsOf(a), n = ColumnsOf(a), p = b.devices(), steps = std::min(m, n);
   if (m % p == 0 && m / p >= n) return TallQr(a, b);
   b.CheckDivides(n, "columns");

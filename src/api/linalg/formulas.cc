@@ -10,7 +10,30 @@
 
 namespace tessera::api {
 
-Array Formulas::Slice(const Array& x, int dims_from_end, int64_t begin, int64_t end) const {
+Array MatrixFormulas::Add(const Array& a, const Array& b) const { return add(a, b, {}, loc_); }
+Array MatrixFormulas::Sub(const Array& a, const Array& b) const { return sub(a, b, {}, loc_); }
+Array MatrixFormulas::Mul(const Array& a, const Array& b) const { return mul(a, b, {}, loc_); }
+Array MatrixFormulas::Div(const Array& a, const Array& b) const { return divide(a, b, {}, loc_); }
+Array MatrixFormulas::Scaled(const Array& a, double by) const {
+  return mul(a, Operand(by, loc_), {}, loc_);
+}
+Array MatrixFormulas::Where(const Array& c, const Array& a, const Array& b) const {
+  return where(c, a, b, {}, loc_);
+}
+Array MatrixFormulas::MatMul(const Array& a, const Array& b) const {
+  return matmul(a, b, {}, loc_);
+}
+Array MatrixFormulas::Transposed(const Array& a) const { return swapaxes(a, -1, -2, loc_); }
+Array MatrixFormulas::NumberLike(const Array& x, double value) const {
+  return StrongScalar(value, TypeOf(x)->dtype(), call_);
+}
+Array MatrixFormulas::Column(const Array& v) const { return expand_dims(v, {-1}, loc_); }
+Array MatrixFormulas::Row(const Array& v) const { return expand_dims(v, {-2}, loc_); }
+Array MatrixFormulas::Diagonal(const Array& x) const {
+  return diagonal(x, {.dim1 = -2, .dim2 = -1}, loc_);
+}
+
+Array MatrixFormulas::Slice(const Array& x, int dims_from_end, int64_t begin, int64_t end) const {
   const base::Shape& shape = ShapeOf(x);
   const size_t d = shape.size() - static_cast<size_t>(dims_from_end);
   if (begin == 0 && end == shape[d]) return x;
@@ -20,25 +43,25 @@ Array Formulas::Slice(const Array& x, int dims_from_end, int64_t begin, int64_t 
   return slice(x, starts, limits, {}, loc_);
 }
 
-Array Formulas::Entry(const Array& x, int64_t index) const {
+Array MatrixFormulas::Entry(const Array& x, int64_t index) const {
   return squeeze(Slice(x, 1, index, index + 1), {-1}, loc_);
 }
 
-Array Formulas::Identity(const Array& like, int64_t n) const {
+Array MatrixFormulas::Identity(const Array& like, int64_t n) const {
   return eye(n, {.dtype = TypeOf(like)->dtype()}, loc_);
 }
 
-Array Formulas::Trace(const Array& x) const {
+Array MatrixFormulas::Trace(const Array& x) const {
   const DType t = TypeOf(x)->dtype();
   return matrix_trace(x, {.dtype = t, .dim1 = -2, .dim2 = -1}, loc_);
 }
 
-Array Formulas::PermutedRows(const Array& x, const Array& permutation) const {
+Array MatrixFormulas::PermutedRows(const Array& x, const Array& permutation) const {
   const Array indices = BroadcastTo(Column(permutation), ShapeOf(x), call_);
   return take_along_dim(x, indices, -2, {}, loc_);
 }
 
-Array Formulas::WithBatch(const Array& x, const base::Shape& batch, size_t own) const {
+Array MatrixFormulas::WithBatch(const Array& x, const base::Shape& batch, size_t own) const {
   base::Shape shape = batch;
   shape.insert(shape.end(), ShapeOf(x).end() - static_cast<long>(own), ShapeOf(x).end());
   return shape == ShapeOf(x) ? x : BroadcastTo(x, shape, call_);

@@ -6,27 +6,23 @@
 namespace tessera::api {
 
 // Batch dims come first. The functions of two arrays broadcast as public functions do.
-class Formulas {
+class MatrixFormulas {
  public:
-  explicit Formulas(Call call) : call_(call), loc_(call.loc) {}
+  explicit MatrixFormulas(Call call) : call_(call), loc_(call.loc) {}
 
-  Array Add(const Array& a, const Array& b) const { return add(a, b, {}, loc_); }
-  Array Sub(const Array& a, const Array& b) const { return sub(a, b, {}, loc_); }
-  Array Mul(const Array& a, const Array& b) const { return mul(a, b, {}, loc_); }
-  Array Div(const Array& a, const Array& b) const { return divide(a, b, {}, loc_); }
-  Array Scaled(const Array& a, double by) const { return mul(a, Operand(by, loc_), {}, loc_); }
-  Array Where(const Array& c, const Array& a, const Array& b) const {
-    return where(c, a, b, {}, loc_);
-  }
-  Array MatMul(const Array& a, const Array& b) const { return matmul(a, b, {}, loc_); }
-  Array Transposed(const Array& a) const { return swapaxes(a, -1, -2, loc_); }
+  Array Add(const Array& a, const Array& b) const;
+  Array Sub(const Array& a, const Array& b) const;
+  Array Mul(const Array& a, const Array& b) const;
+  Array Div(const Array& a, const Array& b) const;
+  Array Scaled(const Array& a, double by) const;
+  Array Where(const Array& c, const Array& a, const Array& b) const;
+  Array MatMul(const Array& a, const Array& b) const;
+  Array Transposed(const Array& a) const;
   // Returns a number of the dtype of x.
-  Array NumberLike(const Array& x, double value) const {
-    return StrongScalar(value, TypeOf(x)->dtype(), call_);
-  }
+  Array NumberLike(const Array& x, double value) const;
   // Returns vectors [..., n] as matrices of one column, or one row.
-  Array Column(const Array& v) const { return expand_dims(v, {-1}, loc_); }
-  Array Row(const Array& v) const { return expand_dims(v, {-2}, loc_); }
+  Array Column(const Array& v) const;
+  Array Row(const Array& v) const;
   // Returns the elements [begin, end) of the dim that many from the end.
   Array Slice(const Array& x, int dims_from_end, int64_t begin, int64_t end) const;
   // Returns the elements of the last dim at `index`, without the dim.
@@ -34,7 +30,7 @@ class Formulas {
   // Returns the identity [n, n].
   Array Identity(const Array& like, int64_t n) const;
   // Returns the diagonal [..., n] of matrices, and its sum.
-  Array Diagonal(const Array& x) const { return diagonal(x, {.dim1 = -2, .dim2 = -1}, loc_); }
+  Array Diagonal(const Array& x) const;
   Array Trace(const Array& x) const;
   // Returns x with its rows in the order of a permutation [..., m].
   Array PermutedRows(const Array& x, const Array& permutation) const;

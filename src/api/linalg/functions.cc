@@ -16,7 +16,7 @@ using namespace api;
 Array matrix_power(Operand a, int64_t n, Loc loc) {
   const Call call{"matrix_power", loc};
   return AsOne(call, {a}, [&](const Operand& x) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     Array square = ToSquare(n < 0 ? Operand(ToFloat(x, call), loc) : x, call);
     if (n >= 0) square = ToArray(x, call);
     if (n == 0) return f.Add(zeros_like(square, {}, loc), f.Identity(square, RowsOf(square)));
@@ -51,7 +51,7 @@ Pade PadeOf(DType dtype) {
 
 constexpr int64_t kMostSquarings = 16;
 
-Array Exponential(const Array& a, const Formulas& f) {
+Array Exponential(const Array& a, const MatrixFormulas& f) {
   const Loc loc = f.loc();
   const Pade pade = PadeOf(TypeOf(a)->dtype());
   const Array size = stop_gradient(matrix_norm(a, {.ord = 1, .keepdims = true}, loc), loc);
@@ -89,7 +89,7 @@ Array expm(Operand a, Loc loc) {
   const Call call{"expm", loc};
   return AsOne(call, {a}, [&](const Operand& x) {
     const Array m = ToSquare(x, call);
-    return TypeOf(m)->elements() == 0 ? m : Exponential(m, Formulas(call));
+    return TypeOf(m)->elements() == 0 ? m : Exponential(m, MatrixFormulas(call));
   });
 }
 
@@ -150,7 +150,7 @@ namespace {
 // Multiplies the matrices [first, last] in the cheapest order: `split[first][last]` is the last of
 // the left factor.
 Array Multiplied(const std::vector<Array>& ms, const std::vector<std::vector<size_t>>& split,
-                 size_t first, size_t last, const Formulas& f) {
+                 size_t first, size_t last, const MatrixFormulas& f) {
   if (first == last) return ms[first];
   const size_t middle = split[first][last];
   return f.MatMul(Multiplied(ms, split, first, middle, f),
@@ -187,14 +187,14 @@ Array multi_dot(std::vector<Array> matrices, Loc loc) {
           split[first][last] = middle;
         }
       }
-    return Multiplied(ms, split, 0, n - 1, Formulas(call));
+    return Multiplied(ms, split, 0, n - 1, MatrixFormulas(call));
   });
 }
 
 Array cross(Operand a, Operand b, int dim, Loc loc) {
   const Call call{"cross", loc};
   return AsOne(call, {a, b}, [&](const Operand& left, const Operand& right) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const std::vector<Array> both = Promote({left, right}, call);
     const Array &x = both[0], &y = both[1];
     for (const Array& v : both)

@@ -47,10 +47,10 @@ class Vectors {
     for (size_t i = 0; i < a.size(); ++i) out.push_back(f_.Where(c, a[i], b[i]));
     return out;
   }
-  const Formulas& f() const { return f_; }
+  const MatrixFormulas& f() const { return f_; }
 
  private:
-  Formulas f_;
+  MatrixFormulas f_;
 };
 
 struct Krylov {
@@ -76,7 +76,7 @@ struct Krylov {
 
 Arrays Cg(const Krylov& c, const Arrays& b, const Arrays& x0) {
   const Vectors& v = c.v;
-  const Formulas& f = v.f();
+  const MatrixFormulas& f = v.f();
   const Loc loc = f.loc();
   const Array goal = c.Goal(b);
   using State = std::tuple<Arrays, Arrays, Arrays, Array, Array, Array>;
@@ -103,7 +103,7 @@ Arrays Cg(const Krylov& c, const Arrays& b, const Arrays& x0) {
 // As in JAX, the number of iterations becomes -10 or -11 where a division by zero would follow.
 Arrays Bicgstab(const Krylov& c, const Arrays& b, const Arrays& x0) {
   const Vectors& v = c.v;
-  const Formulas& f = v.f();
+  const MatrixFormulas& f = v.f();
   const Loc loc = f.loc();
   const Array goal = c.Goal(b);
   using State = std::tuple<Arrays, Arrays, Arrays, Arrays, Array, Array, Array, Array, Array>;
@@ -144,7 +144,7 @@ Arrays Bicgstab(const Krylov& c, const Arrays& b, const Arrays& x0) {
 }
 
 // Returns the coefficients [n] of a vector along each of the stacked vectors [n, ...].
-Array Along(const Arrays& stacked, const Arrays& w, const Formulas& f) {
+Array Along(const Arrays& stacked, const Arrays& w, const MatrixFormulas& f) {
   Array sum;
   for (size_t i = 0; i < w.size(); ++i) {
     std::vector<int64_t> dims;
@@ -156,7 +156,7 @@ Array Along(const Arrays& stacked, const Arrays& w, const Formulas& f) {
   return sum;
 }
 // Returns the sum of the stacked vectors [n, ...] with these coefficients [n].
-Arrays Combined(const Arrays& stacked, const Array& coefficients, const Formulas& f) {
+Arrays Combined(const Arrays& stacked, const Array& coefficients, const MatrixFormulas& f) {
   Arrays out;
   for (const Array& s : stacked) {
     base::Shape shape(ShapeOf(s).size(), 1);
@@ -170,7 +170,7 @@ Arrays Combined(const Arrays& stacked, const Array& coefficients, const Formulas
 // the least squares solution in it.
 Arrays GmresCycle(const Krylov& c, const Arrays& x, const Arrays& residual) {
   const Vectors& v = c.v;
-  const Formulas& f = v.f();
+  const MatrixFormulas& f = v.f();
   const Loc loc = f.loc();
   const int64_t n = c.restart;
   const Array beta = sqrt(v.Dot(residual, residual), loc), zero = f.NumberLike(beta, 0);
@@ -237,7 +237,7 @@ Arrays GmresCycle(const Krylov& c, const Arrays& x, const Arrays& residual) {
 
 Arrays Gmres(const Krylov& c, const Arrays& b, const Arrays& x0) {
   const Vectors& v = c.v;
-  const Formulas& f = v.f();
+  const MatrixFormulas& f = v.f();
   const Loc loc = f.loc();
   // The preconditioned residual shrinks by the same factor as the residual shall.
   const Array norm2 = v.Dot(b, b);

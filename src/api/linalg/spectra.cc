@@ -45,7 +45,7 @@ std::vector<Array> SvdOf(const Array& a, bool compute_uv, bool full, Call call) 
 
 // Returns the symmetric matrices whose lower triangle is the one that the options name.
 Array SymmetricOf(const Operand& x, const EighOptions& options, Call call) {
-  const Formulas f(call);
+  const MatrixFormulas f(call);
   const Array a = ToSquare(x, call);
   if (options.symmetrize_input) return f.Scaled(f.Add(a, f.Transposed(a)), 0.5);
   return options.upper ? f.Transposed(a) : a;
@@ -87,7 +87,7 @@ Array svdvals(Operand a, Loc loc) {
 Lstsq lstsq(Operand a, Operand b, LstsqOptions options, Loc loc) {
   const Call call{"lstsq", loc};
   std::vector<Array> made = AsOne(call, {a, b}, [&](const Operand& x, const Operand& y) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const DType t = FloatOf(PromotedDType({x, y}, call));
     const Array m = Convert(ToMatrices(x, call), t, call);
     Array right = Convert(ToArray(y, call), t, call);
@@ -120,12 +120,12 @@ Lstsq lstsq(Operand a, Operand b, LstsqOptions options, Loc loc) {
 namespace {
 
 // Which singular values exceed rtol times the largest.
-Array IsLarge(const Array& s, double rtol, const Formulas& f) {
+Array IsLarge(const Array& s, double rtol, const MatrixFormulas& f) {
   if (ShapeOf(s).back() == 0) return gt(s, s, {}, f.loc());
   return gt(s, f.Scaled(f.Slice(s, 1, 0, 1), rtol), {}, f.loc());
 }
 
-Array PinvOf(const Array& a, double rtol, const Formulas& f) {
+Array PinvOf(const Array& a, double rtol, const MatrixFormulas& f) {
   const std::vector<Array> usv = SvdOf(a, true, false, f.call());
   const Array& s = usv[1];
   const Array safe =
@@ -134,7 +134,7 @@ Array PinvOf(const Array& a, double rtol, const Formulas& f) {
 }
 
 // Golub and Pereyra, The differentiation of pseudo-inverses (1973).
-Array PinvTangent(const Array& a, const Array& da, const Array& p, const Formulas& f) {
+Array PinvTangent(const Array& a, const Array& da, const Array& p, const MatrixFormulas& f) {
   const Array pt = f.Transposed(p), dat = f.Transposed(da);
   const auto times = [&](const Array& x, const Array& y) { return f.MatMul(x, y); };
   // The order of the products that takes the least operations.
@@ -152,7 +152,7 @@ Array PinvTangent(const Array& a, const Array& da, const Array& p, const Formula
 Array pinv(Operand a, RankOptions options, Loc loc) {
   const Call call{"pinv", loc};
   return AsOne(call, {a}, [&](const Operand& x) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const Array m = ToMatrices(x, call);
     const auto size = static_cast<double>(std::max(RowsOf(m), ColumnsOf(m)));
     const double rtol = options.rtol.value_or(10 * size * EpsilonOf(TypeOf(m)->dtype()));
@@ -167,7 +167,7 @@ Array pinv(Operand a, RankOptions options, Loc loc) {
 Array matrix_rank(Operand a, RankOptions options, Loc loc) {
   const Call call{"matrix_rank", loc};
   return AsOne(call, {a}, [&](const Operand& x) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const Array m = ToMatrices(x, call);
     const auto size = static_cast<double>(std::max(RowsOf(m), ColumnsOf(m)));
     const double rtol = options.rtol.value_or(size * EpsilonOf(TypeOf(m)->dtype()));
@@ -178,7 +178,7 @@ Array matrix_rank(Operand a, RankOptions options, Loc loc) {
 Array cond(Operand a, NormOrder order, Loc loc) {
   const Call call{"cond", loc};
   return AsOne(call, {a}, [&](const Operand& x) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const Array m = ToMatrices(x, call);
     if (RowsOf(m) == 0 || ColumnsOf(m) == 0)
       FailShape(call, 13, fmt::format("the matrix is empty: {} x {}", RowsOf(m), ColumnsOf(m)));
@@ -220,7 +220,7 @@ Hessenberg hessenberg(Operand a, Loc loc) {
 HessenbergForm hessenberg_form(Operand a, Loc loc) {
   const Call call{"hessenberg_form", loc};
   std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const std::vector<Array> packed = RunAll(ops::kHessenberg, nullptr, {ToSquare(x, call)}, call);
     const Array h = triu(packed[0], -1, loc);
     const int64_t n = RowsOf(h);
@@ -249,7 +249,7 @@ Tridiagonal tridiagonal(Operand a, TridiagonalOptions options, Loc loc) {
 Polar polar(Operand a, PolarOptions options, Loc loc) {
   const Call call{"polar", loc};
   std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const std::vector<Array> usv = SvdOf(ToMatrices(x, call), true, false, call);
     const Array &u = usv[0], &vh = usv[2];
     const Array side = options.left ? f.Transposed(u) : vh;

@@ -17,7 +17,7 @@ using namespace api;
 
 namespace api {
 
-Array SolveFactored(const linalg::Lu& lu, Array b, System system, const Formulas& f) {
+Array SolveFactored(const linalg::Lu& lu, Array b, System system, const MatrixFormulas& f) {
   const bool transposed = system == System::kTransposed;
   const auto solve = [&](const Array& right, bool lower) {
     return linalg::triangular_solve(
@@ -30,7 +30,7 @@ Array SolveFactored(const linalg::Lu& lu, Array b, System system, const Formulas
   return f.PermutedRows(solve(solve(b, false), true), inverse);
 }
 
-Array SolveSystem(const Array& a, const Array& b, const Formulas& f) {
+Array SolveSystem(const Array& a, const Array& b, const MatrixFormulas& f) {
   const linalg::Lu lu = linalg::lu(stop_gradient(a, f.loc()), {}, f.loc());
   using detail::FunctionResult;
   const auto body = [](auto function) {
@@ -49,7 +49,7 @@ Array SolveSystem(const Array& a, const Array& b, const Formulas& f) {
 
 Array WithRightSide(const Array& a, const Operand& operand, int64_t rows, Call call,
                     absl::FunctionRef<Array(const Array& a, const Array& b)> solve) {
-  const Formulas f(call);
+  const MatrixFormulas f(call);
   Array b = ToFloat(operand, call);
   const bool is_vector = Rank(b) == 1;
   if (Rank(b) == 0) FailShape(call, 13, "b must have rank 1 or more, not 0");
@@ -66,7 +66,7 @@ Array WithRightSide(const Array& a, const Operand& operand, int64_t rows, Call c
 namespace linalg {
 namespace {
 
-Array Symmetrized(const Array& a, const Formulas& f) {
+Array Symmetrized(const Array& a, const MatrixFormulas& f) {
   Array transposed = f.Transposed(a);
   if (IsShardedMatrix(a)) transposed = Moved(transposed, TypeOf(a)->sharding(), f.call());
   return f.Scaled(f.Add(a, transposed), 0.5);
@@ -79,7 +79,7 @@ Array ReshardTo(const Array& x, const std::optional<PartitionSpec>& spec, Call c
 // Solves with a matrix that is sharded over its own dims. x op(a) = b is op(a)^T x^T = b^T.
 Array SolveSharded(const Array& a, const Array& b, const TriangularSolveOptions& options,
                    Call call) {
-  const Formulas f(call);
+  const MatrixFormulas f(call);
   if (TypeOf(b)->shape().size() != 2 || (options.left_side ? RowsOf(b) : ColumnsOf(b)) != RowsOf(a))
     FailShape(call, 20, fmt::format("{} and {} do not fit", TypeOf(a)->text(), TypeOf(b)->text()));
   const bool transpose = options.transpose_a == options.left_side;
@@ -89,7 +89,7 @@ Array SolveSharded(const Array& a, const Array& b, const TriangularSolveOptions&
 }
 
 Array CholeskyOf(const Operand& operand, const CholeskyOptions& options, Call call) {
-  const Formulas f(call);
+  const MatrixFormulas f(call);
   Array a = ToSquare(operand, call);
   const bool blocked = options.out_sharding && IsShardedMatrix(a);
   if (options.symmetrize_input) a = Symmetrized(a, f);
@@ -180,7 +180,7 @@ Lu lu(Operand a, LuOptions options, Loc loc) {
 Array lu_pivots_to_permutation(Operand pivots, int64_t n, Loc loc) {
   const Call call{"lu_pivots_to_permutation", loc};
   return AsOne(call, {pivots}, [&](const Operand& operand) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const Array p = ToArray(operand, call);
     if (!TypeOf(p)->dtype().is_integer())
       FailDType(call, 15,
@@ -224,7 +224,7 @@ Array lu_solve(LuFactor factor, Operand b, LuSolveOptions options, Loc loc) {
   return AsOne(
       call, {Operand(factor.lu, loc), Operand(factor.pivots, loc), b},
       [&](const Operand& x, const Operand& pivots, const Operand& right) {
-        const Formulas f(call);
+        const MatrixFormulas f(call);
         const auto [matrix, y] = PromotedPair(x, right, call);
         const Array square = ToSquare(matrix, call);
         const int64_t n = RowsOf(square);
@@ -246,7 +246,7 @@ Array solve(Operand a, Operand b, SolveOptions options, Loc loc) {
     const Array solved =
         WithRightSide(square, right, RowsOf(square), call, [&](const Array& m, const Array& r) {
           return blocked ? BlockedLuSolve(BlockedLu(m, call), r, call)
-                         : SolveSystem(m, r, Formulas(call));
+                         : SolveSystem(m, r, MatrixFormulas(call));
         });
     return ReshardTo(solved, options.out_sharding, call);
   });
@@ -255,7 +255,7 @@ Array solve(Operand a, Operand b, SolveOptions options, Loc loc) {
 Array inv(Operand a, Loc loc) {
   const Call call{"inv", loc};
   return AsOne(call, {a}, [&](const Operand& x) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const Array m = ToSquare(x, call);
     // The sum has the layout of a's batch dims.
     const Array identity = f.Add(zeros_like(m, {}, loc), f.Identity(m, RowsOf(m)));
@@ -266,7 +266,7 @@ Array inv(Operand a, Loc loc) {
 namespace {
 
 // Returns the sign of the permutation of an LU factorisation: 1 or -1, in the dtype of u.
-Array PermutationSign(const Lu& factors, const Formulas& f) {
+Array PermutationSign(const Lu& factors, const MatrixFormulas& f) {
   const Array index = iota({ShapeOf(factors.pivots).back()}, 0, {.dtype = i32}, f.loc());
   const Array moved = convert_element_type(ne(factors.pivots, index, {}, f.loc()), i32, f.loc());
   const Array odd =
@@ -275,7 +275,7 @@ Array PermutationSign(const Lu& factors, const Formulas& f) {
   return f.Sub(f.NumberLike(sign, 1), f.Scaled(sign, 2));
 }
 
-std::pair<Array, Array> SignAndLog(const Array& a, const Formulas& f) {
+std::pair<Array, Array> SignAndLog(const Array& a, const MatrixFormulas& f) {
   const Lu factors = lu(a, {}, f.loc());
   const Array diag = f.Diagonal(factors.lu), zero = f.NumberLike(diag, 0);
   const Array singular = any(eq(diag, zero, {}, f.loc()), {-1}, {}, f.loc());
@@ -288,7 +288,7 @@ std::pair<Array, Array> SignAndLog(const Array& a, const Formulas& f) {
 // The determinant, and the trace of adj(a) g, which is its tangent. With l u = a[permutation] and
 // the product d of u's diagonal but its last element, adj(a) is computed without a division by that
 // element, so that matrices of rank n - 1 have a derivative.
-std::pair<Array, Array> DetAndTangent(const Array& a, const Array& g, const Formulas& f) {
+std::pair<Array, Array> DetAndTangent(const Array& a, const Array& g, const MatrixFormulas& f) {
   const Loc loc = f.loc();
   const int64_t n = RowsOf(a);
   if (n == 1) return {f.Trace(a), f.Trace(g)};
@@ -315,7 +315,7 @@ std::pair<Array, Array> DetAndTangent(const Array& a, const Array& g, const Form
 }
 
 // The products of the elements i0 of row 0, i1 of row 1 ...
-Array ProductOf(const Array& a, std::initializer_list<int64_t> columns, const Formulas& f) {
+Array ProductOf(const Array& a, std::initializer_list<int64_t> columns, const MatrixFormulas& f) {
   Array product;
   int64_t row = 0;
   for (int64_t column : columns) {
@@ -325,7 +325,7 @@ Array ProductOf(const Array& a, std::initializer_list<int64_t> columns, const Fo
   return product;
 }
 
-Array DetOf(const Array& a, const Formulas& f) {
+Array DetOf(const Array& a, const MatrixFormulas& f) {
   const int64_t n = RowsOf(a);
   if (n == 0)
     return full_like(reduce_sum(a, {-2, -1}, {}, f.loc()), f.NumberLike(a, 1), {}, f.loc());
@@ -351,13 +351,13 @@ Array DetOf(const Array& a, const Formulas& f) {
 Array det(Operand a, Loc loc) {
   const Call call{"det", loc};
   return AsOne(call, {a},
-               [&](const Operand& x) { return DetOf(ToSquare(x, call), Formulas(call)); });
+               [&](const Operand& x) { return DetOf(ToSquare(x, call), MatrixFormulas(call)); });
 }
 
 Slogdet slogdet(Operand a, Loc loc) {
   const Call call{"slogdet", loc};
   std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
-    const Formulas f(call);
+    const MatrixFormulas f(call);
     const auto plain = [f](Array m) { return SignAndLog(m, f); };
     const auto rule = [f](auto values, auto tangents) {
       const auto& [m] = values;

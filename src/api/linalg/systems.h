@@ -8,9 +8,9 @@ namespace tessera::api {
 enum class System { kPlain, kTransposed };
 // Returns the solution of a x = b or a^T x = b for b [..., n, k], given the factors of a. Both have
 // the same batch dims.
-Array SolveFactored(const linalg::Lu& lu, Array b, System system, const Formulas& f);
+Array SolveFactored(const linalg::Lu& lu, Array b, System system, const MatrixFormulas& f);
 // Returns the solution of a x = b for square a and b [..., n, k] with the same batch dims.
-Array SolveSystem(const Array& a, const Array& b, const Formulas& f);
+Array SolveSystem(const Array& a, const Array& b, const MatrixFormulas& f);
 // Calls `solve` with matrices a and b of the same batch dims. b is [n] or [..., n, k]. C13: it must
 // fit to a, which has `rows` rows.
 Array WithRightSide(const Array& a, const Operand& b, int64_t rows, Call call,

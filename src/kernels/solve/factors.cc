@@ -11,12 +11,12 @@ double Cube(int64_t n) {
 
 template <class T>
 struct CholeskyWork {
-  static int64_t Plan(Matrices&) {
+  static int64_t Plan(MatrixBatch&) {
     LapackOf<T>();
     return 0;
   }
   // The lower triangle of a row-major matrix is the upper one of LAPACK's: l l^T = u^T u.
-  static void Run(const Matrices& c, const plan::KernelArgs& call, int64_t i, Scratch) {
+  static void Run(const MatrixBatch& c, const plan::KernelArgs& call, int64_t i, Scratch) {
     const int64_t n = c.n;
     const T* a = In<T>(call, 0) + i * n * n;
     T* l = Out<T>(call, 0) + i * n * n;
@@ -31,7 +31,7 @@ struct CholeskyWork {
   }
 };
 
-struct TriangularConfig : Matrices {
+struct TriangularConfig : MatrixBatch {
   TriangularDesc desc;
 };
 
@@ -58,13 +58,13 @@ struct TriangularWork {
 
 template <class T>
 struct LuWork {
-  static int64_t Plan(Matrices& c) {
+  static int64_t Plan(MatrixBatch& c) {
     LapackOf<T>();
     Scratch counted(nullptr);
     counted.Take<T>(c.m * c.n);
     return counted.used();
   }
-  static void Run(const Matrices& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
+  static void Run(const MatrixBatch& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const T* a = In<T>(call, 0) + i * c.m * c.n;
     T *lu = Out<T>(call, 0) + i * c.m * c.n, *columns = scratch.Take<T>(c.m * c.n);
     int* pivots = Out<int>(call, 1) + i * c.rank();
@@ -89,7 +89,8 @@ struct LuWork {
 }  // namespace
 
 plan::Kernel Cholesky(DType dtype, const Shape& a) {
-  plan::Kernel kernel = KernelOf<Matrices, CholeskyWork>(MatricesOf(dtype, a), Cube(a.back()) / 3);
+  plan::Kernel kernel =
+      KernelOf<MatrixBatch, CholeskyWork>(MatricesOf(dtype, a), Cube(a.back()) / 3);
   kernel.in_place = 1;
   return kernel;
 }
@@ -104,9 +105,9 @@ plan::Kernel TriangularSolve(DType dtype, const Shape& b, TriangularDesc desc) {
 }
 
 plan::Kernel Lu(DType dtype, const Shape& a) {
-  const Matrices config = MatricesOf(dtype, a);
+  const MatrixBatch config = MatricesOf(dtype, a);
   const auto m = static_cast<double>(config.m), n = static_cast<double>(config.n);
-  return KernelOf<Matrices, LuWork>(config, m * n * static_cast<double>(config.rank()));
+  return KernelOf<MatrixBatch, LuWork>(config, m * n * static_cast<double>(config.rank()));
 }
 
 }  // namespace tessera::kernels

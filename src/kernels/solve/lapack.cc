@@ -45,8 +45,8 @@ const Lapack<T>& LapackOf() {
 template const Lapack<float>& LapackOf();
 template const Lapack<double>& LapackOf();
 
-Matrices MatricesOf(DType dtype, const Shape& shape) {
-  Matrices out{.dtype = dtype, .m = shape[shape.size() - 2], .n = shape.back()};
+MatrixBatch MatricesOf(DType dtype, const Shape& shape) {
+  MatrixBatch out{.dtype = dtype, .m = shape[shape.size() - 2], .n = shape.back()};
   for (size_t d = 0; d + 2 < shape.size(); ++d) out.count *= shape[d];
   return out;
 }

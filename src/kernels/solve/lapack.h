@@ -16,29 +16,33 @@
 
 namespace tessera::kernels {
 
-using Int = const int*;
+using LapackInt = const int*;
 // Fortran passes the length of every character argument after all others.
 using Length = size_t;
 
 template <class T>
 struct Lapack {
-  void (*potrf)(const char* uplo, Int n, T* a, Int lda, int* info, Length);
-  void (*trsm)(const char* side, const char* uplo, const char* trans, const char* diag, Int m,
-               Int n, const T* alpha, const T* a, Int lda, T* b, Int ldb, Length, Length, Length,
-               Length);
-  void (*getrf)(Int m, Int n, T* a, Int lda, int* pivots, int* info);
-  void (*geqrf)(Int m, Int n, T* a, Int lda, T* taus, T* work, Int lwork, int* info);
-  void (*orgqr)(Int m, Int n, Int k, T* a, Int lda, const T* taus, T* work, Int lwork, int* info);
-  void (*syevd)(const char* jobz, const char* uplo, Int n, T* a, Int lda, T* w, T* work, Int lwork,
-                int* iwork, Int liwork, int* info, Length, Length);
-  void (*gesdd)(const char* jobz, Int m, Int n, T* a, Int lda, T* s, T* u, Int ldu, T* vt, Int ldvt,
-                T* work, Int lwork, int* iwork, int* info, Length);
-  void (*gees)(const char* jobvs, const char* sort, void* select, Int n, T* a, Int lda, int* sdim,
-               T* wr, T* wi, T* vs, Int ldvs, T* work, Int lwork, int* bwork, int* info, Length,
-               Length);
-  void (*gehrd)(Int n, Int low, Int high, T* a, Int lda, T* taus, T* work, Int lwork, int* info);
-  void (*sytrd)(const char* uplo, Int n, T* a, Int lda, T* d, T* e, T* taus, T* work, Int lwork,
+  void (*potrf)(const char* uplo, LapackInt n, T* a, LapackInt lda, int* info, Length);
+  void (*trsm)(const char* side, const char* uplo, const char* trans, const char* diag, LapackInt m,
+               LapackInt n, const T* alpha, const T* a, LapackInt lda, T* b, LapackInt ldb, Length,
+               Length, Length, Length);
+  void (*getrf)(LapackInt m, LapackInt n, T* a, LapackInt lda, int* pivots, int* info);
+  void (*geqrf)(LapackInt m, LapackInt n, T* a, LapackInt lda, T* taus, T* work, LapackInt lwork,
+                int* info);
+  void (*orgqr)(LapackInt m, LapackInt n, LapackInt k, T* a, LapackInt lda, const T* taus, T* work,
+                LapackInt lwork, int* info);
+  void (*syevd)(const char* jobz, const char* uplo, LapackInt n, T* a, LapackInt lda, T* w, T* work,
+                LapackInt lwork, int* iwork, LapackInt liwork, int* info, Length, Length);
+  void (*gesdd)(const char* jobz, LapackInt m, LapackInt n, T* a, LapackInt lda, T* s, T* u,
+                LapackInt ldu, T* vt, LapackInt ldvt, T* work, LapackInt lwork, int* iwork,
                 int* info, Length);
+  void (*gees)(const char* jobvs, const char* sort, void* select, LapackInt n, T* a, LapackInt lda,
+               int* sdim, T* wr, T* wi, T* vs, LapackInt ldvs, T* work, LapackInt lwork, int* bwork,
+               int* info, Length, Length);
+  void (*gehrd)(LapackInt n, LapackInt low, LapackInt high, T* a, LapackInt lda, T* taus, T* work,
+                LapackInt lwork, int* info);
+  void (*sytrd)(const char* uplo, LapackInt n, T* a, LapackInt lda, T* d, T* e, T* taus, T* work,
+                LapackInt lwork, int* info, Length);
 };
 
 // Returns LAPACK's functions for an element type. Throws RuntimeError if the library is missing.
@@ -46,7 +50,7 @@ template <class T>
 const Lapack<T>& LapackOf();
 
 // Equal matrices [m, n], one after the other. The configuration of a kernel derives from it.
-struct Matrices {
+struct MatrixBatch {
   DType dtype;
   int64_t count = 1, m = 0, n = 0;
   int64_t work = 0;   // elements of LAPACK's work array
@@ -54,7 +58,7 @@ struct Matrices {
   int64_t rank() const { return std::min(m, n); }
 };
 // Returns the matrices of an array [..., m, n].
-Matrices MatricesOf(DType dtype, const Shape& shape);
+MatrixBatch MatricesOf(DType dtype, const Shape& shape);
 
 // A bump allocator over a worker's scratch memory. Without memory it only counts bytes.
 class Scratch {

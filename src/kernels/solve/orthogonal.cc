@@ -5,7 +5,7 @@
 namespace tessera::kernels {
 namespace {
 
-struct QrConfig : Matrices {
+struct QrConfig : MatrixBatch {
   int64_t k = 0;  // columns of q
 };
 
@@ -26,7 +26,7 @@ template <class T>
 int64_t GeqrfWorkOf(int64_t m, int64_t n) {
   const int rows = static_cast<int>(m), cols = static_cast<int>(n), lead = Lead(m);
   int info = 0;
-  return BestWork<T>([&](T* best, Int ask) {
+  return BestWork<T>([&](T* best, LapackInt ask) {
     LapackOf<T>().geqrf(&rows, &cols, nullptr, &lead, nullptr, best, ask, &info);
   });
 }
@@ -35,13 +35,13 @@ int64_t OrgqrWorkOf(int64_t m, int64_t n, int64_t k) {
   const int rows = static_cast<int>(m), cols = static_cast<int>(n),
             reflectors = static_cast<int>(k), lead = Lead(m);
   int info = 0;
-  return BestWork<T>([&](T* best, Int ask) {
+  return BestWork<T>([&](T* best, LapackInt ask) {
     LapackOf<T>().orgqr(&rows, &cols, &reflectors, nullptr, &lead, nullptr, best, ask, &info);
   });
 }
 
 template <class T>
-void Factorise(const Matrices& c, T* columns, T* taus, T* work) {
+void Factorise(const MatrixBatch& c, T* columns, T* taus, T* work) {
   if (c.rank() == 0) return;
   const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), lead = Lead(c.m),
             length = static_cast<int>(c.work);
@@ -50,7 +50,7 @@ void Factorise(const Matrices& c, T* columns, T* taus, T* work) {
 }
 // Replaces the reflectors of columns [m, n] by the first n columns of their product.
 template <class T>
-void Multiply(const Matrices& c, int64_t cols, int64_t reflectors, T* columns, const T* taus,
+void Multiply(const MatrixBatch& c, int64_t cols, int64_t reflectors, T* columns, const T* taus,
               T* work) {
   if (c.m == 0 || cols == 0) return;
   const int m = static_cast<int>(c.m), n = static_cast<int>(cols), k = static_cast<int>(reflectors),

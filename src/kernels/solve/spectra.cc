@@ -5,7 +5,7 @@
 namespace tessera::kernels {
 namespace {
 
-double CubeOf(const Matrices& c) {
+double CubeOf(const MatrixBatch& c) {
   return static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.rank());
 }
 
@@ -16,7 +16,7 @@ struct Answer {
   int iwork = 1;
   const int ask = -1;
   int info = 0;
-  void SetIn(Matrices& c) const {
+  void SetIn(MatrixBatch& c) const {
     // The answer is rounded to T.
     const double exact = static_cast<double>(work);
     c.work = static_cast<int64_t>(exact * (1 + std::numeric_limits<T>::epsilon())) + 1;
@@ -24,7 +24,7 @@ struct Answer {
   }
 };
 
-struct EighConfig : Matrices {
+struct EighConfig : MatrixBatch {
   bool vectors = true;
   const char* job() const { return vectors ? "V" : "N"; }
 };
@@ -83,7 +83,7 @@ struct EighWork {
   }
 };
 
-struct SvdConfig : Matrices {
+struct SvdConfig : MatrixBatch {
   SingularVectors vectors = SingularVectors::kReduced;
   const char* job() const {
     return vectors == SingularVectors::kNone ? "N" : vectors == SingularVectors::kFull ? "A" : "S";
@@ -203,10 +203,10 @@ template <class T>
 struct HessenbergWork {
   struct Memory {
     T *columns, *work;
-    Memory(const Matrices& c, Scratch& s)
+    Memory(const MatrixBatch& c, Scratch& s)
         : columns(s.Take<T>(c.n * c.n)), work(s.Take<T>(c.work)) {}
   };
-  static int64_t Plan(Matrices& c) {
+  static int64_t Plan(MatrixBatch& c) {
     Answer<T> answer;
     const int n = static_cast<int>(c.n), lead = Lead(c.n), low = 1, high = n;
     LapackOf<T>().gehrd(&n, &low, &high, nullptr, &lead, nullptr, &answer.work, &answer.ask,
@@ -216,7 +216,7 @@ struct HessenbergWork {
     Memory(c, counted);
     return counted.used();
   }
-  static void Run(const Matrices& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
+  static void Run(const MatrixBatch& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const int64_t n = c.n;
     if (n == 0) return;
     const Memory memory(c, scratch);
@@ -229,7 +229,7 @@ struct HessenbergWork {
   }
 };
 
-struct TridiagonalConfig : Matrices {
+struct TridiagonalConfig : MatrixBatch {
   bool lower = true;
   const char* triangle() const { return lower ? "L" : "U"; }
 };
@@ -238,7 +238,7 @@ template <class T>
 struct TridiagonalWork {
   struct Memory {
     T *columns, *work;
-    Memory(const Matrices& c, Scratch& s)
+    Memory(const MatrixBatch& c, Scratch& s)
         : columns(s.Take<T>(c.n * c.n)), work(s.Take<T>(c.work)) {}
   };
   static int64_t Plan(TridiagonalConfig& c) {
@@ -284,8 +284,8 @@ plan::Kernel Schur(DType dtype, const Shape& a, bool vectors) {
 }
 
 plan::Kernel Hessenberg(DType dtype, const Shape& a) {
-  const Matrices config = MatricesOf(dtype, a);
-  return KernelOf<Matrices, HessenbergWork>(config, 10.0 / 3 * CubeOf(config));
+  const MatrixBatch config = MatricesOf(dtype, a);
+  return KernelOf<MatrixBatch, HessenbergWork>(config, 10.0 / 3 * CubeOf(config));
 }
 
 plan::Kernel Tridiagonal(DType dtype, const Shape& a, bool lower) {

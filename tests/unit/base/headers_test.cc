@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::string> kParts = {
     {"src/ops/ops.h", "the array of records of each file"},
     {"src/kernels/fused/kernel_table.h", "the kernels of each file"},
+    {"src/kernels/solve/matrices.h", "the factorisations of each file"},
     {"src/ops/params.h", "the texts of params, each in the file of its op"},
     {"src/sharding/partition_case.h", "the steps that choose a partition"},
     {"src/sharding/typing_case.h", "the steps of the typing rule"},
