@@ -80,12 +80,14 @@ DimMap TriangularSolveDims(const ir::DimsCall& c) {
   const size_t solved = left ? rank - 2 : rank - 1;
   map.factors[solved].kind = sharding::FactorKind::kReplicate;
   sharding::DimFactors a = map.results[0];
-  const int32_t other =
-      map.AddFactor({.size = (*c.operands[0])[rank - 1], .kind = sharding::FactorKind::kReplicate});
-  // Dim 1 of op(a) meets b on the left side, and dim 0 on the right side.
-  const bool second = left != ir::As<TriangularSolveParams>(c.params).transpose_a;
-  a[rank - 2] = {second ? other : static_cast<int32_t>(solved)};
-  a[rank - 1] = {second ? static_cast<int32_t>(solved) : other};
+  const sharding::FactorList of_b = {static_cast<int32_t>(solved)};
+  const sharding::FactorList of_result = {map.AddFactor(
+      {.size = (*c.operands[0])[rank - 1], .kind = sharding::FactorKind::kReplicate})};
+  map.results[0][solved] = of_result;
+  // op(a) x = b, or x op(a) = b.
+  const bool rows_of_b = left != ir::As<TriangularSolveParams>(c.params).transpose_a;
+  a[rank - 2] = rows_of_b ? of_b : of_result;
+  a[rank - 1] = rows_of_b ? of_result : of_b;
   map.operands.insert(map.operands.begin(), a);
   map.linear = {{.operands = {1}}};
   return map;

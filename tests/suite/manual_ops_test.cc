@@ -35,6 +35,7 @@ const std::map<std::string_view, std::string_view>& Unlisted() {
     add("has regions, which ops are in: random_manual_test.cc",
         {"checkpoint", "cond", "custom_jvp", "custom_linear", "custom_vjp", "scan", "switch_case",
          "while_loop"});
+    add("has regions: tests/unit/api/linalg_test.cc", {"custom_linear_solve"});
     add("has no result: callback_test.cc", {"debug_callback", "ordered_callback"});
     add("about Auto axes only: shard_map_test.cc", {"implied_reshard", "sharding_constraint"});
     add("made by lowering, of the moves above",
