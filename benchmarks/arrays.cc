@@ -127,6 +127,18 @@ void Square(Recorder& recorder, int devices) {
       {{"bytes", 6 * area}, {"ws", 6 * n * n}});
 }
 
+// A running sum along the sharded dim: of one row, and of columns.
+void RunningSums(Recorder& recorder, int devices) {
+  const int64_t n = recorder.quick() ? 1 << 12 : 1 << 24;
+  const auto f = jit([](Array v) { return cumsum(v, 0, {.out_sharding = P("d")}); });
+  for (int64_t columns : {int64_t{1}, int64_t{64}}) {
+    const Array x = reshard(Random({n / columns, columns}, 7), P("d"));
+    recorder.Emit("W2.cumsum", kOurs, {{"columns", columns}, {"devices", devices}}, "us",
+                  Sample(recorder.quick(), [&] { f(x); }),
+                  {{"bytes", 8.0 * static_cast<double>(n)}, {"ws", 8 * n}});
+  }
+}
+
 }  // namespace
 
 std::vector<int64_t> MatmulSizes(bool quick) {
@@ -153,6 +165,7 @@ void Elementwise(Recorder& recorder, int devices) {
     Rows(recorder, devices, 65536, 64);
   }
   Square(recorder, devices);
+  RunningSums(recorder, devices);
 }
 
 }  // namespace tessera::bench
