@@ -266,7 +266,7 @@ void MpiTransport::Finish(Ticket ticket) {
     return all != 0;
   };
   Wait(done, [&] {
-    steps_.mixed = steps_.mixed || IsForAnotherCall(going);
+    steps_.mixed = steps_.mixed || CancelOvertaken(going);
     if (steps_.mixed) watch_.SayMixed();
     watch_.SetNeeds(NeedsOf(going), /*meeting=*/0);
   });
@@ -288,7 +288,7 @@ std::vector<Need> MpiTransport::NeedsOf(Going& going) {
 
 // Messages between two processes arrive in order. So if a message with another tag has arrived, and
 // a receive is not matched by an earlier one, the other process has not sent that one.
-bool MpiTransport::IsForAnotherCall(Going& going) {
+bool MpiTransport::CancelOvertaken(Going& going) {
   for (const RequestNeed& n : going.needs) {
     if (!n.cancels || going.requests[n.request] == MPI_REQUEST_NULL) continue;
     MPI_Request& request = going.requests[n.request];

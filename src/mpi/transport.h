@@ -60,13 +60,15 @@ class MpiTransport final : public runtime::Transport {
   template <class Move>
   void StartEach(std::span<const runtime::Parcel> parcels, bool receives, Going& going, Move move);
   void StartCombination(const runtime::Combination& combination, Going& going);
-  // MPI pairs the collectives of a group in their order, whatever calls they are for. So those of a
-  // run wait until the group has agreed that it is the same one on all its processes.
+  // MPI pairs the collectives of a group in their order, whatever calls they are for. So the
+  // combinations of a run wait until all processes of the group have agreed that they run the same
+  // call.
   void Queue(const runtime::Combination& combination, Ticket ticket);
   void StartQueued();
   static std::vector<Need> NeedsOf(Going& going);
-  // Whether a message that has not arrived is overtaken by one for another call.
-  bool IsForAnotherCall(Going& going);
+  // Cancels a receive if a message for another call has overtaken its message. Returns whether one
+  // has.
+  bool CancelOvertaken(Going& going);
   // Polls until done() holds. A long wait tells its needs to the watch.
   template <class Done, class SetNeeds>
   void Wait(Done done, SetNeeds set_needs);

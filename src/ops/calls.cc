@@ -54,11 +54,6 @@ using TypeList = std::vector<const ir::Type*>;
 
 // ---- types --------------------------------------------------------------------------------------
 
-TypeList InputTypes(const ir::Program& region) {
-  TypeList types;
-  for (ValueId v : region.inputs) types.push_back(region.type(v));
-  return types;
-}
 // C13, C14: the inputs and outputs of a region must have these types.
 void CheckTypes(const TypeCall& c, int check, size_t region, const char* does, const TypeList& got,
                 const TypeList& wanted) {
@@ -318,6 +313,11 @@ Values LinearTransposes(const DiffCall& c, absl::Span<const ValueId> cotangents)
 
 }  // namespace
 
+TypeList InputTypes(const ir::Program& program) {
+  TypeList types;
+  for (ValueId v : program.inputs) types.push_back(program.type(v));
+  return types;
+}
 TypeList OutputTypes(const ir::Program& program) {
   TypeList types;
   for (ValueId v : program.outputs) types.push_back(program.type(v));

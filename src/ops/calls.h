@@ -76,6 +76,7 @@ struct CustomLinearSolveParams {
   }
 };
 
+std::vector<const ir::Type*> InputTypes(const ir::Program& program);
 std::vector<const ir::Type*> OutputTypes(const ir::Program& program);
 
 // Returns the values of a checkpoint's region that the derivative keeps.

@@ -57,19 +57,6 @@ void MakeCumulative(const ir::LocalCall& c, plan::Kernel* out) {
                      : kernels::Cumulative(x.dtype, x.shape, p.dim[0], reduction, p.reverse);
 }
 
-constexpr ScalarOp CombineOf(Reduction r) {
-  switch (r) {
-    case Reduction::kProd:
-      return ScalarOp::kMul;
-    case Reduction::kMax:
-      return ScalarOp::kMax;
-    case Reduction::kMin:
-      return ScalarOp::kMin;
-    default:
-      return ScalarOp::kAdd;
-  }
-}
-
 template <ScalarOp op>
 ir::ValueId Combined(ir::Builder& b, const ir::Type* type, ir::ValueId a, ir::ValueId other) {
   return b.EmitTyped(Elementwise(op), nullptr, {a, other}, {&type, 1})[0];
@@ -98,11 +85,12 @@ std::vector<ir::ValueId> ExpandCumulative(ir::Builder& b, const ir::Params* para
                     : reduction == Reduction::kProd ? kCumprod
                     : reduction == Reduction::kMax  ? kCummax
                                                     : kCummin;
-  return {ScanOnShards(b, ins[0],
-                       {.op = op,
-                        .params = ir::As<CumulativeParams>(params),
-                        .identity = IdentityOf(log_sum_exp ? Reduction::kMax : reduction, t),
-                        .combine = log_sum_exp ? CombinedLogs : Combined<CombineOf(reduction)>})};
+  return {ScanOnShards(
+      b, ins[0],
+      {.op = op,
+       .params = ir::As<CumulativeParams>(params),
+       .identity = IdentityOf(log_sum_exp ? Reduction::kMax : reduction, t),
+       .combine = log_sum_exp ? CombinedLogs : Combined<plan::ScalarOpOf(reduction)>})};
 }
 
 std::vector<Coords> CumulativeLanes(const ir::ReferenceCall& call) {

@@ -1,9 +1,11 @@
 // Formulas over values: each operator emits an op.
 #include "ops/expression.h"
 
+#include "base/at.h"
 #include "ops/laid_out.h"
 #include "ops/ops.h"
 #include "ops/params.h"
+#include "ops/pieces.h"
 #include "ops/tangents.h"
 
 namespace tessera::ops {
@@ -34,12 +36,9 @@ X operator*(X a, X b) { return Apply(ScalarOp::kMul, {a, b}); }
 X operator/(X a, X b) { return Apply(ScalarOp::kDiv, {a, b}); }
 
 X Shifted(X x, int64_t dim, int64_t by, double fill) {
-  PadParams pad;
   const size_t rank = x.type()->shape().size();
-  pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
-  pad.low[dim] = by, pad.high[dim] = -by;
-  return {x.builder(),
-          x.builder().Emit(kPad, ir::MakeParams(std::move(pad)), {x.id(), x.Number(fill).id()})};
+  return {x.builder(), x.builder().Emit(kPad, PadAlong(rank, base::Size(dim), by, -by),
+                                        {x.id(), x.Number(fill).id()})};
 }
 
 X Where(X condition, X yes, X no) {

@@ -7,6 +7,7 @@
 #include "kernels/solve/matrices.h"
 #include "ops/matrices.h"
 #include "ops/ops.h"
+#include "ops/pieces.h"
 #include "ops/reference_matrices.h"
 
 namespace tessera::ops {
@@ -193,12 +194,9 @@ enum class Added { kRows, kColumns };
 X Squared(X x, Added added) {
   const int64_t rows = RowsOf(x), columns = ColumnsOf(x);
   if (rows == columns) return x;
-  PadParams pad;
-  const size_t rank = x.type()->shape().size();
-  pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
-  pad.high[added == Added::kRows ? rank - 2 : rank - 1] = std::abs(rows - columns);
-  return {x.builder(),
-          x.builder().Emit(kPad, ir::MakeParams(std::move(pad)), {x.id(), x.Number(0).id()})};
+  const size_t rank = x.type()->shape().size(), dim = added == Added::kRows ? rank - 2 : rank - 1;
+  return {x.builder(), x.builder().Emit(kPad, PadAlong(rank, dim, 0, std::abs(rows - columns)),
+                                        {x.id(), x.Number(0).id()})};
 }
 
 // From l u = a[permutation] follows l^-1 dl + du u^-1 = l^-1 da[permutation] u^-1. The first term

@@ -38,8 +38,7 @@ void CheckSolveRegion(const TypeCall& c, size_t region, TypeList takes, const Ty
   const ir::Program& program = *c.regions[region];
   takes.insert(takes.begin(), c.operands.begin(),
                c.operands.begin() + static_cast<long>(ConstantsOf(c.params)));
-  TypeList inputs;
-  for (ValueId v : program.inputs) inputs.push_back(program.type(v));
+  const TypeList inputs = InputTypes(program);
   const auto check = [&](int number, const char* does, const TypeList& got, const TypeList& must) {
     for (size_t i = 0; i < must.size(); ++i)
       if (i >= got.size() || !ir::SameType(got[i], must[i]))

@@ -5,6 +5,7 @@
 
 #include "ops/lookup.h"
 #include "ops/ops.h"
+#include "ops/pieces.h"
 #include "ops/rule_builder.h"
 
 namespace tessera::ops {
@@ -193,15 +194,9 @@ X AsColumn(X v) {
 
 X SliceOf(X x, int64_t dims_from_end, int64_t begin, int64_t end) {
   const Shape& shape = x.type()->shape();
-  SliceParams params;
-  params.starts.assign(shape.size(), 0);
-  params.limits.assign(shape.begin(), shape.end());
-  params.strides.assign(shape.size(), 1);
   const size_t d = shape.size() - static_cast<size_t>(dims_from_end);
   if (begin == 0 && end == shape[d]) return x;
-  params.starts[d] = begin;
-  params.limits[d] = end;
-  return Emit(kSlice, ir::MakeParams(std::move(params)), {x});
+  return Emit(kSlice, SliceAlong(shape, d, begin, end), {x});
 }
 
 X Below(X a, X b) { return Joined(a, b, 2); }

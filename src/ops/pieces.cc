@@ -427,14 +427,11 @@ ir::ValueId RevTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 }
 
 ir::ValueId ConcatenateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
-  const auto dim = ir::As<DimParams>(c.params.get()).dim[0];
-  SliceParams slice;
-  slice.limits = c.operand_types[k]->shape();
-  slice.starts.resize(slice.limits.size());
-  slice.strides.resize(slice.limits.size(), 1);
-  for (size_t i = 0; i < k; ++i) slice.starts[dim] += c.operand_types[i]->shape()[dim];
-  slice.limits[dim] += slice.starts[dim];
-  return OfOtherSize(c, k, kSlice, ir::MakeParams(std::move(slice)), {cotangent});
+  const auto dim = base::Size(ir::As<DimParams>(c.params.get()).dim[0]);
+  int64_t begin = 0;
+  for (size_t i = 0; i < k; ++i) begin += c.operand_types[i]->shape()[dim];
+  const Shape& shape = c.operand_types[k]->shape();
+  return OfOtherSize(c, k, kSlice, SliceAlong(shape, dim, begin, begin + shape[dim]), {cotangent});
 }
 
 ir::ValueId RollTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
@@ -445,6 +442,21 @@ ir::ValueId RollTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) 
 }
 
 }  // namespace
+
+ir::ParamsPtr PadAlong(size_t rank, size_t dim, int64_t low, int64_t high) {
+  PadParams pad;
+  pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
+  pad.low[dim] = low, pad.high[dim] = high;
+  return ir::MakeParams(std::move(pad));
+}
+ir::ParamsPtr SliceAlong(const base::Shape& shape, size_t dim, int64_t begin, int64_t end) {
+  SliceParams slice;
+  slice.starts.resize(shape.size());
+  slice.limits.assign(shape.begin(), shape.end());
+  slice.strides.resize(shape.size(), 1);
+  slice.starts[dim] = begin, slice.limits[dim] = end;
+  return ir::MakeParams(std::move(slice));
+}
 
 constexpr OpDef kSlice{.name = "slice",
                        .doc = "x[start:limit:stride] in every dim.",

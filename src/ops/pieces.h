@@ -33,4 +33,8 @@ inline sharding::DimMap CutDims(const ir::DimsCall& c) {
   return PieceDims(c, 1, [&](size_t d) { return (*c.operands[0])[d] != (*c.results[0])[d]; });
 }
 
+// Return the params of a pad and of a slice along one dim.
+ir::ParamsPtr PadAlong(size_t rank, size_t dim, int64_t low, int64_t high);
+ir::ParamsPtr SliceAlong(const base::Shape& shape, size_t dim, int64_t begin, int64_t end);
+
 }  // namespace tessera::ops

@@ -5,6 +5,7 @@
 
 #include "base/at.h"
 #include "ops/laid_out.h"
+#include "ops/pieces.h"
 #include "ops/tangents.h"
 
 namespace tessera::ops {
@@ -80,21 +81,11 @@ class ShardScan {
     return Make(scan_.op, ir::MakeParams(std::move(params)), {v}, b_.type(v));
   }
   ir::ValueId Padded(ir::ValueId v, int64_t low, int64_t high, const ir::Type* to) {
-    const size_t rank = to->shape().size();
-    PadParams pad;
-    pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
-    pad.low[dim_] = low, pad.high[dim_] = high;
     const ir::ValueId fill = Make(kConstant, scan_.identity, {}, ir::Type::Get({}, from_->dtype()));
-    return Make(kPad, ir::MakeParams(std::move(pad)), {v, fill}, to);
+    return Make(kPad, PadAlong(to->shape().size(), dim_, low, high), {v, fill}, to);
   }
   ir::ValueId Sliced(ir::ValueId v, size_t dim, int64_t begin, int64_t end, const ir::Type* to) {
-    const base::Shape& shape = b_.type(v)->shape();
-    SliceParams slice;
-    slice.starts.resize(shape.size());
-    slice.limits.assign(shape.begin(), shape.end());
-    slice.strides.assign(shape.size(), 1);
-    slice.starts[dim] = begin, slice.limits[dim] = end;
-    return Make(kSlice, ir::MakeParams(std::move(slice)), {v}, to);
+    return Make(kSlice, SliceAlong(b_.type(v)->shape(), dim, begin, end), {v}, to);
   }
   ir::ValueId Make(const OpDef& op, ir::ParamsPtr params,
                    std::initializer_list<ir::ValueId> operands, const ir::Type* type) {

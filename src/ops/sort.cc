@@ -13,6 +13,7 @@
 #include "ops/lookup.h"
 #include "ops/ops.h"
 #include "ops/params.h"
+#include "ops/pieces.h"
 #include "ops/reference_values.h"
 #include "ops/tangents.h"
 
@@ -174,12 +175,9 @@ class ShardedTopK {
     const DType dtype = from_->dtype();
     if (const int64_t more = shards_ * block_ - from_->shape().back(); more > 0) {
       const auto rank = base::Size(from_->rank());
-      PadParams pad;
-      pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
-      pad.high.back() = more;
       const ir::ValueId least =
           Make(kConstant, IdentityOf(Reduction::kMax, dtype), {}, ir::Type::Get({}, dtype));
-      x = Make(kPad, ir::MakeParams(std::move(pad)), {x, least},
+      x = Make(kPad, PadAlong(rank, rank - 1, 0, more), {x, least},
                TypeOf({shards_ * block_}, {Axes()}, dtype));
     }
     return Make(kReshape, nullptr, {x}, TypeOf({shards_, block_}, {Axes(), {}}, dtype));

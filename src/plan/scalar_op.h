@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "tessera/reduction.h"
+
 namespace tessera::plan {
 
 // Functions of elements. Operands and result have the node's dtype unless stated otherwise.
@@ -183,6 +185,25 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
       return {.operands = 3};
   }
   return {};
+}
+
+// Returns the op that combines two values of a reduction.
+constexpr ScalarOp ScalarOpOf(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return ScalarOp::kAdd;
+    case Reduction::kProd:
+      return ScalarOp::kMul;
+    case Reduction::kMax:
+      return ScalarOp::kMax;
+    case Reduction::kMin:
+      return ScalarOp::kMin;
+    case Reduction::kAnd:
+      return ScalarOp::kAnd;
+    case Reduction::kOr:
+      return ScalarOp::kOr;
+  }
+  return ScalarOp::kAdd;
 }
 
 // The number of scalar ops. They are numbered from 0 without gaps, so tables have one entry each.

@@ -25,7 +25,7 @@ struct Partition {
   // The axes that shard permute factors, and the bytes that a device then receives along them.
   AxisList halo_axes;
   int64_t halo_bytes = 0;
-  // Same, for scan factors and the running results of the shards before a device's own.
+  // Same, for scan factors and the elements that shards exchange between the two passes.
   AxisList scan_axes;
   int64_t scan_bytes = 0;
 };

@@ -29,23 +29,6 @@ constexpr int64_t kRowsAtOnce = 8;   // streams that the prefetcher can follow
 // rows summed in f32 before the sum goes to f64; a multiple of kRowsAtOnce
 constexpr int64_t kFoldRows = 128;
 
-ScalarOp OpOf(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return ScalarOp::kAdd;
-    case Reduction::kProd:
-      return ScalarOp::kMul;
-    case Reduction::kMax:
-      return ScalarOp::kMax;
-    case Reduction::kMin:
-      return ScalarOp::kMin;
-    case Reduction::kAnd:
-      return ScalarOp::kAnd;
-    default:
-      return ScalarOp::kOr;
-  }
-}
-
 // Builds a fused group over one dim.
 class Group {
  public:
@@ -119,9 +102,9 @@ plan::Kernel Step(const ColumnsConfig& c, int64_t n, int64_t rows) {
   for (int64_t r = 0; r < rows; ++r) {
     const int row = g.Input(dtype);
     const int wide = dtype == acc ? row : g.Op(acc, ScalarOp::kConvert, row);
-    sum = r == 0 ? wide : g.Op(acc, OpOf(reduction), sum, wide);
+    sum = r == 0 ? wide : g.Op(acc, plan::ScalarOpOf(reduction), sum, wide);
   }
-  return g.Output(acc, g.Op(acc, OpOf(reduction), sum, g.Input(acc)));
+  return g.Output(acc, g.Op(acc, plan::ScalarOpOf(reduction), sum, g.Input(acc)));
 }
 
 PanelKernels MakePanel(const ColumnsConfig& c, int64_t n) {

@@ -77,6 +77,14 @@ class Scratch {
   int64_t used_ = 0;
 };
 
+// Returns the bytes of scratch memory that a Memory takes.
+template <class Memory, class Config>
+int64_t BytesOf(const Config& c) {
+  Scratch counted(nullptr);
+  Memory(c, counted);
+  return counted.used();
+}
+
 // LAPACK refuses leading dimensions of 0.
 inline int Lead(int64_t rows) { return static_cast<int>(std::max<int64_t>(rows, 1)); }
 

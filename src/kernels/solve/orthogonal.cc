@@ -70,9 +70,7 @@ struct QrWork {
   };
   static int64_t Plan(QrConfig& c) {
     c.work = std::max({int64_t{1}, GeqrfWorkOf<T>(c.m, c.n), OrgqrWorkOf<T>(c.m, c.k, c.rank())});
-    Scratch counted(nullptr);
-    Memory(c, counted);
-    return counted.used();
+    return BytesOf<Memory>(c);
   }
   static void Run(const QrConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     T *q = Out<T>(call, 0) + i * c.m * c.k, *r = Out<T>(call, 1) + i * c.k * c.n;
@@ -96,9 +94,7 @@ struct ProductWork {
   };
   static int64_t Plan(QrConfig& c) {
     c.work = std::max(int64_t{1}, OrgqrWorkOf<T>(c.m, c.n, c.k));
-    Scratch counted(nullptr);
-    Memory(c, counted);
-    return counted.used();
+    return BytesOf<Memory>(c);
   }
   static void Run(const QrConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const Memory memory(c, scratch);

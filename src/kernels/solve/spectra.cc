@@ -45,9 +45,7 @@ struct EighWork {
     LapackOf<T>().syevd(c.job(), "L", &n, nullptr, &lead, nullptr, &answer.work, &answer.ask,
                         &answer.iwork, &answer.ask, &answer.info, 1, 1);
     answer.SetIn(c);
-    Scratch counted(nullptr);
-    Memory(c, counted);
-    return counted.used();
+    return BytesOf<Memory>(c);
   }
   static void Run(const EighConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const int64_t n = c.n;
@@ -116,9 +114,7 @@ struct SvdWork {
                         &answer.work, &answer.ask, &answer.iwork, &answer.info, 1);
     answer.SetIn(c);
     c.iwork = 8 * c.rank();
-    Scratch counted(nullptr);
-    Memory(c, counted);
-    return counted.used();
+    return BytesOf<Memory>(c);
   }
   static void Run(const SvdConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const bool vectors = c.vectors != SingularVectors::kNone;
@@ -169,9 +165,7 @@ struct SchurWork {
     LapackOf<T>().gees(c.job(), "N", nullptr, &n, nullptr, &lead, &sorted, nullptr, nullptr,
                        nullptr, &lead, &answer.work, &answer.ask, nullptr, &answer.info, 1, 1);
     answer.SetIn(c);
-    Scratch counted(nullptr);
-    Memory(c, counted);
-    return counted.used();
+    return BytesOf<Memory>(c);
   }
   static void Run(const EighConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const int64_t n = c.n;
@@ -212,9 +206,7 @@ struct HessenbergWork {
     LapackOf<T>().gehrd(&n, &low, &high, nullptr, &lead, nullptr, &answer.work, &answer.ask,
                         &answer.info);
     answer.SetIn(c);
-    Scratch counted(nullptr);
-    Memory(c, counted);
-    return counted.used();
+    return BytesOf<Memory>(c);
   }
   static void Run(const MatrixBatch& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const int64_t n = c.n;
@@ -247,9 +239,7 @@ struct TridiagonalWork {
     LapackOf<T>().sytrd(c.triangle(), &n, nullptr, &lead, nullptr, nullptr, nullptr, &answer.work,
                         &answer.ask, &answer.info, 1);
     answer.SetIn(c);
-    Scratch counted(nullptr);
-    Memory(c, counted);
-    return counted.used();
+    return BytesOf<Memory>(c);
   }
   static void Run(const TridiagonalConfig& c, const plan::KernelArgs& call, int64_t i,
                   Scratch scratch) {
