@@ -4,7 +4,6 @@
 // to stderr.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <fstream>
 #include <functional>
@@ -28,9 +27,9 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,...,W14,spots] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,...,W15,spots] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
-    "  --only LIST   only these workloads; spots:NAME: the rows with NAME in their name\n"
+    "  --only LIST   only these workloads; spots:NAME, W15:NAME: the rows with NAME in their name\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
 
 // Returns null if the arguments are invalid.
@@ -58,12 +57,13 @@ bool Wanted(const Options& options, const std::string& workload) {
          ("," + options.only + ",").find("," + workload + ",") != std::string::npos;
 }
 
-// Runs the rows of spots that the options name.
-void RunSpots(Recorder& recorder, const Options& options) {
-  if (Wanted(options, "spots")) return SlowSpots(recorder, "");
+// Calls f for all rows of a workload, or for those that the options name.
+void RunRows(const Options& options, const std::string& workload,
+             const std::function<void(const std::string& part)>& f) {
+  if (Wanted(options, workload)) return f("");
   std::istringstream items(options.only);
   for (std::string item; std::getline(items, item, ',');)
-    if (item.starts_with("spots:")) SlowSpots(recorder, item.substr(std::strlen("spots:")));
+    if (item.starts_with(workload + ":")) f(item.substr(workload.size() + 1));
 }
 
 // Reads the peers' files before the workloads run, so that a wrong name fails at once.
@@ -106,11 +106,12 @@ void Run(const Options& options) {
     if (Wanted(options, "W13")) Decoding(recorder, devices);
     if (Wanted(options, "W14")) Attention(recorder, devices);
     if (Wanted(options, "W14") && devices == 8) RingAttention(recorder);
+    RunRows(options, "W15", [&](const std::string& part) { Numerics(recorder, devices, part); });
   }
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);
   if (Wanted(options, "W11")) RandomNumbers(recorder);
-  RunSpots(recorder, options);
+  RunRows(options, "spots", [&](const std::string& part) { SlowSpots(recorder, part); });
   PrintTables(recorder.figures(), options.quick);
 }
 

@@ -426,6 +426,24 @@ void SpotFloors(const Figures& figures, Floors& floors) {
                     most);
 }
 
+// `W15`: our time against JAX's, and on eight devices against one.
+void NumericFloors(const Figures& figures, Floors& floors) {
+  for (const Figure& f : figures.all()) {
+    if (f.peer != kOurs || !f.workload.starts_with("W15.")) continue;
+    const std::string what = f.workload.substr(4);
+    const bool is_fourier = what.starts_with("fft") || what.starts_with("rfft");
+    if (const auto jax = figures.Of("jax", TaskOf(f)))
+      floors.AtMost(TaskOf(f) + ": of JAX's time", f.median / *jax,
+                    is_fourier       ? 2.0
+                    : what == "sort" ? 0.5
+                                     : 1.0);
+    const auto alone = figures.Ours(f.workload + " devices=1");
+    if (f.params["devices"] == 8 && alone && (is_fourier || what == "cholesky"))
+      floors.AtMost(TaskOf(f) + ": of one device's time", f.median / *alone,
+                    is_fourier ? 1.2 : 1.3);
+  }
+}
+
 }  // namespace
 
 void PrintTables(const std::vector<Figure>& all, bool quick) {
@@ -439,6 +457,7 @@ void PrintTables(const std::vector<Figure>& all, bool quick) {
   ProgramFloors(figures, floors);
   PropagationFloors(figures, floors);
   SpotFloors(figures, floors);
+  NumericFloors(figures, floors);
 }
 
 }  // namespace tessera::bench

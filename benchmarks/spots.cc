@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
+#include "benchmarks/beside_jax.h"
 #include "benchmarks/inputs.h"
 #include "benchmarks/workloads.h"
 
@@ -26,7 +24,7 @@ class Spots {
   void BesideJax(const std::string& what, int64_t iterations, const F& f, const A&... arguments) {
     if (!IsWanted(what)) return;
     Measure(what, iterations, f, arguments...);
-    RunJax(what);
+    RunJax(recorder_, "spots.py", what);
   }
   template <class F, class... A>
   void Measure(const std::string& what, int64_t iterations, const F& f, const A&... arguments) {
@@ -42,21 +40,6 @@ class Spots {
   bool quick() const { return recorder_.quick(); }
 
  private:
-  void RunJax(const std::string& what) {
-    const char* python = std::getenv("TESSERA_JAX_PYTHON");
-    if (python == nullptr) return;
-    const std::string command = fmt::format("{} {}/jax/spots.py {}{}", python, TESSERA_BENCHMARKS,
-                                            what, quick() ? " --quick" : "");
-    std::FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) return;
-    std::array<char, 4096> line{};
-    while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
-      std::fputs(line.data(), stdout);
-      recorder_.AddPeer(line.data());
-    }
-    pclose(pipe);
-  }
-
   Recorder& recorder_;
   std::string part_;
 };

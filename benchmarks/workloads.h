@@ -53,6 +53,9 @@ void Decoding(Recorder& recorder, int devices);   // W13
 void Attention(Recorder& recorder, int devices);  // W14
 void RingAttention(Recorder& recorder);           // W14
 
+// W15: the rows whose name contains `part`; JAX's times as in spots.
+void Numerics(Recorder& recorder, int devices, const std::string& part);
+
 // spots: the rows whose name contains `part`. With TESSERA_JAX_PYTHON, a Python that has JAX, each
 // of our times is followed by JAX's.
 void SlowSpots(Recorder& recorder, const std::string& part);

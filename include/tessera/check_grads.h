@@ -29,7 +29,8 @@ void CheckSpmdGrads(const FunctionCall& call, const std::vector<Mesh>& meshes,
 
 // Compares the derivatives of f at args with finite differences, in forward and reverse mode where
 // f supports both. args is one argument or a tuple of them. Floating leaves are converted to f64,
-// unless f refuses f64. Throws RuntimeError, naming the argument and both numbers, if they differ.
+// and complex ones to c128, unless f refuses them. Throws RuntimeError, naming the argument and
+// both numbers, if they differ.
 template <class F, class Args>
 void check_grads(F f, Args args, CheckGradsOptions options = {}, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));

@@ -1,5 +1,6 @@
 // Element types, their promotion, and the scopes that change the defaults.
 #pragma once
+#include <complex>
 #include <cstdint>
 #include <type_traits>
 
@@ -25,6 +26,8 @@ class DType {
     kBF16,
     kF32,
     kF64,
+    kC64,
+    kC128,
     kKey  // a random key (random.h): it can be moved, but is no number
   };
   constexpr DType() = default;
@@ -35,7 +38,10 @@ class DType {
   constexpr bool is_signed() const { return code_ >= kI8 && code_ <= kI64; }
   constexpr bool is_unsigned() const { return code_ >= kU8 && code_ <= kU64; }
   constexpr bool is_integer() const { return code_ >= kI8 && code_ <= kU64; }
+  // A real floating-point dtype.
   constexpr bool is_floating() const { return code_ >= kF16 && code_ <= kF64; }
+  constexpr bool is_complex() const { return code_ == kC64 || code_ == kC128; }
+  constexpr bool is_inexact() const { return is_floating() || is_complex(); }
   constexpr bool is_key() const { return code_ == kKey; }
   // Returns the name in type text: "f32", "bool", "key<fry>".
   const char* name() const;
@@ -49,8 +55,8 @@ class DType {
 
 inline constexpr DType bool_{DType::kBool}, i8{DType::kI8}, i16{DType::kI16}, i32{DType::kI32},
     i64{DType::kI64}, u8{DType::kU8}, u16{DType::kU16}, u32{DType::kU32}, u64{DType::kU64},
-    f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64},
-    key_dtype{DType::kKey};
+    f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64}, c64{DType::kC64},
+    c128{DType::kC128}, key_dtype{DType::kKey};
 
 // Host element types for f16 and bf16. They convert to and from float, rounding to nearest even.
 struct Float16 {
@@ -79,6 +85,10 @@ constexpr DType dtype_of() {
     return f32;
   else if constexpr (std::is_same_v<T, double>)
     return f64;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return c64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>)
+    return c128;
   else {
     static_assert(std::is_integral_v<T>, "not an element type");
     constexpr bool s = std::is_signed_v<T>;
@@ -95,7 +105,8 @@ constexpr DType dtype_of() {
 
 // Returns the smallest dtype that a and b promote to, in JAX's lattice of strong types: u64 with a
 // signed int gives the default float, an int never widens a float, and f16 with bf16 gives f32.
-// Throws DTypeError for a key with a number.
+// A complex dtype with a real one is c128 if either has parts of 64 bits and is inexact, or else
+// c64. Throws DTypeError for a key with a number.
 DType promote_types(DType a, DType b);
 
 // Scope: sets the dtypes of weak ints and floats, and of creation functions without a dtype.
@@ -121,24 +132,32 @@ class [[nodiscard]] StrictTypes {
 };
 
 template <class T>
-concept Number =
+concept RealNumber =
     std::is_arithmetic_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
     !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
 
+template <class T>
+concept ComplexNumber =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+template <class T>
+concept Number = RealNumber<T> || ComplexNumber<T>;
+
 // An integer that counts or names something: a size, a dim, an index.
 template <class T>
-concept Integer = Number<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;
+concept Integer = RealNumber<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;
 template <class T>
 concept IntegerReference = Integer<std::remove_cvref_t<T>>;
 
 // One host number with its kind.
 class Scalar {
  public:
-  enum Kind : uint8_t { kBool, kInt, kUInt, kFloat };
+  enum Kind : uint8_t { kBool, kInt, kUInt, kFloat, kComplex };
   template <Number T>
   Scalar(T v) {  // implicit: a number is a Scalar
     if constexpr (std::is_same_v<T, bool>)
       kind_ = kBool, int_ = v;
+    else if constexpr (ComplexNumber<T>)
+      kind_ = kComplex, float_ = v.real(), imag_ = v.imag();
     else if constexpr (std::is_floating_point_v<T>)
       kind_ = kFloat, float_ = static_cast<double>(v);
     else if constexpr (std::is_unsigned_v<T>)
@@ -147,15 +166,16 @@ class Scalar {
       kind_ = kInt, int_ = static_cast<int64_t>(v);
   }
   Kind kind() const { return kind_; }
-  // Returns the value converted to double.
+  // Returns the value converted to double: the real part of a complex number.
   double as_double() const;
+  std::complex<double> as_complex() const { return {as_double(), imag_}; }
   // Returns the bits of an integer or bool; a kUInt in two's complement.
   int64_t as_int() const { return int_; }
 
  private:
   Kind kind_;
   int64_t int_ = 0;
-  double float_ = 0;
+  double float_ = 0, imag_ = 0;
 };
 
 }  // namespace tessera

@@ -19,6 +19,11 @@
 
 namespace TESSERA_PUBLIC tessera {
 
+struct DerivativeOptions {
+  // The function is complex differentiable, from complex arguments to complex results.
+  bool holomorphic = false;
+};
+
 namespace detail {
 
 // A linear map of arrays: its program and its residuals.
@@ -30,6 +35,7 @@ std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc);
 struct GradOptions {
   std::vector<int> arguments;  // arguments to differentiate, by number
   bool value = false;          // also return the value
+  bool holomorphic = false;
 };
 FunctionResult CallGrad(const FunctionCall& call, const GradOptions& options, const Jit& kept);
 
@@ -46,7 +52,10 @@ struct IsPairOf<A, std::pair<A, B>> : std::true_type {};
 template <bool with_value, int... n>
 class Grad {
  public:
-  explicit Grad(const void* shared) : jit_("grad", shared) {}
+  template <class F>
+  Grad(const F& f, const DerivativeOptions& options)
+      : jit_("grad", SharedAs<Grad>(options.holomorphic ? "holomorphic" : "", f)),
+        holomorphic_(options.holomorphic) {}
   const void* shared() const { return jit_.shared(); }
 
   template <class R, class Arguments>
@@ -67,7 +76,8 @@ class Grad {
       return Of(arguments);
   }
   FunctionResult Call(const FunctionCall& call) const {
-    return CallGrad(call, {.arguments = {n...}, .value = with_value}, jit_);
+    return CallGrad(call, {.arguments = {n...}, .value = with_value, .holomorphic = holomorphic_},
+                    jit_);
   }
 
  private:
@@ -79,6 +89,7 @@ class Grad {
       return std::tuple(std::get<n>(arguments)...);
   }
   Jit jit_;
+  bool holomorphic_;
 };
 
 // Arguments that were passed separately although they must form one tuple.
@@ -124,20 +135,31 @@ LinearMapRef LinearTranspose(const FunctionCall& call);
 // returns a pair, the first part is differentiated and the second is returned unchanged: (gradient,
 // second). Throws ShapeError and DTypeError if the value is not a floating scalar or an argument
 // has no floating-point array, and TraceError for an op without a derivative.
+//
+// As in JAX, the gradient in a complex argument x + iy is df/dx - i df/dy: its conjugate points
+// uphill. With .holomorphic arguments and value must be complex, and it is the complex derivative.
 template <int... n, class F>
-auto grad(F f, Loc loc = Loc::Current()) {
+auto grad(F f, DerivativeOptions options, Loc loc = Loc::Current()) {
   using Transform =
       std::conditional_t<sizeof...(n) == 0, detail::Grad<false, 0>, detail::Grad<false, n...>>;
-  Transform transform(detail::SharedAs<Transform>("", f));
+  Transform transform(f, options);
   return detail::Wrap(std::move(f), std::move(transform), loc);
+}
+template <int... n, class F>
+auto grad(F f, Loc loc = Loc::Current()) {
+  return grad<n...>(std::move(f), DerivativeOptions{}, loc);
 }
 // Same, but a call returns the pair (result of f, gradient).
 template <int... n, class F>
-auto value_and_grad(F f, Loc loc = Loc::Current()) {
+auto value_and_grad(F f, DerivativeOptions options, Loc loc = Loc::Current()) {
   using Transform =
       std::conditional_t<sizeof...(n) == 0, detail::Grad<true, 0>, detail::Grad<true, n...>>;
-  Transform transform(detail::SharedAs<Transform>("", f));
+  Transform transform(f, options);
   return detail::Wrap(std::move(f), std::move(transform), loc);
+}
+template <int... n, class F>
+auto value_and_grad(F f, Loc loc = Loc::Current()) {
+  return value_and_grad<n...>(std::move(f), DerivativeOptions{}, loc);
 }
 
 // Returns the pair of f(args) and its derivative in the direction of the tangents. args is one

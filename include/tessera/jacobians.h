@@ -16,6 +16,7 @@ namespace detail {
 struct JacobianOptions {
   int argument = 0;      // argument to differentiate, by number
   bool reverse = false;  // by rows, from cotangents; else by columns, from tangents
+  bool holomorphic = false;
 };
 FunctionResult CallJacobian(const FunctionCall& call, const JacobianOptions& options,
                             const Jit& kept);
@@ -68,7 +69,11 @@ concept HasJacobian = requires(const R& results, const A& argument) {
 template <bool reverse, size_t n>
 class Jacobian {
  public:
-  explicit Jacobian(const void* shared) : jit_(reverse ? "jacrev" : "jacfwd", shared) {}
+  template <class F>
+  Jacobian(const F& f, const DerivativeOptions& options)
+      : jit_(reverse ? "jacrev" : "jacfwd",
+             SharedAs<Jacobian>(options.holomorphic ? "holomorphic" : "", f)),
+        holomorphic_(options.holomorphic) {}
   const void* shared() const { return jit_.shared(); }
 
   template <class R, class Arguments>
@@ -85,11 +90,14 @@ class Jacobian {
     }
   }
   FunctionResult Call(const FunctionCall& call) const {
-    return CallJacobian(call, {.argument = static_cast<int>(n), .reverse = reverse}, jit_);
+    return CallJacobian(
+        call, {.argument = static_cast<int>(n), .reverse = reverse, .holomorphic = holomorphic_},
+        jit_);
   }
 
  private:
   Jit jit_;
+  bool holomorphic_;
 };
 
 }  // namespace detail
@@ -99,25 +107,36 @@ class Jacobian {
 // For trees it returns a tree like the result whose leaves are trees like the argument. jacfwd
 // pushes tangents forward, one pass over f per array of the argument, and suits functions with few
 // inputs and many outputs. The dims of the result keep their sharding. Throws DTypeError for arrays
-// that are not floating.
+// that are not floating. With .holomorphic all arrays must be complex; without it jacfwd refuses
+// complex arguments, and jacrev complex results.
+template <size_t n = 0, class F>
+auto jacfwd(F f, DerivativeOptions options, Loc loc = Loc::Current()) {
+  detail::Jacobian<false, n> transform(f, options);
+  return detail::Wrap(std::move(f), std::move(transform), loc);
+}
 template <size_t n = 0, class F>
 auto jacfwd(F f, Loc loc = Loc::Current()) {
-  using Transform = detail::Jacobian<false, n>;
-  Transform transform(detail::SharedAs<Transform>("", f));
-  return detail::Wrap(std::move(f), std::move(transform), loc);
+  return jacfwd<n>(std::move(f), DerivativeOptions{}, loc);
 }
 // Same, by cotangents: one backward pass per array of the result, for functions with many inputs
 // and few outputs. The dims of the argument keep their sharding.
 template <size_t n = 0, class F>
-auto jacrev(F f, Loc loc = Loc::Current()) {
-  using Transform = detail::Jacobian<true, n>;
-  Transform transform(detail::SharedAs<Transform>("", f));
+auto jacrev(F f, DerivativeOptions options, Loc loc = Loc::Current()) {
+  detail::Jacobian<true, n> transform(f, options);
   return detail::Wrap(std::move(f), std::move(transform), loc);
+}
+template <size_t n = 0, class F>
+auto jacrev(F f, Loc loc = Loc::Current()) {
+  return jacrev<n>(std::move(f), DerivativeOptions{}, loc);
 }
 // Returns a function that computes the second derivatives of f: jacfwd of jacrev.
 template <size_t n = 0, class F>
+auto hessian(F f, DerivativeOptions options, Loc loc = Loc::Current()) {
+  return jacfwd<n>(jacrev<n>(std::move(f), options, loc), options, loc);
+}
+template <size_t n = 0, class F>
 auto hessian(F f, Loc loc = Loc::Current()) {
-  return jacfwd<n>(jacrev<n>(std::move(f), loc), loc);
+  return hessian<n>(std::move(f), DerivativeOptions{}, loc);
 }
 
 }  // namespace tessera

@@ -51,7 +51,8 @@ Array ArrayFromHost(HostData host, ArrayOptions options, Loc loc);
 }  // namespace detail
 
 // Returns an array of the numbers, with the shape of the nested braces. The dtype is bool for
-// bools, the default int for ints, and the default float if any number is a float.
+// bools, the default int for ints, the default float if any number is a float, and its complex
+// dtype (c64 for floats of up to 32 bits) if any is complex.
 Array array(Nested values, ArrayOptions options = {}, Loc loc = Loc::Current());
 // Returns a copy of a host container, in its element type: [n], or `shape` if given.
 template <class R>
@@ -129,7 +130,7 @@ std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options = {},
 // ---- elementwise, one operand: [...] -> [...], the operand's sharding ----
 
 // Ints stay ints.
-Array abs(Operand x, Loc loc = Loc::Current());     // |x|; bools and unsigned ints unchanged
+Array abs(Operand x, Loc loc = Loc::Current());     // |x|, real; bools and unsigned ints unchanged
 Array neg(Operand x, Loc loc = Loc::Current());     // -x; linear; refuses bools
 Array sign(Operand x, Loc loc = Loc::Current());    // -1, 0 or 1; -0 for -0; refuses bools
 Array square(Operand x, Loc loc = Loc::Current());  // x * x; bools count as i32
@@ -137,7 +138,14 @@ Array ceil(Operand x, Loc loc = Loc::Current());    // rounds up; ints and bools
 Array floor(Operand x, Loc loc = Loc::Current());   // rounds down; ints and bools unchanged
 Array relu(Operand x, Loc loc = Loc::Current());    // max(x, 0); bools become the default int
 
-// Floating. NaN outside of the function's domain.
+// Of complex numbers.
+Array real(Operand x, Loc loc = Loc::Current());    // real part; other dtypes unchanged
+Array imag(Operand x, Loc loc = Loc::Current());    // imaginary part; zeros for other dtypes
+Array conj(Operand x, Loc loc = Loc::Current());    // conjugate; other dtypes unchanged
+Array angle(Operand x, Loc loc = Loc::Current());   // in [-pi, pi]; floating; 0 at 0
+Array isreal(Operand x, Loc loc = Loc::Current());  // whether the imaginary part is 0: bool
+
+// Floating or complex. NaN outside of a real function's domain.
 Array exp(Operand x, Loc loc = Loc::Current());         // e^x
 Array exp2(Operand x, Loc loc = Loc::Current());        // 2^x
 Array expm1(Operand x, Loc loc = Loc::Current());       // e^x - 1, accurate near 0
@@ -147,7 +155,6 @@ Array log10(Operand x, Loc loc = Loc::Current());       // logarithm to base 10
 Array log1p(Operand x, Loc loc = Loc::Current());       // log(1 + x), accurate near 0
 Array sqrt(Operand x, Loc loc = Loc::Current());        // square root
 Array rsqrt(Operand x, Loc loc = Loc::Current());       // 1 / sqrt(x); inf at 0
-Array cbrt(Operand x, Loc loc = Loc::Current());        // cube root, also of negative numbers
 Array reciprocal(Operand x, Loc loc = Loc::Current());  // 1 / x; inf at 0, -inf at -0
 Array sin(Operand x, Loc loc = Loc::Current());         // sine of x in radians
 Array cos(Operand x, Loc loc = Loc::Current());         // cosine
@@ -161,14 +168,17 @@ Array tanh(Operand x, Loc loc = Loc::Current());        // sinh(x) / cosh(x)
 Array asinh(Operand x, Loc loc = Loc::Current());       // inverse of sinh
 Array acosh(Operand x, Loc loc = Loc::Current());       // inverse of cosh, at least 0
 Array atanh(Operand x, Loc loc = Loc::Current());       // inverse of tanh; inf at 1
-Array erf(Operand x, Loc loc = Loc::Current());         // error function
-Array erfc(Operand x, Loc loc = Loc::Current());        // 1 - erf(x), accurate for large x
-Array erf_inv(Operand x, Loc loc = Loc::Current());     // inverse of erf; inf at 1
-Array lgamma(Operand x, Loc loc = Loc::Current());      // log |gamma(x)|; inf at 0, -1, ...
-Array digamma(Operand x, Loc loc = Loc::Current());     // derivative of lgamma; NaN at 0, -1, ...
-Array softplus(Operand x, Loc loc = Loc::Current());    // log(1 + e^x) without overflow
 Array logistic(Operand x, Loc loc = Loc::Current());    // 1 / (1 + e^-x); refuses ints and bools
-Array silu(Operand x, Loc loc = Loc::Current());        // x * logistic(x); refuses ints and bools
+
+// Floating; refuse complex numbers.
+Array cbrt(Operand x, Loc loc = Loc::Current());      // cube root, also of negative numbers
+Array erf(Operand x, Loc loc = Loc::Current());       // error function
+Array erfc(Operand x, Loc loc = Loc::Current());      // 1 - erf(x), accurate for large x
+Array erf_inv(Operand x, Loc loc = Loc::Current());   // inverse of erf; inf at 1
+Array lgamma(Operand x, Loc loc = Loc::Current());    // log |gamma(x)|; inf at 0, -1, ...
+Array digamma(Operand x, Loc loc = Loc::Current());   // derivative of lgamma; NaN at 0, -1, ...
+Array softplus(Operand x, Loc loc = Loc::Current());  // log(1 + e^x) without overflow
+Array silu(Operand x, Loc loc = Loc::Current());      // x * logistic(x); refuses ints and bools
 // Returns e^-|x| I_0(x), the exponentially scaled modified Bessel function of the first kind, order
 // 0; floating. NaN for NaN, 0 for infinities.
 Array bessel_i0e(Operand x, Loc loc = Loc::Current());
@@ -185,7 +195,7 @@ Array isnan(Operand x, Loc loc = Loc::Current());        // is NaN; false for in
 Array isinf(Operand x, Loc loc = Loc::Current());        // is inf or -inf; false for ints
 Array logical_not(Operand x, Loc loc = Loc::Current());  // x == 0, so false for NaN
 
-// Bitwise, in the dtype of x; refuse floats.
+// Bitwise, in the dtype of x; refuse floats and complex numbers.
 Array bitwise_not(Operand x, Loc loc = Loc::Current());       // flips all bits; bools: negation
 Array population_count(Operand x, Loc loc = Loc::Current());  // number of one bits; refuses bools
 Array clz(Operand x, Loc loc = Loc::Current());  // number of leading zeros; refuses bools
@@ -207,13 +217,13 @@ Array optimization_barrier(Operand x, Loc loc = Loc::Current());
 // Returns x. Derivatives treat it as a constant (gradients.h).
 Array stop_gradient(Operand x, Loc loc = Loc::Current());
 // Returns x converted to `dtype`. Float to int saturates, and NaN gives 0. Int to int wraps. A
-// conversion to bool is x != 0.
+// conversion to bool is x != 0, and complex to real takes the real part.
 Array astype(Operand x, DType dtype, Loc loc = Loc::Current());
 // Same, under the op's name.
 Array convert_element_type(Operand x, DType dtype, Loc loc = Loc::Current());
 // Returns the bits of x reinterpreted as `dtype`. A narrower dtype adds a last dim; a wider one
 // removes the last dim, which must hold exactly one element's bits: f32[n] <-> u8[n, 4].
-// Refuses bools.
+// Refuses bools and complex numbers.
 Array bitcast_convert_type(Operand x, DType dtype, Loc loc = Loc::Current());
 
 // ---- elementwise, two operands: dtypes promote, shapes broadcast ----
@@ -239,10 +249,12 @@ Array remainder(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Cu
 // Returns a^b; bools count as i32, ints stay ints. x^0 is 1, also for NaN. Refuses a negative plain
 // number as an int exponent; a negative element of an int array b gives an unspecified result.
 Array pow(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns the elementwise maximum (`max` reduces dims). NaN if either is; bools stay bools.
+// Returns the elementwise maximum (`max` reduces dims). A real NaN wins; bools stay bools.
 Array maximum(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns the elementwise minimum (`min` reduces dims). NaN if either is; bools stay bools.
+// Returns the elementwise minimum (`min` reduces dims). A real NaN wins; bools stay bools.
 Array minimum(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns the complex numbers a + bi, of f32 or f64 parts; strict in floats of 16 bits.
+Array complex(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns the angle of the point (b, a), in [-pi, pi]; floating.
 Array atan2(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns the Hurwitz zeta function, the sum of (q + k)^-s over k >= 0; floating. inf for s = 1,
@@ -263,7 +275,7 @@ Array logaddexp(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Cu
 Array eq(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns a != b: bool; true if either is NaN.
 Array ne(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns a < b: bool; false if either is NaN.
+// Returns a < b: bool; false if either is NaN. Complex numbers compare by their parts in turn.
 Array lt(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns a <= b: bool; false if either is NaN.
 Array le(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
@@ -317,8 +329,7 @@ Array array_equal(Operand a, Operand b, EqualOptions options = {}, Loc loc = Loc
 // Returns x with another shape, elements in row-major order. One size may be -1. Throws
 // ShardingError for nearly all reshapes that would move data (docs/typing.md).
 Array reshape(Operand x, Shape shape, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns x with its dims permuted, axes included: dim i of the result is dim dims[i] of x. All
-// reverses the dims.
+// Returns x with dims and axes permuted: dim i of the result is dim dims[i] of x; All reverses.
 Array transpose(Operand x, Dims dims = All, Loc loc = Loc::Current());
 // Returns x with each dim source[i] moved to position destination[i]; the other dims keep their
 // order. Throws ShapeError unless both have the same length.
@@ -527,8 +538,8 @@ Array outer(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Curren
 // Returns products summed over the last dims of a and b: [a..., k] x [b..., k] -> [a..., b...]. A
 // scalar operand multiplies.
 Array inner(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current());
-// Returns the sum of the products of all elements in row-major order, for any shapes: []. Throws
-// ShapeError unless a and b have the same number of elements.
+// Returns the sum of the products of all elements in row-major order, for any shapes: []. Complex
+// elements of a are conjugated. Throws ShapeError unless a and b have the same number of elements.
 Array vdot(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current());
 // Returns a with each element replaced by its product with b: dim d has size a[d] * b[d].
 Array kron(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
@@ -544,9 +555,10 @@ Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOption
 // singular. Strict, f32 or f64; n must not be sharded.
 Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc = Loc::Current());
 
-// ---- sort and look up: throws ShardingError where the sorted dim is sharded ----
+// ---- sort and look up ----
 
-// Returns x sorted along `dim` in ascending order, NaN last. Descending order is the reverse.
+// Returns x sorted along `dim`, NaN last; descending is the reverse. A sharded `dim` needs Auto
+// axes or an out_sharding; at most three shards leave each device. Else throws ShardingError.
 Array sort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
 // Returns all arrays, which have one shape, sorted by the first num_keys of them. Equal elements
 // keep their order, also in descending order.

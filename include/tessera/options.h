@@ -74,7 +74,7 @@ struct VarOptions {
 // "nuc" (nuclear: the sum of the singular values).
 class NormOrder {
  public:
-  template <Number T>
+  template <RealNumber T>
   NormOrder(T p) : number_(static_cast<double>(p)) {}
   NormOrder(const char* name) : name_(name) {}
   const std::optional<double>& number() const { return number_; }
@@ -92,6 +92,23 @@ struct NormOptions {
 };
 struct AverageOptions {
   Array weights = {};  // shape of x, or of the averaged dims in the order given; default: all 1
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+// How a quantile between two elements follows from them.
+enum class QuantileMethod : uint8_t {
+  kLinear,   // on the line between them
+  kLower,    // the smaller one
+  kHigher,   // the larger one
+  kNearest,  // the nearer one; the smaller one if both are as near
+  kMidpoint  // their mean
+};
+struct QuantileOptions {
+  QuantileMethod method = QuantileMethod::kLinear;
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct MedianOptions {
   bool keepdims = false;
   std::optional<PartitionSpec> out_sharding = {};
 };
@@ -128,7 +145,8 @@ struct DotDims {
 struct SortOptions {
   bool descending = false;
   bool stable = true;
-  int num_keys = 1;  // sort by the first num_keys operands
+  int num_keys = 1;                                // sort by the first num_keys operands
+  std::optional<PartitionSpec> out_sharding = {};  // of all results; needed if the dim is sharded
 };
 struct OneHotOptions {
   DType dtype = {};

@@ -29,7 +29,7 @@ namespace TESSERA_PUBLIC tessera {
 // A number, or an array that broadcasts to the shape of the sample.
 class Bound {
  public:
-  template <Number T>
+  template <RealNumber T>
   Bound(T v) : number_(Scalar(v)) {}
   Bound(Array array) : array_(std::move(array)) {}
   // Returns the bound as an operand written at `loc`.
@@ -120,7 +120,8 @@ Array wrap_key_data(Operand words, Loc loc = Loc::Current());
 Array bits(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns uniform floats in [minval, maxval).
 Array uniform(Operand key, Shape shape = {}, UniformOptions options = {}, Loc loc = Loc::Current());
-// Returns samples of the standard normal distribution.
+// Returns samples of the standard normal distribution. The parts of complex samples are
+// independent, with variance 1/2 each.
 Array normal(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns samples of the Gumbel distribution with location 0 and scale 1.
 Array gumbel(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());

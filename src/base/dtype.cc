@@ -12,15 +12,17 @@ struct Info {
   const char* name;
   int size;
 };
-constexpr Info kInfo[] = {{"default", 0}, {"bool", 1}, {"i8", 1},  {"i16", 2}, {"i32", 4},
-                          {"i64", 8},     {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8},
-                          {"f16", 2},     {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"key<fry>", 8}};
+constexpr Info kInfo[] = {{"default", 0}, {"bool", 1},    {"i8", 1},  {"i16", 2}, {"i32", 4},
+                          {"i64", 8},     {"u8", 1},      {"u16", 2}, {"u32", 4}, {"u64", 8},
+                          {"f16", 2},     {"bf16", 2},    {"f32", 4}, {"f64", 8}, {"c64", 8},
+                          {"c128", 16},   {"key<fry>", 8}};
 
 static_assert(std::size(kInfo) == DType::kKey + 1);
 // The class tests of DType compare codes, so they need this order.
 static_assert(DType::kI64 == DType::kI8 + 3 && DType::kU8 == DType::kI64 + 1 &&
               DType::kU64 == DType::kU8 + 3 && DType::kF16 == DType::kU64 + 1 &&
-              DType::kF64 == DType::kF16 + 3 && DType::kKey == DType::kF64 + 1);
+              DType::kF64 == DType::kF16 + 3 && DType::kC128 == DType::kF64 + 2 &&
+              DType::kKey == DType::kC128 + 1);
 
 thread_local DType default_int = i32, default_float = f32;
 thread_local bool strict_types = false;
@@ -39,7 +41,7 @@ BFloat16::BFloat16(float v) : bits(base::FloatToBrain(v)) {}
 BFloat16::operator float() const { return base::BrainToFloat(bits); }
 
 double Scalar::as_double() const {
-  if (kind_ == kFloat) return float_;
+  if (kind_ == kFloat || kind_ == kComplex) return float_;
   return kind_ == kUInt ? static_cast<double>(static_cast<uint64_t>(int_))
                         : static_cast<double>(int_);
 }
@@ -58,6 +60,11 @@ DType promote_types(DType a, DType b) {
                       .fixes = {}});
   if (b.is_bool()) return a;
   if (a.is_bool()) return b;
+  if (a.is_complex() != b.is_complex()) {
+    const DType complex = a.is_complex() ? a : b, real = a.is_complex() ? b : a;
+    return real == f64 ? c128 : complex;
+  }
+  if (a.is_complex()) return Wider(a, b) ? a : b;
   if (a.is_floating() != b.is_floating()) return a.is_floating() ? a : b;
   if (a.is_floating()) {
     if (a.size() == b.size()) return f32;  // f16 with bf16

@@ -1,5 +1,6 @@
 // Queries of this thread's dtype scopes, dtypes by name, and the host type of each dtype.
 #pragma once
+#include <complex>
 #include <string_view>
 
 #include "tessera/dtype.h"
@@ -13,8 +14,13 @@ bool StrictTypesActive();
 // Returns the dtype named `name`, or DType{} if there is none.
 DType ParseDType(std::string_view name);
 
-// Calls f with a value-initialised element of the host type of `dtype`, which must not be DType{}.
-// A key's host type is uint64_t, which holds its two words.
+// Returns the dtype of the parts of a complex dtype; other dtypes are their own part.
+constexpr DType PartOf(DType dtype) { return dtype == c64 ? f32 : dtype == c128 ? f64 : dtype; }
+// Returns the complex dtype with parts of a floating dtype: c64 for those of fewer than 32 bits.
+constexpr DType ComplexOf(DType part) { return part == f64 ? c128 : c64; }
+
+// Calls f with a value-initialised element of the host type of `dtype`, which must not be DType{}
+// or complex. A key's host type is uint64_t, which holds its two words.
 template <class F>
 decltype(auto) VisitDType(DType dtype, F&& f) {
   switch (dtype.code()) {
@@ -46,6 +52,14 @@ decltype(auto) VisitDType(DType dtype, F&& f) {
     default:
       return f(double{});
   }
+}
+
+// As VisitDType, also for complex dtypes.
+template <class F>
+decltype(auto) VisitElement(DType dtype, F&& f) {
+  if (dtype == c64) return f(std::complex<float>{});
+  if (dtype == c128) return f(std::complex<double>{});
+  return VisitDType(dtype, f);
 }
 
 }  // namespace tessera::base

@@ -144,7 +144,7 @@ class Suggester {
         conflict_(conflict),
         mapped_(MappedAxesOf(call.mesh)) {
     for (const Type* t : call.operands) {
-      operands_.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
+      operands_.push_back({&t->sharding(), &t->shape(), t->dtype().is_inexact()});
       if (t->mesh()) mesh_ = t->mesh();
     }
     for (const ShapeAndDType& r : results) shapes_.push_back(&r.shape);
@@ -152,7 +152,7 @@ class Suggester {
 
   std::vector<Fix> Run() {
     if (conflict_.check == sharding::Conflict::kMesh) return {};
-    if (call_.op.out_sharding && results_.size() == 1) TryOutShardings();
+    if (call_.op.out_sharding && sharding::AreResultsAlike(map_)) TryOutShardings();
     for (size_t k = 0; k < operands_.size(); ++k) TryOperand(static_cast<int>(k));
     absl::c_stable_sort(fixes_, [](const Offered& a, const Offered& b) {
       return std::pair(a.fix.bytes, a.in_gradient) < std::pair(b.fix.bytes, b.in_gradient);

@@ -44,6 +44,7 @@ float RoundToOdd(long double v) {
 }  // namespace
 
 double HostTensor::Float(int64_t i) const {
+  if (dtype.is_complex()) return Complex(i).real();
   return base::VisitDType(dtype, [&](auto tag) -> double {
     using T = decltype(tag);
     if constexpr (kSmallFloat<T>)
@@ -64,6 +65,7 @@ int64_t HostTensor::Int(int64_t i) const {
 }
 
 void HostTensor::SetFloat(int64_t i, long double v) {
+  if (dtype.is_complex()) return SetComplex(i, v);
   base::VisitDType(dtype, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (kSmallFloat<T>)
@@ -74,6 +76,7 @@ void HostTensor::SetFloat(int64_t i, long double v) {
 }
 
 void HostTensor::SetInt(int64_t i, int64_t v) {
+  if (dtype.is_complex()) return SetComplex(i, static_cast<long double>(v));
   base::VisitDType(dtype, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (kSmallFloat<T>)
@@ -83,6 +86,18 @@ void HostTensor::SetInt(int64_t i, int64_t v) {
     else
       Store(*this, i, static_cast<T>(v));
   });
+}
+
+std::complex<double> HostTensor::Complex(int64_t i) const {
+  if (dtype == c64) return Load<std::complex<float>>(*this, i);
+  return dtype == c128 ? Load<std::complex<double>>(*this, i) : Float(i);
+}
+
+void HostTensor::SetComplex(int64_t i, std::complex<long double> v) {
+  if (dtype == c64)
+    Store(*this, i, std::complex<float>(v));
+  else
+    Store(*this, i, std::complex<double>(v));
 }
 
 void HostTensor::SetFrom(int64_t i, const HostTensor& from, int64_t j) {

@@ -1,5 +1,6 @@
 // Whole tensors in host memory, for the reference interpreter and for tests. Simple and slow.
 #pragma once
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,10 +20,12 @@ struct HostTensor {
   HostTensor() = default;
   HostTensor(DType dtype, std::vector<int64_t> shape);
   int64_t size() const;
-  double Float(int64_t i) const;  // of any dtype
-  int64_t Int(int64_t i) const;   // of an integer or bool
+  double Float(int64_t i) const;                  // of any dtype; the real part of a complex number
+  int64_t Int(int64_t i) const;                   // of an integer or bool
+  std::complex<double> Complex(int64_t i) const;  // of any dtype
   void SetFloat(int64_t i, long double v);
   void SetInt(int64_t i, int64_t v);
+  void SetComplex(int64_t i, std::complex<long double> v);  // of a complex dtype
   // Copies element j of `from`, of the same dtype.
   void SetFrom(int64_t i, const HostTensor& from, int64_t j);
 };

@@ -24,7 +24,7 @@ DimsCall CallOf(const OpDef& op, const Params* params, Types operands, Types res
   DimsCall call{.op = op, .operands = {}, .results = {}, .params = params};
   for (const Type* t : operands) call.operands.push_back(&t->shape());
   for (const Type* t : results) call.results.push_back(&t->shape());
-  call.to_float = results[0]->dtype().is_floating();
+  call.to_float = results[0]->dtype().is_inexact();
   return call;
 }
 }  // namespace
@@ -150,17 +150,21 @@ void CheckMesh(const InferCall& call) {
 
 namespace {
 
-// Checks that out_sharding is for an only result, of its rank: program text may declare another.
-void CheckOut(const InferCall& call, const std::vector<ShapeAndDType>& results) {
+// Checks that out_sharding is for an only result, or results of the same dims, and of their rank:
+// program text may declare another.
+void CheckOut(const InferCall& call, const sharding::DimMap& map,
+              const std::vector<ShapeAndDType>& results) {
   if (!call.out_sharding) return;
   const auto refuse = [&](std::string reason, std::vector<std::string> notes) {
     ErrorDetail detail = Detail(call, 1, std::move(reason));
     detail.notes = std::move(notes);
     base::ThrowShape(std::move(detail));
   };
-  if (results.size() != 1)
+  if (!sharding::AreResultsAlike(map))
     refuse(
-        fmt::format("out_sharding is for an op of one result, but this one has {}", results.size()),
+        fmt::format("out_sharding is for one result, or for results of the same dims, but this op "
+                    "has {} with other dims",
+                    results.size()),
         {"call it without out_sharding, then reshard its results"});
   const int rank = call.out_sharding->rank(), own = static_cast<int>(results[0].shape.size());
   if (rank != own)
@@ -171,17 +175,17 @@ void CheckOut(const InferCall& call, const std::vector<ShapeAndDType>& results) 
 
 absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   std::vector<ShapeAndDType> shapes = InferShapes(call);
-  CheckOut(call, shapes);
   CheckMesh(call);
   DimsCall dims{.op = call.op, .operands = {}, .results = {}, .params = call.params};
   std::vector<sharding::RuleOperand> operands;
   for (const Type* t : call.operands) {
     dims.operands.push_back(&t->shape());
-    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
+    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_inexact()});
   }
   for (const ShapeAndDType& r : shapes) dims.results.push_back(&r.shape);
-  dims.to_float = shapes[0].dtype.is_floating();
+  dims.to_float = shapes[0].dtype.is_inexact();
   sharding::DimMap map = std::get<DimMapFn>(*call.op.dims)(dims);
+  CheckOut(call, map, shapes);
   sharding::RuleResult rule = sharding::ExplicitRule(map, operands, dims.results, call.out_sharding,
                                                      MappedAxesOf(call.mesh));
   if (rule.conflict) ThrowConflict(call, map, shapes, *rule.conflict);

@@ -11,7 +11,7 @@ inline LocalTensor LocalTensorOf(const Program& device, ValueId v) {
 }
 
 // Returns the bits of every element that a constant instruction defines.
-inline uint64_t ConstantBits(const Instruction& constant) {
+inline base::ElementBits ConstantBits(const Instruction& constant) {
   return std::get<AsConstant>(*constant.op->lowering).bits(constant.params.get());
 }
 

@@ -1,6 +1,7 @@
 // Parameters of the moves in device programs.
 #pragma once
 #include "ir/params.h"
+#include "sharding/dim_map.h"
 
 namespace tessera::ir {
 
@@ -20,8 +21,9 @@ struct HaloParams {
   std::vector<const Type*> from;
   const Type* to;
   // [operand, dim, offset, stride, dilation]: along the dim, index o of the result reads index (o *
-  // stride + offset) / dilation of the operand, if that is whole and in range. Along a dim without
-  // an entry, index o reads index o.
+  // stride + offset) / dilation of the operand, if that is whole and in range. A sixth number is
+  // added to the offset once for each shard that precedes index o. Along a dim without an entry,
+  // index o reads index o.
   std::vector<std::vector<int64_t>> reads;
   int64_t fill = -1;  // the scalar operand that fills unread elements; -1: all are read
   // [dim, begin, end]: of a device's part of the result, only these positions are kept, one range
@@ -37,6 +39,15 @@ struct HaloParams {
     f("keep", s.keep);
   }
 };
+
+// Returns an entry of HaloParams::reads, without its dim.
+inline sharding::Access AccessOf(const std::vector<int64_t>& read) {
+  return {.operand = static_cast<int32_t>(read[0]),
+          .offset = read[2],
+          .stride = read[3],
+          .dilation = read[4],
+          .per_shard = read.size() > 5 ? read[5] : 0};
+}
 
 // Parameters of mask_padding: the dims, and the reduction whose identity overwrites their padding.
 struct MaskParams {

@@ -134,6 +134,15 @@ struct LocalCall {
 // The ways to lower an op.
 using ExpandFn = std::vector<ValueId> (*)(Builder&, const Params*,
                                           absl::Span<const ValueId> operands, const Type* result);
+// How an op that computes on windows of its operands (sharding::Access) runs on views: the parts of
+// a sharded dim that the windows of one shard cover (sharding::WindowView).
+struct OnViews {
+  // Returns the params for views along these dims of the result. A view begins with the first
+  // window of its shard, and includes the padding and the positions between elements.
+  ParamsPtr (*params)(const Params*, const std::vector<bool>& viewed) = nullptr;
+  // Returns the element of a view where operand k has none: the params of a constant.
+  ParamsPtr (*outside)(const Params*, size_t k, DType) = nullptr;
+};
 struct AsKernel {  // a kernel of its own
   void (*make)(const LocalCall&, plan::Kernel*);
   // Replaces the op where a reduce factor is sharded and partial results do not combine, or where a
@@ -142,6 +151,7 @@ struct AsKernel {  // a kernel of its own
   // Replaces the op where operand 0 is one number everywhere. It gets that number as a scalar, and
   // makes any part of the result.
   ExpandFn of_scalar = nullptr;
+  OnViews views = {};  // if the map has accesses with windows
 };
 struct AsElementwise {  // element by element; may join a fused group
   plan::ScalarOp op;
@@ -154,7 +164,7 @@ struct AsBroadcast {  // repeats elements along new dims; may join a fused group
   void (*make)(const LocalCall&, plan::Kernel*);
 };
 struct AsConstant {  // a literal, made where it is used
-  uint64_t (*bits)(const Params*);
+  base::ElementBits (*bits)(const Params*);
 };
 // A number for each position of a tensor: the sum of stride times index over the dims, plus the
 // offset of the device (no offsets: 0).

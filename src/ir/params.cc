@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -51,24 +52,36 @@ std::string FieldText(const std::vector<const Type*>& v) {
 }
 std::string FieldText(const PairedDims& v) { return FieldText(v.lhs) + "x" + FieldText(v.rhs); }
 
-// Returns `f32 2.5`, the shortest text that reads back to the same bits. A NaN shows its bits.
-std::string FieldText(const Literal& v) {
+namespace {
+
+// Returns the shortest text that reads back to the same bits. A NaN shows its bits.
+std::string NumberText(const Literal& v) {
   HostTensor t(v.dtype, {1});
-  std::memcpy(t.data.data(), &v.bits, t.data.size());
-  std::string value;
-  if (v.dtype.is_bool())
-    value = t.Int(0) ? "true" : "false";
-  else if (v.dtype == u64 || v.dtype.is_key())
-    value = std::to_string(static_cast<uint64_t>(t.Int(0)));
-  else if (v.dtype.is_integer())
-    value = std::to_string(t.Int(0));
-  else if (std::isnan(t.Float(0)))
-    value = fmt::format("nan.{:x}", v.bits);
-  else if (v.dtype == f64)
-    value = fmt::format("{}", t.Float(0));
-  else
-    value = fmt::format("{}", static_cast<float>(t.Float(0)));
-  return std::string(v.dtype.name()) + " " + value;
+  std::memcpy(t.data.data(), v.bits.data(), t.data.size());
+  if (v.dtype.is_bool()) return t.Int(0) ? "true" : "false";
+  if (v.dtype == u64 || v.dtype.is_key()) return std::to_string(static_cast<uint64_t>(t.Int(0)));
+  if (v.dtype.is_integer()) return std::to_string(t.Int(0));
+  if (std::isnan(t.Float(0))) return fmt::format("nan.{:x}", v.bits.low);
+  if (v.dtype == f64) return fmt::format("{}", t.Float(0));
+  return fmt::format("{}", static_cast<float>(t.Float(0)));
+}
+
+// Returns the real and the imaginary part of a complex number.
+std::array<Literal, 2> PartsOf(const Literal& v) {
+  const DType part = base::PartOf(v.dtype);
+  std::array<Literal, 2> parts{Literal{part, {}}, Literal{part, {}}};
+  const int64_t size = part.size();
+  for (int64_t k = 0; k < 2; ++k) std::copy_n(v.bits.data() + k * size, size, parts[k].bits.data());
+  return parts;
+}
+
+}  // namespace
+
+// Returns `f32 2.5` or `c64 (2.5, -1)`.
+std::string FieldText(const Literal& v) {
+  if (!v.dtype.is_complex()) return std::string(v.dtype.name()) + " " + NumberText(v);
+  const std::array<Literal, 2> parts = PartsOf(v);
+  return fmt::format("{} ({}, {})", v.dtype.name(), NumberText(parts[0]), NumberText(parts[1]));
 }
 
 size_t FieldHash(size_t h, const sharding::TensorSharding& v) {
@@ -142,27 +155,49 @@ void ReadField(base::Reader& in, const sharding::MeshDef* mesh, sharding::Tensor
   v = sharding::ParseSharding(in.Since(begin), mesh->WithoutModes(), in.Here());
 }
 
-void ReadField(base::Reader& in, Literal& v) {
-  ReadField(in, v.dtype);
+namespace {
+
+base::ElementBits ReadNumber(base::Reader& in, DType dtype) {
+  base::ElementBits bits;
   std::string word = in.NumberWord();
   char* end = nullptr;
-  HostTensor t(v.dtype, {1});
+  HostTensor t(dtype, {1});
   if (word.rfind("nan.", 0) == 0) {
-    v.bits = std::strtoull(word.c_str() + 4, &end, 16);
+    bits = std::strtoull(word.c_str() + 4, &end, 16);
   } else {
     if (word == "true" || word == "false") {
       t.SetInt(0, word == "true");
       end = word.data() + word.size();
-    } else if (v.dtype.is_floating()) {
+    } else if (dtype.is_floating()) {
       t.SetFloat(0, std::strtod(word.c_str(), &end));
     } else if (word[0] == '-') {
       t.SetInt(0, std::strtoll(word.c_str(), &end, 10));
     } else {
       t.SetInt(0, static_cast<int64_t>(std::strtoull(word.c_str(), &end, 10)));
     }
-    std::memcpy(&v.bits, t.data.data(), t.data.size());
+    std::memcpy(bits.data(), t.data.data(), t.data.size());
   }
   if (!end || *end) in.Fail("expected a number, not '" + word + "'");
+  return bits;
+}
+
+}  // namespace
+
+void ReadField(base::Reader& in, Literal& v) {
+  ReadField(in, v.dtype);
+  if (!v.dtype.is_complex()) {
+    v.bits = ReadNumber(in, v.dtype);
+    return;
+  }
+  const DType part = base::PartOf(v.dtype);
+  int64_t begin = 0;
+  in.List("(", ")", [&] {
+    if (begin == v.dtype.size()) in.Fail("a complex number has two parts");
+    const base::ElementBits bits = ReadNumber(in, part);
+    std::copy_n(bits.data(), part.size(), v.bits.data() + begin);
+    begin += part.size();
+  });
+  if (begin < v.dtype.size()) in.Fail("a complex number has two parts");
 }
 
 }  // namespace tessera::ir

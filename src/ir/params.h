@@ -19,6 +19,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "base/element_bits.h"
 #include "base/reader.h"
 #include "sharding/tensor_sharding.h"
 #include "tessera/dtype.h"
@@ -77,7 +78,7 @@ struct WindowDims : Dims {
 // One number, as the bits of an element of the result's dtype.
 struct Literal {
   DType dtype;
-  uint64_t bits = 0;
+  base::ElementBits bits;
   friend bool operator==(const Literal&, const Literal&) = default;
 };
 
@@ -180,7 +181,7 @@ inline size_t FieldHash(size_t h, bool v) { return MixHash(h, v); }
 inline size_t FieldHash(size_t h, DType v) { return MixHash(h, v.code()); }
 inline size_t FieldHash(size_t h, Reduction v) { return MixHash(h, static_cast<uint64_t>(v)); }
 inline size_t FieldHash(size_t h, const Literal& v) {
-  return MixHash(FieldHash(h, v.dtype), v.bits);
+  return MixHash(MixHash(FieldHash(h, v.dtype), v.bits.low), v.bits.high);
 }
 inline size_t FieldHash(size_t h, const Type* v) { return MixHash(h, std::hash<const Type*>()(v)); }
 template <class E>

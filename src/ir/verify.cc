@@ -124,9 +124,9 @@ bool IsDerived(const InferCall& call, const Type* declared) {
   }
 }
 
-// Checks the declared result types of an op with a dimension map. The type of an only result may be
-// the one that its operands give, or the one that an out_sharding stated, which the program does
-// not repeat.
+// Checks the declared result types of an op with a dimension map. The type of the first result
+// may be the one that its operands give, or the one that an out_sharding stated, which the program
+// does not repeat.
 void VerifyTyped(const Instruction& instruction, const std::vector<const Type*>& operands,
                  const Program& program) {
   if (instruction.results.empty()) Fail(instruction, "it must have results");
@@ -143,7 +143,7 @@ void VerifyTyped(const Instruction& instruction, const std::vector<const Type*>&
                  .mesh = mesh ? mesh : program.mesh,
                  .loc = instruction.loc,
                  .shared_params = instruction.params};
-  if (instruction.op->out_sharding && instruction.results.size() == 1) {
+  if (instruction.op->out_sharding) {
     if (IsDerived(call, first)) return;
     call.out_sharding = &first->sharding();
   }

@@ -40,6 +40,7 @@ DimMap SelectDims(const ir::DimsCall& c) {
 std::vector<ShapeAndDType> ClampType(const TypeCall& c) {
   CheckCount(c, 3);
   CheckSameDType(c);
+  CheckClass(c, Class::kOrdered);
   for (size_t i : {0, 2})
     if (c.operands[i]->rank() != 0 && c.operands[i]->shape() != c.operands[1]->shape())
       c.FailShape(
@@ -118,6 +119,24 @@ double Ratio(double x, double y) { return x / y; }
 int64_t Plus(Int x, Int y) { return Wrap(x.wrapped() + y.wrapped()); }
 int64_t Minus(Int x, Int y) { return Wrap(x.wrapped() - y.wrapped()); }
 int64_t Times(Int x, Int y) { return Wrap(x.wrapped() * y.wrapped()); }
+LongComplex Plus(const LongComplex& x, const LongComplex& y) { return x + y; }
+LongComplex Minus(const LongComplex& x, const LongComplex& y) { return x - y; }
+// Without C's rules for infinities, as in XLA.
+LongComplex Times(const LongComplex& x, const LongComplex& y) {
+  return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
+}
+LongComplex Ratio(const LongComplex& x, const LongComplex& y) { return x / y; }
+// 0^0 is 1, and 0 to a power with a positive real part is 0.
+LongComplex Power(const LongComplex& x, const LongComplex& y) {
+  if (y == LongComplex(0)) return 1;
+  return x == LongComplex(0) && y.real() > 0 ? 0 : std::pow(x, y);
+}
+// -i log((x + iy) / sqrt(x^2 + y^2)), which is atan2 of real numbers.
+LongComplex Angle(const LongComplex& y, const LongComplex& x) {
+  const LongComplex i(0, 1);
+  return -i * std::log((x + i * y) / std::sqrt(x * x + y * y));
+}
+void OfParts(const ElementCall& e) { e.SetComplex({e.Float(0), e.Float(1)}); }
 int64_t And(Int x, Int y) { return x.value & y.value; }
 int64_t Or(Int x, Int y) { return x.value | y.value; }
 int64_t Xor(Int x, Int y) { return x.value ^ y.value; }
@@ -169,6 +188,8 @@ int64_t SmallerInt(Int x, Int y) { return IntLess(x.dtype, y.value, x.value) ? y
 template <class Relation>
 void Compares(const ir::ReferenceCall& call) {
   ForEachElement(call, [](const ElementCall& e) {
+    if constexpr (std::is_invocable_v<Relation, LongComplex, LongComplex>)
+      if (e.dtype().is_complex()) return e.SetInt(Relation()(e.ComplexOf(0), e.ComplexOf(1)));
     if (e.dtype().is_floating()) return e.SetInt(Relation()(e.Float(0), e.Float(1)));
     const Int x = e.IntOf(0), y = e.IntOf(1);
     e.SetInt(e.dtype().is_signed() ? Relation()(x.value, y.value)
@@ -231,6 +252,13 @@ ir::ValueId SelectTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t
   return (k == 2 ? Where(which, ct, zero) : Where(which, zero, ct)).id();
 }
 
+constexpr auto OfRealPart = [](X g, X, X, X) { return ComplexOf(g, ZerosLike(g)); };
+constexpr auto OfImaginaryPart = [](X g, X, X, X) { return ComplexOf(ZerosLike(g), g); };
+ir::ValueId ComplexTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  const X ct(c.builder, cotangent);
+  return (k == 0 ? Real(ct) : -Imag(ct)).id();
+}
+
 X Truncated(X x) { return Sign(x) * Floor(Abs(x)); }
 X OneAtZero(X x) { return Where(Equal(x, x.Number(0)), x.Number(1), x); }
 
@@ -284,21 +312,21 @@ constexpr OpDef kBinaryOps[] = {
             .op = kAdd,
             .takes = kNumber,
             .linear = kBoth,
-            .reference = Numbers<Plus, Plus>,
+            .reference = Either<Plus, Numbers<Plus, Plus>>,
             .diff = By<OfLeft, OfLeft>(Same)}),
     Binary({.name = "sub",
             .doc = "a - b",
             .op = kSub,
             .takes = kNumber,
             .linear = kBoth,
-            .reference = Numbers<Minus, Minus>,
+            .reference = Either<Minus, Numbers<Minus, Minus>>,
             .diff = By<OfLeft, OfMinus>(SubTranspose)}),
     Binary({.name = "mul",
             .doc = "a * b",
             .op = kMul,
             .takes = kNumber,
             .linear = kEach,
-            .reference = Numbers<Times, Times>,
+            .reference = Either<Times, Numbers<Times, Times>>,
             .diff = ir::Derivative{.transpose = MulTranspose}}),
     Binary({.name = "div",
             .doc = "a / b; integers truncate, and x / 0 has every bit set.",
@@ -306,12 +334,12 @@ constexpr OpDef kBinaryOps[] = {
             .takes = kNumber,
             .linear = kFirst,
             .flops = 2,
-            .reference = Numbers<Ratio, Quotient>,
+            .reference = Either<Ratio, Numbers<Ratio, Quotient>>,
             .diff = By<nullptr, [](X g, X, X b, X y) { return g * -(y / b); }>(DivTranspose)}),
     Binary({.name = "rem",
             .doc = "Remainder with the sign of a; x rem 0 is x.",
             .op = kRem,
-            .takes = kNumber,
+            .takes = kRealNumber,
             .flops = 4,
             .reference = Numbers<std::fmod, Remainder>,
             .diff = By<OfLeft, [](X g, X a, X b, X) { return g * -Truncated(a / b); }>()}),
@@ -320,26 +348,26 @@ constexpr OpDef kBinaryOps[] = {
             .op = kPow,
             .takes = kNumber,
             .flops = 30,
-            .reference = Numbers<std::pow, Power>,
+            .reference = Either<Power, Numbers<std::pow, Power>>,
             .diff = By<PowOfBase, PowOfExponent>()}),
     Binary({.name = "maximum",
-            .doc = "The larger; NaN wins.",
+            .doc = "The larger; NaN wins. Complex numbers compare by their parts in order.",
             .op = kMax,
             .takes = kAny,
-            .reference = Numbers<Larger, LargerInt>,
+            .reference = Either<Larger, Numbers<Larger, LargerInt>>,
             .diff = By<ExtremeOf<0>, ExtremeOf<1>>()}),
     Binary({.name = "minimum",
-            .doc = "The smaller; NaN wins.",
+            .doc = "The smaller; NaN wins. Complex numbers compare by their parts in order.",
             .op = kMin,
             .takes = kAny,
-            .reference = Numbers<Smaller, SmallerInt>,
+            .reference = Either<Smaller, Numbers<Smaller, SmallerInt>>,
             .diff = By<ExtremeOf<0>, ExtremeOf<1>>()}),
     Binary({.name = "atan2",
             .doc = "Angle of the point (b, a).",
             .op = kAtan2,
-            .takes = kFloat,
+            .takes = kInexact,
             .flops = 20,
-            .reference = Floats<std::atan2>,
+            .reference = Either<Angle, Floats<std::atan2>>,
             .diff = By<[](X g, X a, X b, X) { return g * (b / (a * a + b * b)); },
                        [](X g, X a, X b, X) { return g * (-a / (a * a + b * b)); }>()}),
     Binary({.name = "nextafter",
@@ -349,6 +377,14 @@ constexpr OpDef kBinaryOps[] = {
             .flops = 4,
             .reference = Elements<Nextafter>,
             .diff = ir::NotDifferentiable{"it steps from one float to the next"}}),
+    Binary({.name = "complex",
+            .doc = "a + bi",
+            .op = kComplex,
+            .takes = kPart,
+            .makes = Makes::kComplex,
+            .linear = kBoth,
+            .reference = Elements<OfParts>,
+            .diff = By<OfRealPart, OfImaginaryPart>(ComplexTranspose)}),
     Binary({.name = "zeta",
             .doc = "Hurwitz zeta function: the sum of (b + k)^-a over k >= 0.",
             .op = kZeta,
@@ -397,7 +433,7 @@ constexpr OpDef kBinaryOps[] = {
             .doc = "a == b",
             .op = kEq,
             .takes = kAny,
-            .to_bool = true,
+            .makes = Makes::kBool,
             .keys = true,
             .reference = Compares<std::equal_to<>>,
             .diff = kZeroAlmostEverywhere}),
@@ -405,36 +441,36 @@ constexpr OpDef kBinaryOps[] = {
             .doc = "a != b",
             .op = kNe,
             .takes = kAny,
-            .to_bool = true,
+            .makes = Makes::kBool,
             .keys = true,
             .reference = Compares<std::not_equal_to<>>,
             .diff = kZeroAlmostEverywhere}),
     Binary({.name = "lt",
             .doc = "a < b",
             .op = kLt,
-            .takes = kAny,
-            .to_bool = true,
+            .takes = kOrdered,
+            .makes = Makes::kBool,
             .reference = Compares<std::less<>>,
             .diff = kZeroAlmostEverywhere}),
     Binary({.name = "le",
             .doc = "a <= b",
             .op = kLe,
-            .takes = kAny,
-            .to_bool = true,
+            .takes = kOrdered,
+            .makes = Makes::kBool,
             .reference = Compares<std::less_equal<>>,
             .diff = kZeroAlmostEverywhere}),
     Binary({.name = "gt",
             .doc = "a > b",
             .op = kGt,
-            .takes = kAny,
-            .to_bool = true,
+            .takes = kOrdered,
+            .makes = Makes::kBool,
             .reference = Compares<std::greater<>>,
             .diff = kZeroAlmostEverywhere}),
     Binary({.name = "ge",
             .doc = "a >= b",
             .op = kGe,
-            .takes = kAny,
-            .to_bool = true,
+            .takes = kOrdered,
+            .makes = Makes::kBool,
             .reference = Compares<std::greater_equal<>>,
             .diff = kZeroAlmostEverywhere}),
     Random<DType::kKey>("random_fold_in", "Threefry-2x32 of a counter under a key, as a new key.",

@@ -45,7 +45,7 @@ inline void CheckDims(const TypeCall& c, const std::vector<int64_t>& dims, int64
 // the other one, and otherwise b.
 [[noreturn]] inline void FailMixed(const TypeCall& c, size_t a, size_t b) {
   const DType first = c.operands[a]->dtype(), second = c.operands[b]->dtype();
-  const bool to_second = !first.is_floating() && second.is_floating();
+  const bool to_second = !first.is_inexact() && second.is_inexact();
   const std::string name = ir::OperandName(c.op, a), other = ir::OperandName(c.op, b);
   c.FailDType(13, fmt::format("{} and {} have different dtypes, {} and {}: convert one of them, "
                               "e.g. {}.astype({})",

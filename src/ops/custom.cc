@@ -176,8 +176,11 @@ std::vector<ir::HostTensor> RandomOperands(const std::vector<Shape>& shapes, DTy
     ir::HostTensor t(dtype, shape);
     for (int64_t i = 0; i < t.size(); ++i) {
       state = state * 1664525 + 1013904223;
-      if (dtype.is_floating())
-        t.SetFloat(i, static_cast<double>(state >> 8) / (1 << 23) - 1);
+      const double part = static_cast<double>(state >> 8) / (1 << 23) - 1;
+      if (dtype.is_complex())
+        t.SetComplex(i, {part, std::sin(100 * part)});
+      else if (dtype.is_floating())
+        t.SetFloat(i, part);
       else
         t.SetInt(i, static_cast<int64_t>(state >> 24) % (dtype.is_bool() ? 2 : 10));
     }
@@ -195,14 +198,22 @@ std::vector<ir::HostTensor> Results(const OpDefinition& d, const std::vector<ir:
   return out;
 }
 
-double ValueAt(const ir::HostTensor& t, int64_t i) {
-  return t.dtype.is_floating() ? t.Float(i) : static_cast<double>(t.Int(i));
+using SampleValue = std::complex<double>;
+
+SampleValue ValueAt(const ir::HostTensor& t, int64_t i) {
+  return t.dtype.is_inexact() ? t.Complex(i) : static_cast<double>(t.Int(i));
 }
 
-double Combine(DType t, Reduction r, double a, double b) {
-  if (t.is_floating()) return kernels::Combine<double>(r, a, b);
+SampleValue Combine(DType t, Reduction r, SampleValue a, SampleValue b) {
+  if (t.is_complex()) return r == Reduction::kProd ? a * b : a + b;
+  if (t.is_floating()) return kernels::Combine<double>(r, a.real(), b.real());
   return static_cast<double>(
-      kernels::Combine<int64_t>(r, static_cast<int64_t>(a), static_cast<int64_t>(b)));
+      kernels::Combine<int64_t>(r, static_cast<int64_t>(a.real()), static_cast<int64_t>(b.real())));
+}
+
+std::string ValueText(SampleValue v, DType t) {
+  return t.is_complex() ? fmt::format("({:.6g}, {:.6g})", v.real(), v.imag())
+                        : fmt::format("{:.6g}", v.real());
 }
 
 // Computes both halves of a factor, joins them, and compares with the whole result.
@@ -214,7 +225,7 @@ class Trial {
 
   // Returns the first difference, or "".
   std::string Run(int32_t factor) const {
-    std::vector<std::vector<double>> sum(whole_.size());
+    std::vector<std::vector<SampleValue>> sum(whole_.size());
     std::vector<std::vector<bool>> seen(whole_.size());
     for (size_t r = 0; r < whole_.size(); ++r) {
       sum[r].resize(whole_[r].size());
@@ -228,7 +239,7 @@ class Trial {
         if (made[r].shape != part.LocalShape(map_.results[r], whole_[r].shape))
           return fmt::format("result {} of one shard has shape {}", r, ShapeText(made[r].shape));
         part.ForEach(map_.results[r], whole_[r].shape, [&](int64_t at, int64_t i) {
-          double v = ValueAt(made[r], i);
+          const SampleValue v = ValueAt(made[r], i);
           sum[r][at] = seen[r][at] && f.kind == FactorKind::kReduce
                            ? Combine(made[r].dtype, f.reduction, sum[r][at], v)
                            : v;
@@ -251,16 +262,17 @@ class Trial {
     return shards;
   }
 
-  std::string Compare(const std::vector<std::vector<double>>& got) const {
+  std::string Compare(const std::vector<std::vector<SampleValue>>& got) const {
     for (size_t r = 0; r < whole_.size(); ++r)
       for (int64_t i = 0; i < whole_[r].size(); ++i) {
-        double want = ValueAt(whole_[r], i), have = got[r][i];
+        const SampleValue want = ValueAt(whole_[r], i), have = got[r][i];
         double tolerance =
-            whole_[r].dtype.is_floating() ? 1e-2 / (whole_[r].dtype.size() >= 4 ? 1000 : 1) : 0;
+            whole_[r].dtype.is_inexact() ? 1e-2 / (whole_[r].dtype.size() >= 4 ? 1000 : 1) : 0;
         if (std::abs(want - have) <= tolerance * (1 + std::abs(want))) continue;
-        if (std::isnan(want) && std::isnan(have)) continue;
-        return fmt::format("element {} of result {} is {:.6g}, but {:.6g} when computed whole",
-                           ShapeText(ir::CoordsOf(whole_[r].shape, i)), r, have, want);
+        if (std::isnan(std::abs(want)) && std::isnan(std::abs(have))) continue;
+        return fmt::format("element {} of result {} is {}, but {} when computed whole",
+                           ShapeText(ir::CoordsOf(whole_[r].shape, i)), r,
+                           ValueText(have, whole_[r].dtype), ValueText(want, whole_[r].dtype));
       }
     return {};
   }

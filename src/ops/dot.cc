@@ -67,7 +67,8 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
   for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size())) shape.push_back(a[d]);
   for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size())) shape.push_back(b[d]);
   DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
-  if (out.is_bool() || (t.is_floating() && !out.is_floating()))
+  if (out.is_bool() || (t.is_inexact() && !out.is_inexact()) ||
+      (t.is_complex() && !out.is_complex()))
     c.FailDType(19, fmt::format("products of {} cannot be summed in {}", t.name(), out.name()));
   return {{shape, out}};
 }
@@ -145,16 +146,21 @@ void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, co
   const Coords contracted = reference::Pick(x.shape, lhs.contract);
   double float_sum = 0;
   uint64_t int_sum = 0;
+  reference::LongComplex complex_sum = 0;
   for (int64_t k = 0; k < base::Elements(contracted); ++k) {
     const Coords c = ir::CoordsOf(contracted, k);
     const int64_t a = lhs.Index(x.shape, batch, c, x_free);
     const int64_t b = rhs.Index(y.shape, batch, c, y_free);
-    if (out.dtype.is_floating())
+    if (out.dtype.is_complex())
+      complex_sum += reference::LongComplex(x.Complex(a)) * reference::LongComplex(y.Complex(b));
+    else if (out.dtype.is_floating())
       float_sum += x.Float(a) * y.Float(b);
     else
       int_sum += static_cast<uint64_t>(x.Int(a)) * static_cast<uint64_t>(y.Int(b));
   }
-  if (out.dtype.is_floating())
+  if (out.dtype.is_complex())
+    out.SetComplex(j, complex_sum);
+  else if (out.dtype.is_floating())
     out.SetFloat(j, float_sum);
   else
     out.SetInt(j, static_cast<int64_t>(int_sum));

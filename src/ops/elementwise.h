@@ -2,8 +2,10 @@
 // shape; scalars and dims of size 1 broadcast.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "base/dtype.h"
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "ops/reference_values.h"
@@ -16,18 +18,40 @@ using plan::ScalarOp;
 using sharding::DimMap;
 
 // The dtypes that an op takes.
-enum class Class { kFloat, kNumber, kInteger, kBits, kAny };
+enum class Class : uint8_t {
+  kFloat,
+  kInexact,  // floating and complex
+  kPart,     // the parts of complex numbers
+  kComplexNumber,
+  kRealNumber,  // not complex
+  kNumber,
+  kInteger,
+  kBits,
+  kOrdered,  // all but complex dtypes
+  kAny
+};
+inline constexpr size_t kClasses = static_cast<size_t>(Class::kAny) + 1;
 
 constexpr bool Fits(Class c, DType t) {
   switch (c) {
     case Class::kFloat:
       return t.is_floating();
+    case Class::kInexact:
+      return t.is_inexact();
+    case Class::kPart:
+      return t == f32 || t == f64;
+    case Class::kComplexNumber:
+      return t.is_complex();
+    case Class::kRealNumber:
+      return !t.is_bool() && !t.is_complex();
     case Class::kNumber:
       return !t.is_bool();
     case Class::kInteger:
       return t.is_integer();
     case Class::kBits:
-      return !t.is_floating();
+      return !t.is_inexact();
+    case Class::kOrdered:
+      return !t.is_complex();
     default:
       return true;
   }
@@ -36,12 +60,39 @@ constexpr const char* Wanted(Class c) {
   switch (c) {
     case Class::kFloat:
       return "floating dtypes";
+    case Class::kInexact:
+      return "floating and complex dtypes";
+    case Class::kPart:
+      return "f32 and f64";
+    case Class::kComplexNumber:
+      return "complex dtypes";
+    case Class::kRealNumber:
+      return "real numbers";
     case Class::kNumber:
       return "numbers";
     case Class::kInteger:
       return "integer dtypes";
+    case Class::kOrdered:
+      return "bool and real numbers";
     default:
       return "bool and integer dtypes";
+  }
+}
+
+// The dtype of a result: of the operands, bool, of their parts, or of complex numbers of them.
+enum class Makes : uint8_t { kSame, kBool, kPart, kComplex };
+inline constexpr size_t kMakes = static_cast<size_t>(Makes::kComplex) + 1;
+
+constexpr DType Made(Makes makes, DType t) {
+  switch (makes) {
+    case Makes::kBool:
+      return bool_;
+    case Makes::kPart:
+      return base::PartOf(t);
+    case Makes::kComplex:
+      return base::ComplexOf(t);
+    default:
+      return t;
   }
 }
 
@@ -73,29 +124,21 @@ inline Shape JoinedShape(const TypeCall& c) {
   return shape;
 }
 
-template <size_t operands, Class takes, bool to_bool>
+template <size_t operands, Class takes, Makes makes>
 std::vector<ShapeAndDType> ElementType(const TypeCall& c) {
   CheckCount(c, operands);
   CheckSameDType(c);
   CheckClass(c, takes);
-  return {{JoinedShape(c), to_bool ? bool_ : c.operands[0]->dtype()}};
+  return {{JoinedShape(c), Made(makes, c.operands[0]->dtype())}};
 }
-template <size_t operands, bool to_bool>
-constexpr ir::TypeFn ElementTypeOf(Class takes) {
-  using enum Class;
-  switch (takes) {
-    case kFloat:
-      return ElementType<operands, kFloat, to_bool>;
-    case kNumber:
-      return ElementType<operands, kNumber, to_bool>;
-    case kInteger:
-      return ElementType<operands, kInteger, to_bool>;
-    case kBits:
-      return ElementType<operands, kBits, to_bool>;
-    case kAny:
-      return ElementType<operands, kAny, to_bool>;
+template <size_t operands>
+constexpr ir::TypeFn ElementTypeOf(Class takes, Makes makes) {
+  constexpr auto kTable = []<size_t... k>(std::index_sequence<k...>) {
+    return std::array<ir::TypeFn, kClasses * kMakes>{
+        ElementType<operands, static_cast<Class>(k / kMakes), static_cast<Makes>(k % kMakes)>...};
   }
-  return nullptr;
+  (std::make_index_sequence<kClasses * kMakes>());
+  return kTable[static_cast<size_t>(takes) * kMakes + static_cast<size_t>(makes)];
 }
 
 // The operands in which an op is linear: none, the first, both together, or each alone.
@@ -130,7 +173,7 @@ struct ElementFields {
   std::string_view doc;
   ir::Required<ScalarOp> op;
   ir::Required<Class> takes;
-  bool to_bool = false;
+  Makes makes = Makes::kSame;
   Linear linear = Linear::kNone;
   double flops = 1;  // per element
   bool keys = false;
@@ -142,8 +185,7 @@ template <size_t operands>
 constexpr OpDef ElementOp(const ElementFields& f) {
   return {.name = f.name,
           .doc = f.doc,
-          .type = f.to_bool ? ElementTypeOf<operands, true>(*f.takes)
-                            : ElementTypeOf<operands, false>(*f.takes),
+          .type = ElementTypeOf<operands>(*f.takes, f.makes),
           .dims = DimsOf(f.linear),
           .lowering = ir::AsElementwise{*f.op},
           .reference = *f.reference,
@@ -183,7 +225,7 @@ consteval bool Complete() {
   return true;
 }
 
-// ---- References: in double and in 64-bit integers -----------------------------------------------
+// ---- References: in double, in 64-bit integers, and in complex long double ----------------------
 
 namespace reference {
 
@@ -203,6 +245,15 @@ template <int64_t (*f)(Int, Int)>
 void Ints(const ir::ReferenceCall& call) {
   ForEachElement(call, [&](const ElementCall& e) { e.SetInt(f(e.IntOf(0), e.IntOf(1))); });
 }
+template <LongComplex (*f)(const LongComplex&)>
+void Complexes(const ir::ReferenceCall& call) {
+  ForEachElement(call, [&](const ElementCall& e) { e.SetComplex(f(e.ComplexOf(0))); });
+}
+template <LongComplex (*f)(const LongComplex&, const LongComplex&)>
+void Complexes(const ir::ReferenceCall& call) {
+  ForEachElement(call,
+                 [&](const ElementCall& e) { e.SetComplex(f(e.ComplexOf(0), e.ComplexOf(1))); });
+}
 template <double (*on_floats)(double), int64_t (*on_ints)(Int)>
 void Numbers(const ir::ReferenceCall& call) {
   call.operands[0]->dtype.is_floating() ? Floats<on_floats>(call) : Ints<on_ints>(call);
@@ -210,6 +261,20 @@ void Numbers(const ir::ReferenceCall& call) {
 template <double (*on_floats)(double, double), int64_t (*on_ints)(Int, Int)>
 void Numbers(const ir::ReferenceCall& call) {
   call.operands[0]->dtype.is_floating() ? Floats<on_floats>(call) : Ints<on_ints>(call);
+}
+template <double (*on_floats)(double), LongComplex (*on_complex)(const LongComplex&)>
+void Inexact(const ir::ReferenceCall& call) {
+  call.operands[0]->dtype.is_complex() ? Complexes<on_complex>(call) : Floats<on_floats>(call);
+}
+// The reference of an op on complex numbers, and the one on other dtypes.
+template <LongComplex (*on_complex)(const LongComplex&), ir::ReferenceFn otherwise>
+void Either(const ir::ReferenceCall& call) {
+  call.operands[0]->dtype.is_complex() ? Complexes<on_complex>(call) : otherwise(call);
+}
+template <LongComplex (*on_complex)(const LongComplex&, const LongComplex&),
+          ir::ReferenceFn otherwise>
+void Either(const ir::ReferenceCall& call) {
+  call.operands[0]->dtype.is_complex() ? Complexes<on_complex>(call) : otherwise(call);
 }
 template <void (*f)(const ElementCall&)>
 void Elements(const ir::ReferenceCall& call) {

@@ -14,7 +14,7 @@ using plan::ScalarOp;
 
 X X::Number(double value) const {
   ir::HostTensor one(type()->dtype(), {1});
-  if (type()->dtype().is_floating())
+  if (type()->dtype().is_inexact())
     one.SetFloat(0, value);
   else
     one.SetInt(0, static_cast<int64_t>(value));
@@ -34,6 +34,16 @@ X operator+(X a, X b) { return Apply(ScalarOp::kAdd, {a, b}); }
 X operator-(X a, X b) { return Apply(ScalarOp::kSub, {a, b}); }
 X operator*(X a, X b) { return Apply(ScalarOp::kMul, {a, b}); }
 X operator/(X a, X b) { return Apply(ScalarOp::kDiv, {a, b}); }
+
+X ZerosLike(X x) { return {x.builder(), Zeros(x.builder(), x.type())}; }
+X IndexAlong(X x, int64_t dim) {
+  base::Shape shape(x.type()->shape().size(), 1);
+  shape[base::Size(dim)] = x.type()->shape()[base::Size(dim)];
+  const auto rank = static_cast<int>(shape.size());
+  const ir::Type* type = ir::Type::Get(shape, i32, sharding::Replicated(x.type()->mesh(), rank));
+  return {x.builder(),
+          x.builder().EmitTyped(kIota, ir::MakeParams(IotaParams{{dim}}), {}, {&type, 1})[0]};
+}
 
 X Shifted(X x, int64_t dim, int64_t by, double fill) {
   const size_t rank = x.type()->shape().size();

@@ -53,12 +53,21 @@ TESSERA_FORMULA(Cos, kCos)
 TESSERA_FORMULA(Sinh, kSinh)
 TESSERA_FORMULA(Cosh, kCosh)
 TESSERA_FORMULA(Digamma, kDigamma)
+TESSERA_FORMULA(Real, kReal)
+TESSERA_FORMULA(Imag, kImag)
+TESSERA_FORMULA(Conj, kConj)
 #undef TESSERA_FORMULA
 inline X Pow(X x, X y) { return Apply(plan::ScalarOp::kPow, {x, y}); }
+inline X ComplexOf(X real, X imag) { return Apply(plan::ScalarOp::kComplex, {real, imag}); }
 inline X Zeta(X s, X q) { return Apply(plan::ScalarOp::kZeta, {s, q}); }
 inline X Equal(X x, X y) { return Apply(plan::ScalarOp::kEq, {x, y}); }
 inline X Less(X x, X y) { return Apply(plan::ScalarOp::kLt, {x, y}); }
 inline X And(X x, X y) { return Apply(plan::ScalarOp::kAnd, {x, y}); }
+
+// Returns zeros of the type of x.
+X ZerosLike(X x);
+// Returns the index along a dim, i32 [1, ..., n, ..., 1] with the rank of x.
+X IndexAlong(X x, int64_t dim);
 
 // Returns x shifted by `by` positions along the dim (back if negative), with `fill` in the
 // positions that become free.

@@ -83,7 +83,7 @@ void GatherReference(const ir::ReferenceCall& c) {
 // The fill is constant: its tangent is 0.
 ir::ValueId GatherTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   GatherParams p = GatherParamsOf(c.params.get());
-  p.fill.bits = 0;
+  p.fill.bits = {};
   const ir::Type* type = c.result_types[0]->WithWeak(false);
   return c.builder.EmitTyped(kGather, ir::MakeParams(std::move(p)), {tangent, c.operands[1]},
                              {&type, 1})[0];

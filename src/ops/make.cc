@@ -26,13 +26,14 @@ void ConstantReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) reference::SetBits(out, i, value.bits);
 }
 
-// C17: the shape must be given. C18: refuses bool.
+// C17: the shape must be given. C18: refuses bool and complex dtypes.
 std::vector<ShapeAndDType> IotaType(const TypeCall& c) {
   CheckCount(c, 0);
   if (!c.wanted) c.FailShape(17, "the shape is not given");
   const auto& dim = ir::As<IotaParams>(c.params).dim;
   CheckDims(c, dim, static_cast<int64_t>(c.wanted->shape.size()));
   if (c.wanted->dtype.is_bool()) c.FailDType(18, "an iota cannot be bool");
+  if (c.wanted->dtype.is_complex()) c.FailDType(18, "an iota cannot be complex");
   return {*c.wanted};
 }
 

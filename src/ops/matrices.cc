@@ -92,16 +92,7 @@ X Emit(const OpDef& op, ir::ParamsPtr params, std::initializer_list<X> operands,
   return {b, b.Emit(op, std::move(params), ids, {.wanted = wanted})};
 }
 
-// Returns the index along a dim, as a matrix [1, ..., rows, columns] with the rank of x.
-X Index(X x, int64_t dims_from_end) {
-  Shape shape(x.type()->shape().size(), 1);
-  shape[shape.size() - 2] = RowsOf(x);
-  shape.back() = ColumnsOf(x);
-  const auto rank = static_cast<int>(shape.size());
-  const ir::Type* type = ir::Type::Get(shape, i32, sharding::Replicated(x.type()->mesh(), rank));
-  const IotaParams params{{rank - dims_from_end}};
-  return {x.builder(), x.builder().EmitTyped(kIota, ir::MakeParams(params), {}, {&type, 1})[0]};
-}
+X Index(X x, int64_t dims_from_end) { return IndexAlong(x, x.type()->rank() - dims_from_end); }
 
 enum class Side { kLower, kUpper };
 X Triangle(X x, int64_t k, Side side) {

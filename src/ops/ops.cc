@@ -11,11 +11,11 @@ std::vector<const OpDef*> AllRecords() {
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
     for (const OpDef& op : records) all.push_back(&op);
   for (Records records :
-       {MakeOps(),       ShapeOps(),       PieceOps(),         DynamicOps(),      ReduceOps(),
-        CumulativeOps(), DotOps(),         FactorisationOps(), OrthogonalOps(),   SpectrumOps(),
-        SimilarityOps(), GatherOps(),      ScatterOps(),       SortOps(),         ControlOps(),
-        CallOps(),       LinearSolveOps(), HostCallOps(),      PureCallbackOps(), ManualOps(),
-        MoveOps(),       MaskOps()})
+       {MakeOps(),       ShapeOps(),        PieceOps(),       DynamicOps(), ReduceOps(),
+        CumulativeOps(), WindowOps(),       ConvolutionOps(), DotOps(),     FactorisationOps(),
+        OrthogonalOps(), SpectrumOps(),     SimilarityOps(),  FourierOps(), GatherOps(),
+        ScatterOps(),    SortOps(),         ControlOps(),     CallOps(),    LinearSolveOps(),
+        HostCallOps(),   PureCallbackOps(), ManualOps(),      MoveOps(),    MaskOps()})
     all.insert(all.end(), records.begin(), records.end());
   return all;
 }

@@ -128,6 +128,31 @@ struct CumulativeParams {
     f("reverse", s.reverse);
   }
 };
+struct FourierParams {  // `n`: the elements of a transform, on its real side if it has one
+  OperandDims<0> dim;
+  int64_t n = 1;
+  friend bool operator==(const FourierParams&, const FourierParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("dim", s.dim);
+    f("n", s.n);
+  }
+};
+struct WindowParams {  // one entry per dim; low and high, the padding, may be negative
+  PerDim<1> sizes, strides;
+  PerDim<0> low, high;
+  PerDim<1> base_dilation, window_dilation;
+  friend bool operator==(const WindowParams&, const WindowParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("sizes", s.sizes);
+    f("strides", s.strides);
+    f("low", s.low);
+    f("high", s.high);
+    f("base_dilation", s.base_dilation);
+    f("window_dilation", s.window_dilation);
+  }
+};
 struct DotParams {  // pairs of dims of lhs and rhs
   PairedDims contract;
   BatchDims<ir::Alone::kEither> batch;
@@ -136,6 +161,35 @@ struct DotParams {  // pairs of dims of lhs and rhs
   static void Fields(S& s, F f) {
     f("contract", s.contract);
     f("batch", s.batch);
+  }
+};
+// The dims of lhs and result are listed as batch, feature, spatial dims; those of rhs, the kernel,
+// as output features, input features, spatial dims. The other lists have one entry per spatial dim.
+struct ConvolutionParams {
+  OperandDims<0> lhs;
+  OperandDims<1> rhs;
+  ResultDims out;
+  PerDim<1> strides;
+  PerDim<0> low, high;
+  PerDim<1> lhs_dilation, rhs_dilation;
+  // Groups do not meet. They are the major part of one of the first two listed dims of each array.
+  int64_t groups = 1;
+  int64_t lhs_groups = 1, rhs_groups = 0, out_groups = 1;
+  friend bool operator==(const ConvolutionParams&, const ConvolutionParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("lhs", s.lhs);
+    f("rhs", s.rhs);
+    f("out", s.out);
+    f("strides", s.strides);
+    f("low", s.low);
+    f("high", s.high);
+    f("lhs_dilation", s.lhs_dilation);
+    f("rhs_dilation", s.rhs_dilation);
+    f("groups", s.groups);
+    f("lhs_groups", s.lhs_groups);
+    f("rhs_groups", s.rhs_groups);
+    f("out_groups", s.out_groups);
   }
 };
 struct SortParams {  // the first num_keys operands are the keys
@@ -261,11 +315,18 @@ extern const OpDef kDynamicSlice, kDynamicUpdateSlice;
 extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, kReduceOr, kArgmax,
     kArgmin;
 extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
+// windows.cc
+extern const OpDef kReduceWindowSum, kReduceWindowProd, kReduceWindowMax, kReduceWindowMin,
+    kReduceWindowAnd, kReduceWindowOr, kWindowTakeMax, kWindowTakeMin, kWindowPutMax, kWindowPutMin;
+// convolution.cc
+extern const OpDef kConvGeneralDilated;
 // dot.cc
 extern const OpDef kDotGeneral, kTridiagonalSolve;
 // factorisations.cc, orthogonal.cc, spectra.cc, similarity.cc
 extern const OpDef kCholesky, kTriangularSolve, kLu, kQr, kHouseholderProduct, kEigh, kSvd, kSchur,
     kHessenberg, kTridiagonal;
+// fourier.cc
+extern const OpDef kFft, kIfft, kRfft, kIrfft;
 // sort.cc
 extern const OpDef kSort, kTopK;
 // gather.cc, scatter.cc

@@ -64,7 +64,7 @@ std::vector<ShapeAndDType> ReduceType(const TypeCall& c) {
   DType t = c.operands[0]->dtype();
   bool arithmetic = r == Reduction::kSum || r == Reduction::kProd;
   bool bits = r == Reduction::kAnd || r == Reduction::kOr;
-  if ((arithmetic && t.is_bool()) || (bits && t.is_floating()))
+  if ((arithmetic && t.is_bool()) || (bits && t.is_inexact()))
     c.FailDType(14, fmt::format("it does not reduce {}", t.name()));
   return {{Without(c.operands[0]->shape(), dims), t}};
 }
@@ -120,10 +120,13 @@ constexpr OpDef ReduceOp(const FamilyFields& f) {
           .out_sharding = true};
 }
 
-// C17: there must be one dim. C18: refuses an empty dim. C19: the index dtype must be an integer.
+// C14: refuses complex numbers. C17: there must be one dim. C18: refuses an empty dim. C19: the
+// index dtype must be an integer.
 std::vector<ShapeAndDType> ArgType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& dim = ir::As<DimParams>(c.params).dim;
+  if (c.operands[0]->dtype().is_complex())
+    c.FailDType(14, fmt::format("{} has no order", c.operands[0]->dtype().name()));
   if (dim.size() != 1) c.FailShape(17, "it searches exactly one dim");
   CheckDims(c, dim, c.operands[0]->rank());
   if (c.operands[0]->shape()[dim[0]] == 0)
@@ -199,8 +202,8 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
                              {.wanted = &counting, .out_sharding = &laid_out});
   ir::HostTensor last(result->dtype(), {1});
   last.SetInt(0, type->shape()[dim[0]] - 1);
-  Literal literal{result->dtype(), 0};
-  absl::c_copy(last.data, reinterpret_cast<std::byte*>(&literal.bits));
+  Literal literal{result->dtype(), {}};
+  absl::c_copy(last.data, literal.bits.data());
   ir::ValueId none = b.Emit(kConstant, ir::MakeParams(ConstantParams{literal}), {});
   ir::ValueId miss = b.Emit(kBroadcastInDim, ir::MakeParams(BroadcastParams{}), {none},
                             {.wanted = &counting, .out_sharding = &laid_out});

@@ -17,6 +17,24 @@ double FloatIdentity(Reduction reduction) {
   }
 }
 
+LongComplex ComplexIdentity(Reduction reduction) {
+  const double part = FloatIdentity(reduction);
+  return {part, reduction == Reduction::kProd ? 0 : part};
+}
+
+LongComplex ComplexStep(Reduction reduction, const LongComplex& a, const LongComplex& b) {
+  switch (reduction) {
+    case Reduction::kProd:
+      return a * b;
+    case Reduction::kMax:
+      return Larger(a, b);
+    case Reduction::kMin:
+      return Smaller(a, b);
+    default:
+      return a + b;
+  }
+}
+
 double FloatStep(Reduction reduction, double a, double b) {
   switch (reduction) {
     case Reduction::kProd:
@@ -69,17 +87,22 @@ ReferenceAccumulator::ReferenceAccumulator(Reduction reduction, DType dtype)
     : reduction_(reduction),
       dtype_(dtype),
       float_(FloatIdentity(reduction)),
-      int_(IntIdentity(reduction, dtype)) {}
+      int_(IntIdentity(reduction, dtype)),
+      complex_(ComplexIdentity(reduction)) {}
 
 void ReferenceAccumulator::Add(const HostTensor& x, int64_t i) {
-  if (dtype_.is_floating())
+  if (dtype_.is_complex())
+    complex_ = ComplexStep(reduction_, complex_, LongComplex(x.Complex(i)));
+  else if (dtype_.is_floating())
     float_ = FloatStep(reduction_, float_, x.Float(i));
   else
     int_ = IntStep(reduction_, dtype_, int_, x.Int(i));
 }
 
 void ReferenceAccumulator::StoreTo(HostTensor& t, int64_t i) const {
-  if (dtype_.is_floating())
+  if (dtype_.is_complex())
+    t.SetComplex(i, complex_);
+  else if (dtype_.is_floating())
     t.SetFloat(i, float_);
   else
     t.SetInt(i, int_);

@@ -5,7 +5,7 @@
 
 namespace tessera::ops::reference {
 
-// The running value of one reduction, as a float or an integer.
+// The running value of one reduction, as a float, an integer or a complex number.
 class ReferenceAccumulator {
  public:
   ReferenceAccumulator(Reduction reduction, DType dtype);
@@ -17,6 +17,7 @@ class ReferenceAccumulator {
   DType dtype_;
   double float_;
   int64_t int_;
+  LongComplex complex_;
 };
 
 }  // namespace tessera::ops::reference

@@ -10,17 +10,16 @@
 
 namespace tessera::ops::reference {
 
-uint64_t BitsAt(const HostTensor& t, int64_t i) {
-  static_assert(std::endian::native == std::endian::little);
+base::ElementBits BitsAt(const HostTensor& t, int64_t i) {
   const size_t size = t.dtype.size();
-  uint64_t bits = 0;
-  std::memcpy(&bits, t.data.data() + i * t.dtype.size(), size);
+  base::ElementBits bits;
+  std::memcpy(bits.data(), t.data.data() + i * t.dtype.size(), size);
   return bits;
 }
 
-void SetBits(HostTensor& t, int64_t i, uint64_t bits) {
+void SetBits(HostTensor& t, int64_t i, const base::ElementBits& bits) {
   const size_t size = t.dtype.size();
-  std::memcpy(t.data.data() + i * t.dtype.size(), &bits, size);
+  std::memcpy(t.data.data() + i * t.dtype.size(), bits.data(), size);
 }
 
 // Written independently of the kernels, which are tested against these.
@@ -36,6 +35,14 @@ double Smaller(double a, double b) {
   return a < b ? a : b;
 }
 
+namespace {
+bool Less(const LongComplex& a, const LongComplex& b) {
+  return a.real() == b.real() ? a.imag() < b.imag() : a.real() < b.real();
+}
+}  // namespace
+LongComplex Larger(const LongComplex& a, const LongComplex& b) { return Less(b, a) ? a : b; }
+LongComplex Smaller(const LongComplex& a, const LongComplex& b) { return Less(a, b) ? a : b; }
+
 bool IntLess(DType dtype, int64_t a, int64_t b) {
   return dtype.is_signed() ? a < b : static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
 }
@@ -48,16 +55,26 @@ int64_t HighestInt(DType dtype) {
   return static_cast<int64_t>(~uint64_t{0} >> (64 - digits));
 }
 
-int Order(const HostTensor& t, int64_t i, int64_t j, ZeroOrder zeros) {
-  if (!t.dtype.is_floating()) {
-    const int64_t a = t.Int(i), b = t.Int(j);
-    return IntLess(t.dtype, a, b) ? -1 : IntLess(t.dtype, b, a) ? 1 : 0;
-  }
-  const double a = t.Float(i), b = t.Float(j);
+namespace {
+int FloatOrder(double a, double b, ZeroOrder zeros) {
   if (std::isnan(a) || std::isnan(b)) return int{std::isnan(a)} - int{std::isnan(b)};
   if (a == b && zeros == ZeroOrder::kNegativeFirst)
     return int{std::signbit(b)} - int{std::signbit(a)};
   return a < b ? -1 : a > b ? 1 : 0;
+}
+}  // namespace
+
+int Order(const HostTensor& t, int64_t i, int64_t j, ZeroOrder zeros) {
+  if (t.dtype.is_complex()) {
+    const std::complex<double> a = t.Complex(i), b = t.Complex(j);
+    const int by_real = FloatOrder(a.real(), b.real(), zeros);
+    return by_real != 0 ? by_real : FloatOrder(a.imag(), b.imag(), zeros);
+  }
+  if (!t.dtype.is_floating()) {
+    const int64_t a = t.Int(i), b = t.Int(j);
+    return IntLess(t.dtype, a, b) ? -1 : IntLess(t.dtype, b, a) ? 1 : 0;
+  }
+  return FloatOrder(t.Float(i), t.Float(j), zeros);
 }
 
 int64_t IndexAt(const HostTensor& t, int64_t i) {

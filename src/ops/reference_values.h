@@ -1,19 +1,22 @@
 // Helpers of the reference functions: elements, their order, and lines of elements. A reference
 // function is the obvious computation of an op on whole tensors, with which tests compare. It is
-// written next to the op's record. Floats are computed in double and rounded once, integers in 64
-// bits and wrapped. Speed does not matter.
+// written next to the op's record. Floats are computed in double and rounded once, complex numbers
+// in long double, integers in 64 bits and wrapped. Speed does not matter.
 #pragma once
 #include <absl/functional/function_ref.h>
 
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "base/element_bits.h"
 #include "ir/op.h"
 
 namespace tessera::ops::reference {
 
 using ir::HostTensor;
+using LongComplex = std::complex<long double>;
 using Coords = std::vector<int64_t>;
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -25,13 +28,16 @@ void CopyElements(const ir::ReferenceCall& call);
 // Returns the entries of `from` at `dims`.
 Coords Pick(const Coords& from, const Coords& dims);
 
-// Reads and writes the bits of an element of any dtype, in the low bits.
-uint64_t BitsAt(const HostTensor& t, int64_t i);
-void SetBits(HostTensor& t, int64_t i, uint64_t bits);
+// Reads and writes the bits of an element of any dtype.
+base::ElementBits BitsAt(const HostTensor& t, int64_t i);
+void SetBits(HostTensor& t, int64_t i, const base::ElementBits& bits);
 
 // NaN wins; -0 < +0.
 double Larger(double a, double b);
 double Smaller(double a, double b);
+// By the real parts, then by the imaginary parts. NaN is neither smaller nor larger.
+LongComplex Larger(const LongComplex& a, const LongComplex& b);
+LongComplex Smaller(const LongComplex& a, const LongComplex& b);
 
 // Compares two integers or bools as HostTensor::Int gives them: a u64 is its two's complement.
 bool IntLess(DType dtype, int64_t a, int64_t b);
@@ -39,6 +45,7 @@ int64_t LowestInt(DType dtype);
 int64_t HighestInt(DType dtype);
 
 // Returns -1, 0 or 1, the order of elements i and j of t. All NaNs are equal and above the rest.
+// Complex numbers are ordered by their real parts, then by their imaginary parts.
 enum class ZeroOrder : uint8_t { kEqual, kNegativeFirst };
 int Order(const HostTensor& t, int64_t i, int64_t j, ZeroOrder zeros);
 
@@ -72,10 +79,13 @@ class ElementCall {
   DType result_dtype() const { return result().dtype; }
   double Float(size_t n) const { return call_.operands[n]->Float(at_[n]); }
   Int IntOf(size_t n) const { return {call_.operands[n]->dtype, call_.operands[n]->Int(at_[n])}; }
-  uint64_t Bits(size_t n) const { return BitsAt(*call_.operands[n], at_[n]); }
+  // Of an element of up to 8 bytes.
+  uint64_t Bits(size_t n) const { return BitsAt(*call_.operands[n], at_[n]).low; }
+  LongComplex ComplexOf(size_t n) const { return LongComplex(call_.operands[n]->Complex(at_[n])); }
+  void SetComplex(const LongComplex& v) const { result().SetComplex(k_, v); }
   void SetFloat(long double v) const { result().SetFloat(k_, v); }
   void SetInt(int64_t v) const { result().SetInt(k_, v); }
-  void SetBits(uint64_t bits) const { reference::SetBits(result(), k_, bits); }
+  void SetBits(const base::ElementBits& bits) const { reference::SetBits(result(), k_, bits); }
   // Copies the element of operand n.
   void SetFrom(size_t n) const { result().SetFrom(k_, *call_.operands[n], at_[n]); }
 

@@ -87,6 +87,13 @@ using ir::HostTensor;
 template <Update update>
 void ApplyUpdate(HostTensor& out, int64_t at, const HostTensor& updates, int64_t i) {
   if (update == Update::kSet) return out.SetFrom(at, updates, i);
+  if (out.dtype.is_complex()) {
+    const reference::LongComplex a = out.Complex(at), b = updates.Complex(i);
+    return out.SetComplex(at, update == Update::kAdd   ? a + b
+                              : update == Update::kMul ? a * b
+                              : update == Update::kMin ? reference::Smaller(a, b)
+                                                       : reference::Larger(a, b));
+  }
   if (out.dtype.is_floating()) {
     const double a = out.Float(at), b = updates.Float(i);
     if (update == Update::kAdd) out.SetFloat(at, a + b);

@@ -156,6 +156,8 @@ std::vector<ShapeAndDType> BitcastType(const TypeCall& c) {
   DType from = c.operands[0]->dtype(), to = c.wanted->dtype;
   if (from.is_bool() != to.is_bool())
     c.FailDType(19, "bool cannot be bitcast to or from another dtype");
+  if (from != to && (from.is_complex() || to.is_complex()))
+    c.FailDType(19, "complex numbers cannot be bitcast to or from another dtype");
   Shape shape = c.operands[0]->shape();
   if (from.size() > to.size()) shape.push_back(from.size() / to.size());
   if (from.size() < to.size()) {

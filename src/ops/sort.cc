@@ -8,6 +8,7 @@
 
 #include "kernels/sort/top_k.h"
 #include "ops/check.h"
+#include "ops/column_sort.h"
 #include "ops/derivatives.h"
 #include "ops/laid_out.h"
 #include "ops/lookup.h"
@@ -54,9 +55,15 @@ DimMap SortDims(const ir::DimsCall& c) {
   size_t dim = ir::As<SortParams>(c.params).dim[0];
   bool others = false;
   for (size_t d = 0; d < shape.size(); ++d) others = others || (d != dim && shape[d] != 1);
-  map.factors[dim].kind = FactorKind::kReplicate;
+  map.factors[dim].kind = FactorKind::kScan;
+  map.factors[dim].sorts = true;
   map.factors[dim].blocked = !others;
   return map;
+}
+
+std::vector<ir::ValueId> ExpandSort(ir::Builder& b, const ir::Params* params,
+                                    absl::Span<const ir::ValueId> operands, const ir::Type*) {
+  return SortOnShards(b, ir::As<SortParams>(params), operands);
 }
 
 void MakeSort(const ir::LocalCall& c, plan::Kernel* out) {
@@ -91,11 +98,14 @@ void SortReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: refuses scalars. C18: k must be from 0 to the size of the last dim.
+// C14: refuses complex numbers. C17: refuses scalars. C18: k must be from 0 to the size of the last
+// dim.
 std::vector<ShapeAndDType> TopKType(const TypeCall& c) {
   CheckCount(c, 1);
   int64_t k = ir::As<TopKParams>(c.params).k;
   Shape shape = c.operands[0]->shape();
+  if (c.operands[0]->dtype().is_complex())
+    c.FailDType(14, fmt::format("it does not take {}", c.operands[0]->dtype().name()));
   if (shape.empty()) c.FailShape(17, "a scalar has no dim to choose along");
   if (k < 0 || k > shape.back())
     c.FailShape(18, fmt::format("k is {}, but the last dim has {} elements", k, shape.back()));
@@ -269,11 +279,12 @@ constexpr OpDef kSort{.name = "sort",
                       .doc = "Operands ordered along a dim by the first of them; stable.",
                       .type = ir::TypeFn{SortType},
                       .dims = ir::DimMapFn{SortDims},
-                      .lowering = ir::AsKernel{MakeSort},
+                      .lowering = ir::AsKernel{MakeSort, ExpandSort},
                       .reference = ir::ReferenceFn{SortReference},
                       .diff = ir::Structural{SortJvp},
                       .params = ir::KindOf<SortParams>(),
                       .flops_per_point = 20,
+                      .out_sharding = true,
                       .operand_names = {"", "", ""}};
 constexpr OpDef kTopK{.name = "top_k",
                       .doc = "The k largest along the last dim, and their indices.",

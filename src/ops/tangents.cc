@@ -60,7 +60,7 @@ const ir::Type* CotangentType(const ir::Type* primal) {
 ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type) {
   type = type->WithWeak(false);
   ir::HostTensor one(type->dtype(), {1});
-  if (type->dtype().is_floating())
+  if (type->dtype().is_inexact())
     one.SetFloat(0, value);
   else
     one.SetInt(0, static_cast<int64_t>(value));
@@ -74,15 +74,16 @@ namespace {
 
 // Keeps a dim sharded over axes that the result should be unreduced over, if the op keeps the dim:
 // each device's part is then a term.
-void KeepTerms(const sharding::DimMap& map, ir::Types operands, sharding::AxisList axes,
-               sharding::TensorSharding& out) {
+void KeepTerms(const sharding::DimMap& map, ir::Types operands, const base::Shape& shape,
+               sharding::AxisList axes, sharding::TensorSharding& out) {
   for (size_t d = 0; d < out.dims.size(); ++d) {
     const sharding::FactorList& kept = map.results[0][d];
     if (kept.empty() || !out.dims[d].axes.empty()) continue;
     for (size_t k = 0; k < operands.size(); ++k)
       for (size_t e = 0; e < map.operands[k].size(); ++e) {
         const sharding::AxisList& own = operands[k]->sharding().dims[e].axes;
-        if (map.operands[k][e] != kept || own.empty() || !sharding::Difference(own, axes).empty())
+        if (map.operands[k][e] != kept || own.empty() || !sharding::Difference(own, axes).empty() ||
+            shape[d] % sharding::SizeOf(own) != 0)
           continue;
         out.dims[d].axes = own;
         axes = sharding::Difference(axes, own);
@@ -106,7 +107,8 @@ ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params
   for (size_t k = 0; k < types.size(); ++k) {
     const sharding::TensorSharding& s = types[k]->sharding();
     partial.insert(partial.end(), s.unreduced.begin(), s.unreduced.end());
-    if (reduced.empty()) reduced = s.reduced;
+    const bool selects = absl::c_linear_search(map.traits.selectors, static_cast<int32_t>(k));
+    if (reduced.empty() && !selects) reduced = s.reduced;
     for (size_t d = 0; d < s.dims.size(); ++d) {
       if (!is_summed(map.operands[k][d])) continue;
       sums = true;
@@ -118,7 +120,8 @@ ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params
   out.unreduced.clear();
   for (sharding::AxisPart a : sums ? to->sharding().unreduced : partial)
     if (absl::c_count(partial, a)) out.unreduced.push_back(a);
-  KeepTerms(map, types, sharding::Difference(to->sharding().unreduced, out.unreduced), out);
+  KeepTerms(map, types, to->shape(), sharding::Difference(to->sharding().unreduced, out.unreduced),
+            out);
   const ir::ShapeAndDType wanted{to->shape(), to->dtype()};
   return Conform(
       builder,

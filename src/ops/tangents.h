@@ -5,8 +5,8 @@
 
 namespace tessera::ops {
 
-// Whether values of the type have tangents: floating ones do.
-inline bool HasTangent(const ir::Type* type) { return type->dtype().is_floating(); }
+// Whether values of the type have tangents: inexact ones do.
+inline bool HasTangent(const ir::Type* type) { return type->dtype().is_inexact(); }
 // Returns the type of a value's cotangent: its sharding, with unreduced and reduced axes swapped.
 const ir::Type* CotangentType(const ir::Type* primal);
 

@@ -38,6 +38,30 @@ double Lgamma(double x) {
 }
 
 double Negative(double x) { return -x; }
+LongComplex Negative(const LongComplex& z) { return -z; }
+LongComplex Conjugate(const LongComplex& z) { return std::conj(z); }
+LongComplex Sign(const LongComplex& z) { return z == LongComplex(0) ? z : z / std::abs(z); }
+LongComplex Rsqrt(const LongComplex& z) { return LongComplex(1) / std::sqrt(z); }
+LongComplex Exp2(const LongComplex& z) { return std::exp(z * std::numbers::ln2_v<long double>); }
+LongComplex Logistic(const LongComplex& z) {
+  return LongComplex(1) / (LongComplex(1) + std::exp(-z));
+}
+
+// e^a cos(b) - 1 = expm1(a) cos(b) - 2 sin(b/2)^2 keeps its digits near 0.
+LongComplex Expm1(const LongComplex& z) {
+  const long double a = z.real(), b = z.imag(), half = std::sin(b / 2);
+  return {std::expm1(a) * std::cos(b) - 2 * half * half, std::exp(a) * std::sin(b)};
+}
+
+// |1 + z|^2 - 1 = a (2 + a) + b^2 keeps its digits near 0.
+LongComplex Log1p(const LongComplex& z) {
+  const long double a = z.real(), b = z.imag(), angle = std::atan2(b, 1 + a);
+  const bool near = std::abs(z) < 0.5L;
+  return {near ? std::log1p(a * (2 + a) + b * b) / 2 : std::log(std::hypot(1 + a, b)), angle};
+}
+
+void RealPart(const ElementCall& e) { e.SetFloat(e.ComplexOf(0).real()); }
+void ImaginaryPart(const ElementCall& e) { e.SetFloat(e.ComplexOf(0).imag()); }
 double Rsqrt(double x) { return 1 / std::sqrt(x); }
 double Logistic(double x) {
   return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
@@ -126,7 +150,14 @@ int64_t PopulationCount(Int x) { return std::popcount(x.bits()); }
 int64_t LeadingZeros(Int x) { return std::countl_zero(x.bits()) - (64 - x.width()); }
 int64_t Not(Int x) { return x.dtype.is_bool() ? x.value == 0 : ~x.value; }
 
-void IsFinite(const ElementCall& e) { e.SetInt(std::isfinite(e.Float(0))); }
+void Absolute(const ir::ReferenceCall& call) {
+  if (!call.operands[0]->dtype.is_complex()) return Numbers<std::fabs, Magnitude>(call);
+  ForEachElement(call, [](const ElementCall& e) { e.SetFloat(std::abs(e.ComplexOf(0))); });
+}
+void IsFinite(const ElementCall& e) {
+  const LongComplex z = e.ComplexOf(0);
+  e.SetInt(std::isfinite(z.real()) && std::isfinite(z.imag()));
+}
 
 // Saturates; NaN gives 0.
 int64_t ToInt(DType dtype, double v) {
@@ -140,14 +171,16 @@ int64_t ToInt(DType dtype, double v) {
 
 void Convert(const ElementCall& e) {
   const DType from = e.dtype(), to = e.result_dtype();
-  if (to.is_floating()) {
-    if (from.is_floating())
+  if (from.is_complex() && to.is_bool()) return e.SetInt(e.ComplexOf(0) != LongComplex(0));
+  if (from.is_complex() && to.is_complex()) return e.SetComplex(e.ComplexOf(0));
+  if (to.is_inexact()) {
+    if (from.is_inexact())
       e.SetFloat(e.Float(0));
     else if (from.is_signed())
       e.SetFloat(static_cast<long double>(e.IntOf(0).value));
     else
       e.SetFloat(static_cast<long double>(e.IntOf(0).wrapped()));
-  } else if (!from.is_floating()) {
+  } else if (!from.is_inexact()) {
     e.SetInt(e.IntOf(0).value);
   } else if (to.is_bool()) {
     e.SetInt(e.Float(0) != 0);
@@ -163,6 +196,28 @@ constexpr double kTwoOverRootPi = 2 * std::numbers::inv_sqrtpi_v<double>;
 ir::ValueId NegTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return (-X(c.builder, cotangent)).id();
 }
+
+// As in JAX, transposes do not conjugate: the cotangent of a complex number x + iy with the
+// derivatives a by x and b by y is a - ib.
+ir::ValueId RealTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const X ct(c.builder, cotangent);
+  return ComplexOf(ct, ZerosLike(ct)).id();
+}
+ir::ValueId ImagTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const X ct(c.builder, cotangent);
+  return ComplexOf(ZerosLike(ct), -ct).id();
+}
+ir::ValueId ConjTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return Conj(X(c.builder, cotangent)).id();
+}
+
+// At 0: of a real number the derivative from above, of a complex one 0, as in JAX.
+constexpr auto AbsFormula = [](X g, X x, X y) {
+  if (!x.type()->dtype().is_complex())
+    return g * Where(Less(x, x.Number(0)), x.Number(-1), x.Number(1));
+  const X safe = Where(Equal(y, y.Number(0)), y.Number(1), y);
+  return Real(g * (Conj(x) / ComplexOf(safe, y.Number(0))));
+};
 
 // i1e'(x) = i0e(x) - i1e(x) (sign(x) + 1/x), which is 1/2 at 0.
 constexpr auto BesselI1eFormula = [](X g, X x, X y) {
@@ -182,28 +237,26 @@ constexpr OpDef kUnaryOps[] = {
            .op = kNeg,
            .takes = kNumber,
            .linear = kFirst,
-           .reference = Numbers<Negative, Negated>,
+           .reference = Either<Negative, Numbers<Negative, Negated>>,
            .diff = ir::Derivative{.transpose = NegTranspose}}),
     Unary({.name = "abs",
-           .doc = "Absolute value.",
+           .doc = "Absolute value; of a complex number, its real magnitude.",
            .op = kAbs,
            .takes = kNumber,
-           .reference = Numbers<std::fabs, Magnitude>,
-           // The derivative from above at 0, as in JAX.
-           .diff = By<[](X g, X x, X) {
-             return g * Where(Less(x, x.Number(0)), x.Number(-1), x.Number(1));
-           }>()}),
+           .makes = Makes::kPart,
+           .reference = Absolute,
+           .diff = By<AbsFormula>()}),
     Unary({.name = "relu",
            .doc = "max(x, 0); its derivative at 0 is 0.",
            .op = kRelu,
-           .takes = kNumber,
+           .takes = kRealNumber,
            .reference = Numbers<Rectified, RectifiedInt>,
            .diff = By<[](X g, X x, X) { return Where(Less(x.Number(0), x), g, g.Number(0)); }>()}),
     Unary({.name = "sign",
-           .doc = "-1, 0 or 1; keeps -0 and NaN.",
+           .doc = "-1, 0 or 1; keeps -0 and NaN. Of a complex number z: z / |z|, 0 at 0.",
            .op = kSign,
            .takes = kNumber,
-           .reference = Numbers<Sign, IntSign>,
+           .reference = Either<Sign, Numbers<Sign, IntSign>>,
            .diff = kZeroAlmostEverywhere}),
     Unary({.name = "floor",
            .doc = "Largest integer not above x.",
@@ -220,51 +273,51 @@ constexpr OpDef kUnaryOps[] = {
     Unary({.name = "exp",
            .doc = "e^x",
            .op = kExp,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 10,
-           .reference = Floats<std::exp>,
+           .reference = Inexact<std::exp, std::exp>,
            .diff = By<[](X g, X, X y) { return g * y; }>()}),
     Unary({.name = "exp2",
            .doc = "2^x",
            .op = kExp2,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 10,
-           .reference = Floats<std::exp2>,
+           .reference = Inexact<std::exp2, Exp2>,
            .diff = By<[](X g, X, X y) { return g * (std::numbers::ln2 * y); }>()}),
     Unary({.name = "expm1",
            .doc = "e^x - 1",
            .op = kExpm1,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 15,
-           .reference = Floats<std::expm1>,
+           .reference = Inexact<std::expm1, Expm1>,
            .diff = By<[](X g, X, X y) { return g * (y + 1); }>()}),
     Unary({.name = "log",
            .doc = "Natural logarithm.",
            .op = kLog,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 10,
-           .reference = Floats<std::log>,
+           .reference = Inexact<std::log, std::log>,
            .diff = By<[](X g, X x, X) { return g / x; }>()}),
     Unary({.name = "log1p",
            .doc = "log(1 + x)",
            .op = kLog1p,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 15,
-           .reference = Floats<std::log1p>,
+           .reference = Inexact<std::log1p, Log1p>,
            .diff = By<[](X g, X x, X) { return g / (x + 1); }>()}),
     Unary({.name = "sqrt",
            .doc = "Square root.",
            .op = kSqrt,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 4,
-           .reference = Floats<std::sqrt>,
+           .reference = Inexact<std::sqrt, std::sqrt>,
            .diff = By<[](X g, X, X y) { return g / (2 * y); }>()}),
     Unary({.name = "rsqrt",
            .doc = "1 / sqrt(x)",
            .op = kRsqrt,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 5,
-           .reference = Floats<Rsqrt>,
+           .reference = Inexact<Rsqrt, Rsqrt>,
            .diff = By<[](X g, X x, X y) { return g * (-0.5 * y / x); }>()}),
     Unary({.name = "cbrt",
            .doc = "Cube root.",
@@ -276,86 +329,86 @@ constexpr OpDef kUnaryOps[] = {
     Unary({.name = "sin",
            .doc = "Sine.",
            .op = kSin,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 15,
-           .reference = Floats<std::sin>,
+           .reference = Inexact<std::sin, std::sin>,
            .diff = By<[](X g, X x, X) { return g * Cos(x); }>()}),
     Unary({.name = "cos",
            .doc = "Cosine.",
            .op = kCos,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 15,
-           .reference = Floats<std::cos>,
+           .reference = Inexact<std::cos, std::cos>,
            .diff = By<[](X g, X x, X) { return g * -Sin(x); }>()}),
     Unary({.name = "tan",
            .doc = "Tangent.",
            .op = kTan,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 20,
-           .reference = Floats<std::tan>,
+           .reference = Inexact<std::tan, std::tan>,
            .diff = By<[](X g, X, X y) { return g * (1 + y * y); }>()}),
     Unary({.name = "asin",
            .doc = "Inverse sine.",
            .op = kAsin,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 20,
-           .reference = Floats<std::asin>,
+           .reference = Inexact<std::asin, std::asin>,
            .diff = By<[](X g, X x, X) { return g * Rsqrt((1 - x) * (1 + x)); }>()}),
     Unary({.name = "acos",
            .doc = "Inverse cosine.",
            .op = kAcos,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 20,
-           .reference = Floats<std::acos>,
+           .reference = Inexact<std::acos, std::acos>,
            .diff = By<[](X g, X x, X) { return g * -Rsqrt((1 - x) * (1 + x)); }>()}),
     Unary({.name = "atan",
            .doc = "Inverse tangent.",
            .op = kAtan,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 15,
-           .reference = Floats<std::atan>,
+           .reference = Inexact<std::atan, std::atan>,
            .diff = By<[](X g, X x, X) { return g / (1 + x * x); }>()}),
     Unary({.name = "sinh",
            .doc = "Hyperbolic sine.",
            .op = kSinh,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 20,
-           .reference = Floats<std::sinh>,
+           .reference = Inexact<std::sinh, std::sinh>,
            .diff = By<[](X g, X x, X) { return g * Cosh(x); }>()}),
     Unary({.name = "cosh",
            .doc = "Hyperbolic cosine.",
            .op = kCosh,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 20,
-           .reference = Floats<std::cosh>,
+           .reference = Inexact<std::cosh, std::cosh>,
            .diff = By<[](X g, X x, X) { return g * Sinh(x); }>()}),
     Unary({.name = "tanh",
            .doc = "Hyperbolic tangent.",
            .op = kTanh,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 15,
-           .reference = Floats<std::tanh>,
+           .reference = Inexact<std::tanh, std::tanh>,
            .diff = By<[](X g, X, X y) { return g * ((1 - y) * (1 + y)); }>()}),
     Unary({.name = "asinh",
            .doc = "Inverse hyperbolic sine.",
            .op = kAsinh,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 25,
-           .reference = Floats<std::asinh>,
+           .reference = Inexact<std::asinh, std::asinh>,
            .diff = By<[](X g, X x, X) { return g * Rsqrt(x * x + 1); }>()}),
     Unary({.name = "acosh",
            .doc = "Inverse hyperbolic cosine.",
            .op = kAcosh,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 25,
-           .reference = Floats<std::acosh>,
+           .reference = Inexact<std::acosh, std::acosh>,
            .diff = By<[](X g, X x, X) { return g * Rsqrt((x - 1) * (x + 1)); }>()}),
     Unary({.name = "atanh",
            .doc = "Inverse hyperbolic tangent.",
            .op = kAtanh,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 25,
-           .reference = Floats<std::atanh>,
+           .reference = Inexact<std::atanh, std::atanh>,
            .diff = By<[](X g, X x, X) { return g / ((1 - x) * (1 + x)); }>()}),
     Unary({.name = "erf",
            .doc = "Error function.",
@@ -395,9 +448,9 @@ constexpr OpDef kUnaryOps[] = {
     Unary({.name = "logistic",
            .doc = "1 / (1 + e^-x)",
            .op = kLogistic,
-           .takes = kFloat,
+           .takes = kInexact,
            .flops = 12,
-           .reference = Floats<Logistic>,
+           .reference = Inexact<Logistic, Logistic>,
            .diff = By<[](X g, X, X y) { return g * (y * (1 - y)); }>()}),
     Unary({.name = "bessel_i0e",
            .doc = "e^-|x| I_0(x), the modified Bessel function of order 0, scaled.",
@@ -414,12 +467,35 @@ constexpr OpDef kUnaryOps[] = {
            .reference = Floats<ScaledBessel<1>>,
            .diff = By<BesselI1eFormula>()}),
     Unary({.name = "is_finite",
-           .doc = "Neither infinite nor NaN.",
+           .doc = "Neither infinite nor NaN; of a complex number, both parts.",
            .op = kIsFinite,
-           .takes = kFloat,
-           .to_bool = true,
+           .takes = kInexact,
+           .makes = Makes::kBool,
            .reference = Elements<IsFinite>,
            .diff = kZeroAlmostEverywhere}),
+    Unary({.name = "real",
+           .doc = "Real part of a complex number.",
+           .op = kReal,
+           .takes = kComplexNumber,
+           .makes = Makes::kPart,
+           .linear = kFirst,
+           .reference = Elements<RealPart>,
+           .diff = ir::Derivative{.transpose = RealTranspose}}),
+    Unary({.name = "imag",
+           .doc = "Imaginary part of a complex number.",
+           .op = kImag,
+           .takes = kComplexNumber,
+           .makes = Makes::kPart,
+           .linear = kFirst,
+           .reference = Elements<ImaginaryPart>,
+           .diff = ir::Derivative{.transpose = ImagTranspose}}),
+    Unary({.name = "conj",
+           .doc = "Complex conjugate.",
+           .op = kConj,
+           .takes = kComplexNumber,
+           .linear = kFirst,
+           .reference = Complexes<Conjugate>,
+           .diff = ir::Derivative{.transpose = ConjTranspose}}),
     Unary({.name = "bitwise_not",
            .doc = "Every bit flipped; for bool: not.",
            .op = kNot,
@@ -453,7 +529,9 @@ constexpr OpDef kUnaryOps[] = {
            .reference = Floats<std::round>,
            .diff = kZeroAlmostEverywhere}),
     OpDef{.name = "convert_element_type",
-          .doc = "x as another dtype: float to int saturates, int to int wraps.",
+          .doc =
+              "x as another dtype: float to int saturates, int to int wraps, and complex to real "
+              "takes the real part.",
           .type = ir::TypeFn{ConvertType},
           .dims = ir::DimMapFn{ConvertDims},
           .lowering = ir::AsElementwise{kConvert},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/element_bits.h"
 #include "plan/plan.h"
 #include "plan/scalar_op.h"
 #include "tessera/dtype.h"
@@ -18,11 +19,17 @@ struct FusedNode {
   DType dtype;                            // dtype of the node's value
   int32_t input = -1;                     // kInput: index into FusedDesc::inputs
   int32_t iota = -1;                      // kIota: index into FusedDesc::iotas
-  uint64_t bits = 0;                      // kConstant: the element's bits, low bytes first
+  base::ElementBits bits = {};            // kConstant
   ScalarOp op = ScalarOp::kAdd;           // kScalar
   Reduction reduction = Reduction::kSum;  // kReduce: reduces args[0] over the reduced dims
   int32_t args[3] = {-1, -1, -1};         // earlier nodes
 };
+
+// Whether kReduce nodes reduce the dtype in this way: they reduce the parts of complex numbers
+// separately.
+constexpr bool ReducesInGroup(DType dtype, Reduction reduction) {
+  return !dtype.is_complex() || reduction == Reduction::kSum;
+}
 
 // A fused group over one iteration space `dims` (outer dim first). kReduce nodes reduce over the
 // last `reduced` dims. A node that depends only on kReduce nodes, constants, and inputs with

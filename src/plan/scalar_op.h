@@ -12,7 +12,7 @@ namespace tessera::plan {
 enum class ScalarOp : uint8_t {
   // one operand
   kNeg,
-  kAbs,
+  kAbs /* of a complex number: the real magnitude */,
   kRelu,
   kSign,
   kFloor,
@@ -47,12 +47,15 @@ enum class ScalarOp : uint8_t {
   kLogistic,
   kBesselI0e /* e^-|x| I_0(x) */,
   kBesselI1e,
-  kIsFinite /* -> bool */,
+  kReal /* of a complex number: its part */,
+  kImag,
+  kConj,
+  kIsFinite /* -> bool; a complex number: both parts */,
   kNot /* bool: logical; integers: bits */,
   kPopulationCount,
   kClz,
   kConvert /* any dtype -> the node's: float to int saturates, NaN -> 0, int to int wraps,
-              to bool is != 0 */
+              to bool is != 0, complex to real is the real part */
   ,
   // two operands
   kAdd,
@@ -65,6 +68,7 @@ enum class ScalarOp : uint8_t {
   kMin,
   kAtan2,
   kNextafter,
+  kComplex /* of its real and imaginary parts */,
   kZeta /* the sum of (y + k)^-x over k >= 0 */,
   kAnd,
   kOr,
@@ -105,6 +109,9 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
     case kAbs:
     case kRelu:
     case kSign:
+    case kReal:
+    case kImag:
+    case kConj:
       return {.operands = 1, .exact = true};
     case kFloor:
     case kCeil:
@@ -149,6 +156,7 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
       return {.operands = 1};
     case kMax:
     case kMin:
+    case kComplex:
       return {.operands = 2, .exact = true};
     case kDiv:
       return {.operands = 2, .cost = 8};

@@ -28,6 +28,13 @@ Interval ShardRange(const AccessDim& dim, int64_t shard) {
   return {begin, std::min(begin + dim.result_block, dim.result_size)};
 }
 
+// Returns the access with the offset that holds for one shard of the result.
+Access AtShard(Access a, int64_t shard) {
+  a.offset += shard * a.per_shard;
+  return a;
+}
+
+// `a`: at this shard.
 Covered CoveredBy(const Access& a, const AccessDim& dim, int64_t shard) {
   auto [begin, end] = ShardRange(dim, shard);
   if (begin >= end || dim.operand_size == 0) return {};
@@ -50,10 +57,23 @@ struct ElementsRead {
   std::vector<int64_t> all, own;
 };
 
-ElementsRead ReadsOf(const DimMap& map, int32_t operand, int32_t factor, const AccessDim& dim) {
+std::vector<Access> AccessesOf(const DimMap& map, int32_t operand, int32_t factor) {
   std::vector<Access> accesses;
   for (const Access& a : map.accesses)
     if (a.operand == operand && a.factor == factor) accesses.push_back(a);
+  return accesses;
+}
+
+// Replaces an access with a window, the only one, by the access of its view.
+void ReadView(std::vector<Access>& accesses, AccessDim& dim) {
+  const WindowView view = ViewOf(accesses[0], dim.result_block);
+  accesses = {view.access};
+  dim.result_size = base::CeilDiv(dim.result_size, dim.result_block) * view.extent;
+  dim.result_block = view.extent;
+}
+
+ElementsRead ReadsOf(std::vector<Access> accesses, AccessDim dim) {
+  if (accesses[0].window > 0 && dim.result_size > 0) ReadView(accesses, dim);
   ElementsRead reads;
   for (int64_t t = 0; t * dim.result_block < dim.result_size; ++t) {
     int64_t all = 0, own = 0;
@@ -115,8 +135,13 @@ class Halo {
       }
       reads_any = true;
       int64_t to = result_[ResultDim(moved)];
+      std::vector<Access> accesses = AccessesOf(map_, i, moved);
+      if (shards == 1 && accesses[0].window > 0) {
+        reads.bytes *= size;
+        continue;
+      }
       ElementsRead along =
-          ReadsOf(map_, i, moved, {size, CeilDiv(size, shards), to, CeilDiv(to, shards)});
+          ReadsOf(std::move(accesses), {size, CeilDiv(size, shards), to, CeilDiv(to, shards)});
       if (shards == 1)
         reads.bytes *= along.all.empty() ? 0 : along.all[0];
       else
@@ -157,7 +182,18 @@ class Halo {
 
 }  // namespace
 
-ShardRuns RunsOf(const Access& a, const AccessDim& dim, int64_t shard) {
+WindowView ViewOf(const Access& a, int64_t block) {
+  const int64_t extent = (block - 1) * a.stride + (a.window - 1) * a.window_dilation + 1;
+  return {extent,
+          {.operand = a.operand,
+           .factor = a.factor,
+           .offset = a.offset,
+           .dilation = a.dilation,
+           .per_shard = block * a.stride - extent}};
+}
+
+ShardRuns RunsOf(const Access& access, const AccessDim& dim, int64_t shard) {
+  const Access a = AtShard(access, shard);
   Covered covered = CoveredBy(a, dim, shard);
   int64_t origin = ShardRange(dim, shard).begin;
   int64_t in_step = a.dilation > 1 ? a.stride : a.stride * covered.step;
@@ -174,7 +210,8 @@ ShardRuns RunsOf(const Access& a, const AccessDim& dim, int64_t shard) {
   return runs;
 }
 
-ShardRuns GapsOf(const Access& a, const AccessDim& dim, int64_t shard) {
+ShardRuns GapsOf(const Access& access, const AccessDim& dim, int64_t shard) {
+  const Access a = AtShard(access, shard);
   auto [begin, end] = ShardRange(dim, shard);
   Covered covered = CoveredBy(a, dim, shard);
   ShardRuns gaps;
@@ -194,6 +231,7 @@ ShardRuns GapsOf(const Access& a, const AccessDim& dim, int64_t shard) {
 
 bool MayExchange(const DimMap& map, size_t factor) {
   auto f = static_cast<int32_t>(factor);
+  if (map.factors[factor].kind == FactorKind::kPass) return false;
   if (absl::c_none_of(map.accesses, [&](const Access& a) { return a.factor == f; })) return false;
   for (size_t i = 0; i < map.operands.size(); ++i)
     for (const FactorList& dim : map.operands[i]) {

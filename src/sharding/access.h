@@ -42,6 +42,16 @@ void ForEachChoice(const std::vector<ShardRuns>& dims, F f) {
   } while (d < dims.size());
 }
 
+// The part of an operand's dim that the windows of one shard of the result cover: `extent` indices.
+// It includes the positions outside of the operand and between its elements. Shards of the result
+// have that extent; `access` gives the elements that they read.
+struct WindowView {
+  int64_t extent = 0;
+  Access access;
+};
+// Returns the view of an access with a window, for shards of `block` >= 1 results.
+WindowView ViewOf(const Access& access, int64_t block);
+
 // Returns the runs through which shard `shard` of the result reads the operand.
 ShardRuns RunsOf(const Access& access, const AccessDim& dim, int64_t shard);
 

@@ -165,7 +165,10 @@ void InsertFactor(DimMap& map, int32_t at, Factor factor) {
     for (DimFactors& dims : *tensors)
       for (FactorList& dim : dims)
         for (int32_t& f : dim) f += f >= at;
-  for (Access& a : map.accesses) a.factor += a.factor >= at;
+  for (Access& a : map.accesses) {
+    a.factor += a.factor >= at;
+    a.window_factor += a.window_factor >= at;
+  }
 }
 
 bool IsPlacedAtRunTime(const DimMap& map, int32_t f) {
@@ -192,6 +195,9 @@ void SetApart(DimMap& map, std::vector<DimFactors>& tensors, const Shapes& shape
 
 DimMap WithPiecesApart(DimMap map, const Shapes& operands) {
   std::erase_if(map.accesses, [](const Access& a) { return a.at_run_time; });
+  // A device reads through whole windows.
+  for (const Access& a : map.accesses)
+    if (a.window_factor >= 0) map.factors[a.window_factor].kind = FactorKind::kReplicate;
   SetApart(map, map.operands, operands,
            [&](int32_t f) { return map.factors[f].kind == FactorKind::kAcross; });
   return map;
@@ -208,6 +214,54 @@ DimMap OnShards(DimMap map, const Shapes& operands, const Shapes& results) {
   return WithPiecesApart(std::move(map), operands);
 }
 
+namespace {
+
+// Removes the factor from all dims, and from the map.
+void RemoveFactor(DimMap& map, int32_t at) {
+  for (std::vector<DimFactors>* tensors : {&map.operands, &map.results})
+    for (DimFactors& dims : *tensors)
+      for (FactorList& dim : dims) {
+        dim.erase(std::remove(dim.begin(), dim.end(), at), dim.end());
+        for (int32_t& f : dim) f -= f > at;
+      }
+  std::erase_if(map.accesses, [at](const Access& a) { return a.factor == at; });
+  for (Access& a : map.accesses) {
+    a.factor -= a.factor > at;
+    a.window_factor = a.window_factor == at ? -1 : a.window_factor - (a.window_factor > at);
+  }
+  map.factors.erase(map.factors.begin() + at);
+}
+
+}  // namespace
+
+DimMap WithWindowsInside(DimMap map, const Shapes& operands) {
+  std::vector<int32_t> dropped;
+  for (const Access& a : map.accesses) {
+    if (a.window_factor < 0) continue;
+    DimFactors& dims = map.operands[a.operand];
+    const auto dim = absl::c_find(dims, FactorList{a.factor});
+    int64_t left = (*operands[a.operand])[dim - dims.begin()];
+    const bool windows_first = map.factors[a.factor].size >= map.factors[a.window_factor].size;
+    dim->clear();
+    map.factors[a.factor].kind = FactorKind::kPermute;
+    map.factors[a.window_factor].kind = FactorKind::kReduce;
+    for (const bool first : {true, false}) {
+      const int32_t f = first == windows_first ? a.factor : a.window_factor;
+      int64_t& size = map.factors[f].size;
+      size = std::min(size, left);
+      if (size > 1) {
+        dim->push_back(f);
+        left /= size;
+      } else {
+        dropped.push_back(f);
+      }
+    }
+  }
+  absl::c_sort(dropped);
+  for (size_t k = dropped.size(); k-- > 0;) RemoveFactor(map, dropped[k]);
+  return map;
+}
+
 bool LooksUp(const DimMap& map, size_t factor) {
   const FactorKind kind = map.factors[factor].kind;
   return (kind == FactorKind::kReduce || kind == FactorKind::kReplicate) &&
@@ -219,6 +273,11 @@ int32_t FillOf(const DimMap& map) {
     for (const LinearGroup& group : map.linear)
       if (absl::c_linear_search(group.operands, i)) return i;
   return -1;
+}
+
+bool AreResultsAlike(const DimMap& map) {
+  return absl::c_all_of(map.results,
+                        [&](const DimFactors& dims) { return dims == map.results[0]; });
 }
 
 bool Repeats(const DimMap& map) {
@@ -298,11 +357,14 @@ std::string Text(const DimMap& map) {
 
 namespace {
 
-// Returns "0: (2i + 1)
-// 3": the index of operand 0 that is read. "?" is an offset known only at run time.
+// Returns "0: (2i + 1) / 3": the index of operand 0 that is read. "?" is an offset known only at
+// run time, "3w<2" is 0 and 3.
 std::string AccessText(const Access& a) {
   std::string index = a.stride == 1 ? "" : a.stride == -1 ? "-" : fmt::format("{}", a.stride);
   index += FactorSymbol(a.factor);
+  if (a.window > 0)
+    index += fmt::format(
+        " + {}w<{}", a.window_dilation == 1 ? "" : fmt::format("{}", a.window_dilation), a.window);
   if (a.at_run_time)
     index += " + ?";
   else if (a.offset != 0)
@@ -316,7 +378,8 @@ std::string AccessText(const Access& a) {
 std::string FullText(const DimMap& map) {
   const auto kind = [](FactorKind k) { return [k](const Factor& f) { return f.kind == k; }; };
   std::string text = Text(map) + SetText(map, "across", kind(FactorKind::kAcross)) +
-                     SetText(map, "scan", kind(FactorKind::kScan));
+                     SetText(map, "scan", kind(FactorKind::kScan)) +
+                     SetText(map, "sort", [](const Factor& f) { return f.sorts; });
   const auto set = [](const auto& operands) {
     return fmt::format("{{{}}}", fmt::join(operands, ", "));
   };

@@ -20,7 +20,8 @@ enum class FactorKind : uint8_t {
   kReplicate,  // must be unsharded where the op computes; the typing rule refuses its axes
   // The op takes two passes over its shards, and between them exchanges some elements of each: one,
   // if a result depends on all elements up to its own; as many as the results have, if they are
-  // chosen from all (the factor is not in results). The typing rule asks for an out_sharding.
+  // chosen from all (the factor is not in results); whole shards, a few times, if the op sorts. The
+  // typing rule asks for an out_sharding.
   kScan,
   kPermute,  // the op reads by position; the typing rule keeps its axes if they divide the new size
   // like kPermute, but the op keeps the dim's size (a pad that cuts as much as it adds, an update
@@ -34,10 +35,11 @@ struct Factor {
   Reduction reduction = Reduction::kSum;  // of kReduce: how partial results combine
   // Whether no axis propagates through it.
   bool blocked = false;
+  bool sorts = false;  // of kScan: the op orders the elements along it
   friend bool operator==(const Factor&, const Factor&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Factor& f) {
-    return H::combine(std::move(h), f.size, f.kind, f.blocked);
+    return H::combine(std::move(h), f.size, f.kind, f.blocked, f.sorts);
   }
 };
 
@@ -65,12 +67,21 @@ struct LinearGroup {
 
 // How the result's dim of a permute factor reads an operand's dim: index o reads index
 // (o * stride + offset) / dilation, if that is a whole number inside the operand. Several accesses
-// of one operand read different parts of it. Either `stride` is 1 or -1, or `dilation` is 1.
+// of one operand read different parts of it. Either `stride` is 1 or -1, or `dilation` is 1, or
+// there is a window.
 struct Access {
   int32_t operand = 0;
   int32_t factor = 0;
   int64_t offset = 0, stride = 1, dilation = 1;
   bool at_run_time = false;  // the offset is only known at run time
+  // Of an op that computes on windows: index o reads the indices (o * stride + w *
+  // window_dilation + offset) / dilation for all w in [0, window), and `stride` is positive. 0: the
+  // op only moves elements.
+  int64_t window = 0, window_dilation = 1;
+  // The factor of w, if another operand has it (the kernel of a convolution); else -1.
+  int32_t window_factor = -1;
+  // Added to the offset once for each shard of the result that precedes the shard of index o.
+  int64_t per_shard = 0;
 };
 
 // Facts that do not follow from the rest of a map (docs/design.md gives the reasons).
@@ -126,6 +137,11 @@ DimMap WithPiecesApart(DimMap map, const Shapes& operands);
 // a slice gives the elements that its shard has, and zeros elsewhere: the factor is reduced.
 DimMap OnShards(DimMap map, const Shapes& operands, const Shapes& results);
 
+// Returns the map for propagation, as Shardy has it: a dim that is read through the windows of
+// another operand has the window's factor too. The larger is major, and together they fill no more
+// than the dim. See docs/propagation.md, "Windows".
+DimMap WithWindowsInside(DimMap map, const Shapes& operands);
+
 // Whether the factor's dim is looked up: it is a reduce or replicate factor of an op with
 // selectors. Typing then asks for an out_sharding.
 bool LooksUp(const DimMap& map, size_t factor);
@@ -133,6 +149,8 @@ bool LooksUp(const DimMap& map, size_t factor);
 // pad); -1 if there is none. Next to an unreduced operand it counts as unreduced: zero on all
 // devices but one.
 int32_t FillOf(const DimMap& map);
+// Whether all results have the dims of the first one, so that one out_sharding is for all.
+bool AreResultsAlike(const DimMap& map);
 // Whether the op only repeats its operand. An out_sharding may then ask for any unreduced
 // and reduced axes.
 bool Repeats(const DimMap& map);

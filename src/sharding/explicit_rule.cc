@@ -85,7 +85,7 @@ bool MergePlainly(const DimMap& map, const DimFactors& dims, const FactorAxes& a
 std::optional<Conflict> MakeDims(const TypingCase& c, const FactorJoin& join,
                                  std::vector<TensorSharding>& results) {
   if (c.out) {
-    results = {*c.out};
+    results.assign(c.results.size(), *c.out);
     return {};
   }
   FactorAxes axes;

@@ -3,6 +3,9 @@
 
 #include <absl/algorithm/container.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "sharding/access.h"
 #include "sharding/local.h"
 #include "sharding/partition_case.h"
@@ -125,6 +128,13 @@ void AddHalo(const PartitionCase& c, const FactorAxes& axes, Partition& p) {
   p.bytes += p.halo_bytes;
 }
 
+// Returns the elements that a device sends to sort one line: twice to all others, and each half to
+// a neighbour.
+int64_t SortedElements(int64_t size, int64_t shards) {
+  const int64_t block = SortedBlock(size, shards);
+  return 2 * (block / shards * (shards - 1)) + block;
+}
+
 void AddScans(const PartitionCase& c, const FactorAxes& axes, Partition& p) {
   for (size_t f = 0; f < axes.size(); ++f) {
     const int64_t shards = SizeOf(axes[f]), size = c.map.factors[f].size;
@@ -132,9 +142,13 @@ void AddScans(const PartitionCase& c, const FactorAxes& axes, Partition& p) {
     p.scan_axes = axes[f];
     const int64_t block = (size + shards - 1) / shards;
     for (size_t i = 0; i < c.results.size(); ++i) {
-      const int64_t elements = LocalElements(*c.results[i].shape, p.results[i]),
-                    of_shard = c.factors[f].in_results ? elements / block : elements;
-      p.scan_bytes += of_shard * (shards - 1) * c.results[i].itemsize;
+      const int64_t elements = LocalElements(*c.results[i].shape, p.results[i]);
+      int64_t sent = elements * (shards - 1);
+      if (c.map.factors[f].sorts)
+        sent = elements / block * SortedElements(size, shards);
+      else if (c.factors[f].in_results)
+        sent = elements / block * (shards - 1);
+      p.scan_bytes += sent * c.results[i].itemsize;
     }
   }
   p.bytes += p.scan_bytes;
@@ -184,6 +198,12 @@ bool SplitsOver(const Partition& p, const AxisList& agreed) {
 thread_local double flops_per_byte = kDefaultFlopsPerByte;
 
 }  // namespace
+
+int64_t SortedBlock(int64_t size, int64_t shards) {
+  const int64_t least = std::max((size + shards - 1) / shards, 2 * (shards - 1) * (shards - 1));
+  const int64_t grain = std::lcm(shards, int64_t{2});
+  return (least + grain - 1) / grain * grain;
+}
 
 double FlopsPerByte() { return flops_per_byte; }
 void SetFlopsPerByte(double n) { flops_per_byte = n; }

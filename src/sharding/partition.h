@@ -46,4 +46,8 @@ void SetFlopsPerByte(double flops_per_byte);
 Partition ChoosePartition(const DimMap& map, const std::vector<PartitionTensor>& operands,
                           const std::vector<PartitionTensor>& results, double flops_per_point = 0);
 
+// Returns the elements of each shard while a dim of `size` elements is sorted over its shards: a
+// multiple of 2 and of their number, and at least 2 (shards - 1)^2.
+int64_t SortedBlock(int64_t size, int64_t shards);
+
 }  // namespace tessera::sharding

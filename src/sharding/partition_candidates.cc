@@ -53,6 +53,8 @@ AxisList CommonPrefix(AxisList a, const AxisList& b) {
 AxisList AgreedAxes(const PartitionCase& c, const std::vector<std::optional<Wish>>& operands) {
   AxisList agreed;
   for (int32_t f = 0; f < std::ssize(c.map.factors); ++f) {
+    // Sorting is little work, so it is only split if that sends less.
+    if (c.map.factors[static_cast<size_t>(f)].sorts) continue;
     std::optional<AxisList> common;
     for (size_t i = 0; i < operands.size(); ++i) {
       if (!HasFactor(c.map.operands[i], f)) continue;
@@ -146,9 +148,12 @@ class ChoiceList {
     if (!absl::c_linear_search(choices_, axes)) choices_.push_back(std::move(axes));
   }
 
-  // Adds the choices without their permute factors: gathers these dims instead of exchanging parts.
+  // Adds the choices without their permute factors and sorted dims: gathers these dims, or moves
+  // their axes to others, instead of exchanging parts.
   void AddWithoutExchange(std::initializer_list<FactorAxes> choices, const Wish& leader) {
-    auto is_exchanged = [&](size_t f) { return c_.factors[f].exchanged; };
+    auto is_exchanged = [&](size_t f) {
+      return c_.factors[f].exchanged || c_.map.factors[f].sorts;
+    };
     AxisList displaced = leader.displaced;
     bool any = false;
     for (size_t f = 0; f < c_.factors.size(); ++f) {

@@ -39,9 +39,15 @@ Conflict LostAxes(const TypingCase& c, int32_t operand, const Projection& p) {
           operand};
 }
 
+// Whether a part of an axis may go to each factor of a dim. A product may have such a dim, of
+// groups and of features within them. A reshape keeps axes whole, as in JAX.
+AxisCut CutOf(const DimMap& map) {
+  return map.traits.product ? AxisCut::kAllowed : AxisCut::kNever;
+}
+
 Conflict Disagreement(const TypingCase& c, const JoinedFactor& joined, int32_t f, int32_t other) {
   const Projection p =
-      Project(c.map, c.map.operands[other], *c.operands[other].sharding, AxisCut::kNever);
+      Project(c.map, c.map.operands[other], *c.operands[other].sharding, CutOf(c.map));
   return {Conflict::kDisagree,
           fmt::format("operands shard one dim differently: over {} and over {}",
                       AxesOrNothing(c.mesh, joined.axes), AxesOrNothing(c.mesh, p.axes[f])),
@@ -68,7 +74,8 @@ std::optional<Conflict> CheckFactor(const TypingCase& c, const JoinedFactor& joi
   const std::string axes = AxesOrNothing(c.mesh, joined.axes);
   const bool looks_up = LooksUp(c.map, f);
   const bool scans = factor.kind == FactorKind::kScan;
-  if ((factor.kind == FactorKind::kReplicate && !looks_up) || (scans && c.results.size() > 1))
+  if ((factor.kind == FactorKind::kReplicate && !looks_up) ||
+      (scans && c.results.size() > 1 && !joined.in_results))
     return Conflict{Conflict::kWhole,
                     fmt::format("the op needs this dim unsharded, but it is sharded over {}", axes),
                     joined.owner};
@@ -121,7 +128,7 @@ std::optional<Conflict> JoinOperands(const TypingCase& c, FactorJoin& join) {
   for (int32_t i = 0; i < std::ssize(c.operands); ++i) {
     const TensorSharding& s = *c.operands[i].sharding;
     if (s.dims_empty()) continue;
-    const Projection p = Project(c.map, c.map.operands[i], s, AxisCut::kNever);
+    const Projection p = Project(c.map, c.map.operands[i], s, CutOf(c.map));
     if (!p.lost.empty() && !c.out) return LostAxes(c, i, p);
     for (int32_t f = 0; f < num_factors; ++f) {
       if (p.axes[f].empty()) continue;

@@ -59,7 +59,14 @@ class CallTree final : public detail::Visitor {
   }
   void Static(const std::string& text) override { Add('s', text.size()), statics += text; }
   void Static(Scalar v) override {
-    v.kind() == Scalar::kFloat ? Add('f', v.as_double()) : Add('i', v.as_int());
+    switch (v.kind()) {
+      case Scalar::kFloat:
+        return Add('f', v.as_double());
+      case Scalar::kComplex:
+        return Add('c', v.as_complex());
+      default:
+        return Add('i', v.as_int());
+    }
   }
   void Present(bool present) override { Add('o', present); }
   void Enter(size_t parts) override {

@@ -37,6 +37,8 @@ std::string ScalarText(Scalar v) {
       return v.as_int() ? "true" : "false";
     case Scalar::kFloat:
       return fmt::format("{}", v.as_double());
+    case Scalar::kComplex:
+      return fmt::format("({}, {})", v.as_complex().real(), v.as_complex().imag());
     case Scalar::kUInt:
       return fmt::format("{}", static_cast<uint64_t>(v.as_int()));
     default:

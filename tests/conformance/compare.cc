@@ -20,17 +20,18 @@ Bounds DefaultBounds(DType dtype) {
     case DType::kBF16:
       return {4 * std::ldexp(1, -7), 4 * std::ldexp(1, -133)};
     case DType::kF32:
+    case DType::kC64:
       return {1e-5, 1e-6};
     default:
       return {1e-12, 1e-12};
   }
 }
 
-bool Close(double came, double wanted, const Bounds& bounds) {
+bool Close(double came, double wanted, double size, const Bounds& bounds) {
   if (std::isnan(wanted) || std::isnan(came)) return std::isnan(wanted) && std::isnan(came);
   if (bounds.exact) return std::memcmp(&came, &wanted, sizeof(double)) == 0;
   if (std::isinf(wanted) || std::isinf(came)) return came == wanted;
-  return std::abs(came - wanted) <= bounds.absolute + bounds.relative * std::abs(wanted);
+  return std::abs(came - wanted) <= bounds.absolute + bounds.relative * size;
 }
 
 std::string Print(double v) {
@@ -84,12 +85,40 @@ std::optional<std::string> CompareFloats(const Array& array, const Json& wanted,
   for (size_t i = 0; i < came.size(); ++i) {
     if (wanted[i].is_null()) continue;
     double w = Number(wanted[i]);
-    if (!Close(came[i], w, bounds)) differences.Add(i, Print(came[i]), Print(w));
+    if (!Close(came[i], w, std::abs(w), bounds)) differences.Add(i, Print(came[i]), Print(w));
+  }
+  return differences.Result();
+}
+
+std::string Print(std::complex<double> z) {
+  return "(" + Print(z.real()) + ", " + Print(z.imag()) + ")";
+}
+
+std::optional<std::string> CompareComplex(const Array& array, const Json& wanted,
+                                          std::optional<double> tolerance) {
+  Bounds bounds = DefaultBounds(array.dtype());
+  if (tolerance) bounds = {*tolerance, *tolerance, *tolerance == 0};
+  const auto came = array.to_vector<std::complex<double>>();
+  Differences differences(came.size());
+  for (size_t i = 0; i < came.size(); ++i) {
+    if (wanted[i].is_null()) continue;
+    const std::complex<double> w = ComplexNumber(wanted[i]);
+    const bool finite = std::isfinite(std::abs(w));
+    const auto close = [&](double a, double b) {
+      return Close(a, b, finite ? std::abs(w) : std::abs(b), bounds);
+    };
+    if (!close(came[i].real(), w.real()) || !close(came[i].imag(), w.imag()))
+      differences.Add(i, Print(came[i]), Print(w));
   }
   return differences.Result();
 }
 
 }  // namespace
+
+std::complex<double> ComplexNumber(const Json& json) {
+  if (!json.is_array()) return Number(json);
+  return {Number(json.at(0)), Number(json.at(1))};
+}
 
 double Number(const Json& json) {
   if (json.is_boolean()) return json.get<bool>() ? 1 : 0;
@@ -109,6 +138,7 @@ std::optional<std::string> CompareData(const Array& array, const Json& wanted,
   if (dtype.is_bool()) return CompareBools(array, wanted);
   if (dtype == u64) return CompareIntegers<uint64_t>(array, wanted);
   if (dtype.is_integer()) return CompareIntegers<int64_t>(array, wanted);
+  if (dtype.is_complex()) return CompareComplex(array, wanted, tolerance);
   return CompareFloats(array, wanted, tolerance);
 }
 

@@ -175,6 +175,19 @@ bool OnlyTransposes(const Situation& s) {
   return in == out;
 }
 
+bool ComplexOperand(const Situation& s) {
+  return std::any_of(s.operands.begin(), s.operands.end(),
+                     [](const ArrayType& t) { return t.dtype().is_complex(); });
+}
+
+// A convolution whose result has its dims in another order than lhs. JAX's rule pairs them by
+// position.
+bool ReordersDims(const Situation& s) {
+  const Json& attrs = s.instruction.attrs;
+  return attrs.contains("dimension_numbers") && attrs["dimension_numbers"].size() == 3 &&
+         attrs["dimension_numbers"][0] != attrs["dimension_numbers"][2];
+}
+
 bool (*Predicate(const std::string& name))(const Situation&) {
   if (name.empty()) return nullptr;
   if (name == "size_one_axis") return SizeOneAxis;
@@ -190,8 +203,10 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name == "transposes") return Transposes;
   if (name == "unreduced_first") return UnreducedFirst;
   if (name == "only_transposes") return OnlyTransposes;
+  if (name == "reorders_dims") return ReordersDims;
   if (name == "derivatives") return HasDerivatives;
   if (name == "spmd_axis_name") return SpmdAxisName;
+  if (name == "complex_operand") return ComplexOperand;
   throw std::runtime_error("families: no predicate " + name);
 }
 

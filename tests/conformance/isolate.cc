@@ -16,21 +16,15 @@ namespace {
 constexpr unsigned kSecondsPerCase = 120;
 
 std::string Encode(const Outcome& o) {
-  return Json({static_cast<int>(o.kind), o.passed, o.expected, o.came, o.family, o.loose, o.partial,
+  return Json({static_cast<int>(o.kind), o.passed, o.expected, o.came, o.family, o.loose,
                o.resharded})
       .dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 Outcome Decode(const std::string& line) {
   Json json = Json::parse(line);
-  return {static_cast<Kind>(json[0].get<int>()),
-          json[1],
-          json[2],
-          json[3],
-          json[4],
-          json[5],
-          json[6],
-          json[7]};
+  return {
+      static_cast<Kind>(json[0].get<int>()), json[1], json[2], json[3], json[4], json[5], json[6]};
 }
 
 Outcome RunGuarded(const Case& c, const Runner& run) {

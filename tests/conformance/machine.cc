@@ -37,10 +37,6 @@ std::string WhyUnsupported(const Case& c) {
   return "";
 }
 
-bool IsComplex(const std::string& type) {
-  return type.rfind("c64", 0) == 0 || type.rfind("c128", 0) == 0;
-}
-
 std::vector<Operand> Machine::OperandsOf(const Json& in) const {
   std::vector<Operand> operands;
   for (const Json& value : in) {

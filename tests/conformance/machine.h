@@ -14,8 +14,6 @@ namespace tessera::conformance {
 std::string WhyUnsupported(const Case& c);
 // Returns which op of the instructions has no function here, or an empty text.
 std::string WhyUnknown(const std::vector<Instruction>& body);
-// Returns whether a text of type or dtype is complex.
-bool IsComplex(const std::string& type);
 
 class Machine {
  public:

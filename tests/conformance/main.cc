@@ -30,14 +30,13 @@ constexpr std::array<const char*, 6> kKinds = {"same",      "accepts more", "ref
 
 struct Tally {
   std::array<int, kKinds.size()> kinds{};
-  int passed = 0, failed = 0, skipped = 0, loose = 0, partial = 0, resharded = 0;
+  int passed = 0, failed = 0, skipped = 0, loose = 0, resharded = 0;
   std::map<std::string, int> families;
 
   void Add(const Outcome& o) {
     ++kinds[static_cast<size_t>(o.kind)];
     ++(o.kind == Kind::kUnsupported ? skipped : o.passed ? passed : failed);
     loose += o.loose;
-    partial += o.partial;
     resharded += o.resharded;
     if (o.passed && !o.family.empty()) ++families[o.family];
   }
@@ -68,7 +67,7 @@ void Summarize(const Tally& tally, const std::map<std::string, Tally>& themes, b
     for (const auto& [theme, t] : themes) fmt::print("{:<18} {}\n", theme, t.KindLine());
     for (const auto& [family, n] : tally.families) fmt::print("family {}: {}\n", family, n);
   }
-  fmt::print("loose {}, partial {}, resharded {}\n", tally.loose, tally.partial, tally.resharded);
+  fmt::print("loose {}, resharded {}\n", tally.loose, tally.resharded);
   fmt::print("{}\n", tally.KindLine());
   fmt::print("{} passed, {} failed, {} skipped\n", tally.passed, tally.failed, tally.skipped);
 }

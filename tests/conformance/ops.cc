@@ -15,6 +15,7 @@ const OpTable& Ops() {
     AddLookups(t);
     AddReductions(t);
     AddContractions(t);
+    AddWindows(t);
     AddNumpy(t);
     AddLinalg(t);
     AddRandom(t);

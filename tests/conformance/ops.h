@@ -19,8 +19,10 @@ void AddPieces(OpTable& table);
 void AddLookups(OpTable& table);
 void AddReductions(OpTable& table);
 void AddContractions(OpTable& table);
+void AddWindows(OpTable& table);
 void AddNumpy(OpTable& table);
 void AddLinalg(OpTable& table);
+void AddFft(OpTable& table);
 void AddRandom(OpTable& table);
 void AddCollectives(OpTable& table);
 

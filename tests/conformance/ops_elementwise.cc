@@ -22,6 +22,9 @@ OpFunction FromBinary(Binary f) {
 
 void AddUnary(OpTable& table) {
   const std::pair<const char*, Unary> lax[] = {{"abs", abs},
+                                               {"real", real},
+                                               {"imag", imag},
+                                               {"conj", conj},
                                                {"neg", neg},
                                                {"sign", sign},
                                                {"ceil", ceil},
@@ -63,6 +66,12 @@ void AddUnary(OpTable& table) {
                                                {"optimization_barrier", optimization_barrier}};
   for (auto [name, f] : lax) table[name] = FromUnary(f);
   const std::pair<const char*, Unary> numpy[] = {{"np.abs", abs},
+                                                 {"np.real", real},
+                                                 {"np.imag", imag},
+                                                 {"np.conj", conj},
+                                                 {"np.conjugate", conj},
+                                                 {"np.angle", angle},
+                                                 {"np.isreal", isreal},
                                                  {"np.absolute", abs},
                                                  {"np.negative", neg},
                                                  {"np.sign", sign},
@@ -119,6 +128,7 @@ void AddBinary(OpTable& table) {
                                                 {"max", maximum},
                                                 {"min", minimum},
                                                 {"atan2", atan2},
+                                                {"complex", complex},
                                                 {"zeta", zeta},
                                                 {"nextafter", nextafter},
                                                 {"eq", eq},

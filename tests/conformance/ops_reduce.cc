@@ -1,5 +1,6 @@
 // Reductions, cumulative reductions, functions composed of them, and sorting.
 #include "ops.h"
+#include "tessera/quantiles.h"
 
 namespace tessera::conformance {
 namespace {
@@ -79,6 +80,25 @@ OpFunction FromNumpyCum(Cum f) {
   };
 }
 
+QuantileMethod MethodOf(const Call& c) {
+  const std::string method = c.text("method", "linear");
+  return method == "lower"      ? QuantileMethod::kLower
+         : method == "higher"   ? QuantileMethod::kHigher
+         : method == "nearest"  ? QuantileMethod::kNearest
+         : method == "midpoint" ? QuantileMethod::kMidpoint
+                                : QuantileMethod::kLinear;
+}
+
+using QuantileFunction = Array (*)(Operand, Operand, Dims, QuantileOptions, Loc);
+OpFunction FromQuantile(QuantileFunction f) {
+  return [f](const Call& c) {
+    const QuantileOptions options{
+        .method = MethodOf(c), .keepdims = c.flag("keepdims"), .out_sharding = c.spec()};
+    const Operand q = c.size() > 1 ? c.in(1) : Operand(ParseScalar(c.attr("q")), c.loc());
+    return std::vector{f(c.in(0), q, c.dims(), options, c.loc())};
+  };
+}
+
 void AddReduces(OpTable& table) {
   table["np.sum"] = FromReduce(sum, add);
   table["np.prod"] = FromReduce(prod, mul);
@@ -90,6 +110,11 @@ void AddReduces(OpTable& table) {
   table["np.any"] = FromReduce(any);
   table["np.all"] = FromReduce(all);
   table["nn.logsumexp"] = FromReduce(logsumexp);
+  table["np.quantile"] = FromQuantile(quantile);
+  table["np.percentile"] = FromQuantile(percentile);
+  table["np.median"] = [](const Call& c) {
+    return std::vector{median(c.in(0), c.dims(), {.keepdims = c.flag("keepdims")}, c.loc())};
+  };
   table["np.var"] = FromVar(var);
   table["np.std"] = FromVar(stddev);
   table["reduce_sum"] = FromStrict(reduce_sum);

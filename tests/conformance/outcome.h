@@ -12,7 +12,6 @@ struct Outcome {
   std::string expected = {}, came = {};  // empty for kSame
   std::string family = {};               // the reason for a kAcceptsMore: "gap", or a family's name
   bool loose = false;                    // numbers differ in a case where they may
-  bool partial = false;                  // instructions on complex values were left out
   int resharded = 0;                     // instructions whose operands had to be replicated first
 };
 

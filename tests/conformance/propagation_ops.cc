@@ -18,7 +18,7 @@ using propagation::Direction;
 Tensor ParseTensor(const std::string& type) {
   size_t bracket = type.find('[');
   std::string dtype = type.substr(0, bracket);
-  Tensor tensor{{}, dtype == "c64" ? f64 : ParseDType(dtype)};
+  Tensor tensor{{}, ParseDType(dtype)};
   for (size_t at = bracket + 1; type.at(at) != ']';) {
     size_t digits = 0;
     tensor.shape.push_back(std::stoll(type.substr(at), &digits));
@@ -34,6 +34,7 @@ namespace {
 std::string OurName(const std::string& op) {
   if (op == "max") return "maximum";
   if (op == "min") return "minimum";
+  if (op == "reduce_window") return "reduce_window_sum";  // the rule is the same for all kinds
   return op;
 }
 
@@ -57,6 +58,50 @@ ir::ParamsPtr Padding(const OpCall& c) {
     p.low.push_back(dim.at(0));
     p.high.push_back(dim.at(1));
     p.interior.push_back(dim.at(2));
+  }
+  return ir::MakeParams(p);
+}
+
+// Returns one entry per dim of the list; `count` ones if there is none.
+std::vector<int64_t> OnesOr(const OpCall& c, const char* key, size_t count) {
+  if (!c.attrs.contains(key) || c.attrs[key].is_null()) return std::vector<int64_t>(count, 1);
+  return c.List(key);
+}
+
+ir::ParamsPtr Windows(const OpCall& c) {
+  const size_t rank = c.shape(0).size();
+  ops::WindowParams p{.sizes = OnesOr(c, "window_dimensions", rank),
+                      .strides = OnesOr(c, "window_strides", rank),
+                      .low = {},
+                      .high = {},
+                      .base_dilation = OnesOr(c, "base_dilation", rank),
+                      .window_dilation = OnesOr(c, "window_dilation", rank)};
+  for (const Json& edges : c.attrs.at("padding")) {
+    p.low.push_back(edges.at(0));
+    p.high.push_back(edges.at(1));
+  }
+  return ir::MakeParams(p);
+}
+
+ir::ParamsPtr Convolving(const OpCall& c) {
+  const Json& numbers = c.attrs.at("dimension_numbers");
+  const auto list = [&](const char* key) { return numbers.at(key).get<std::vector<int64_t>>(); };
+  const size_t spatial = c.shape(0).size() - 2;
+  const int64_t features = c.attrs.value("feature_group_count", int64_t{1}),
+                batch = c.attrs.value("batch_group_count", int64_t{1});
+  ops::ConvolutionParams p{.lhs = list("lhs_spec"),
+                           .rhs = list("rhs_spec"),
+                           .out = list("out_spec"),
+                           .strides = OnesOr(c, "window_strides", spatial),
+                           .low = {},
+                           .high = {},
+                           .lhs_dilation = OnesOr(c, "lhs_dilation", spatial),
+                           .rhs_dilation = OnesOr(c, "rhs_dilation", spatial),
+                           .groups = std::max(features, batch),
+                           .lhs_groups = batch > 1 ? 0 : 1};
+  for (const Json& edges : c.attrs.at("padding")) {
+    p.low.push_back(edges.at(0));
+    p.high.push_back(edges.at(1));
   }
   return ir::MakeParams(p);
 }
@@ -117,6 +162,8 @@ const std::map<std::string, MakeParams>& ParamsOfOps() {
     std::map<std::string, MakeParams> t = {
         {"dot_general", Pairs},
         {"gather", Gathering},
+        {"conv_general_dilated", Convolving},
+        {"reduce_window", Windows},
         {"pad", Padding},
         {"slice", Slicing},
         {"rev", [](const OpCall& c) { return Dims(c, "dimensions"); }},
@@ -169,7 +216,8 @@ std::optional<ir::ShapeAndDType> Stated(const OpCall& c) {
 
 bool IsNative(const std::string& op) {
   ops::Install();
-  return ir::FindOp(OurName(op)) != nullptr;
+  // JAX's fft is one op over up to three dims; ours runs along one.
+  return op != "fft" && ir::FindOp(OurName(op)) != nullptr;
 }
 
 OpFacts NativeFacts(const OpCall& c) {
@@ -188,14 +236,18 @@ OpFacts NativeFacts(const OpCall& c) {
     results.push_back(t);
     facts.results.push_back({t->shape(), t->dtype()});
   }
-  facts.map = ir::DimMapOf(op, params.get(), operands, results);
+  sharding::Shapes shapes;
+  for (const ir::Type* t : operands) shapes.push_back(&t->shape());
+  facts.map =
+      sharding::WithWindowsInside(ir::DimMapOf(op, params.get(), operands, results), shapes);
   compile::OpTraits traits = compile::TraitsOf(op, operands, results);
   facts.constant = traits.constant;
   facts.elementwise = traits.elementwise;
   facts.foldable = traits.foldable;
   facts.expands = traits.expands;
   facts.first = traits.first;
-  if (std::holds_alternative<ir::AsReduction>(*op.lowering)) facts.unnamed_operands = 1;
+  if (std::holds_alternative<ir::AsReduction>(*op.lowering) || c.op == "reduce_window")
+    facts.unnamed_operands = 1;
   return facts;
 }
 

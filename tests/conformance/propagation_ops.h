@@ -11,7 +11,6 @@
 
 namespace tessera::conformance {
 
-// Complex numbers stand as floats of their width: nothing here looks at values.
 struct Tensor {
   base::Shape shape;
   DType dtype;

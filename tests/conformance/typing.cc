@@ -10,19 +10,6 @@
 namespace tessera::conformance {
 namespace {
 
-// Returns where a complex type or dtype occurs, or an empty text.
-std::string WhyComplex(const Case& c) {
-  for (const auto& [name, arg] : c.args.items()) {
-    if (arg.is_string() && IsComplex(arg.get<std::string>())) return "complex " + name;
-  }
-  if (c.expect.contains("types")) {
-    for (const auto& [name, type] : c.expect["types"].items()) {
-      if (IsComplex(type.get<std::string>())) return "complex " + name;
-    }
-  }
-  return "";
-}
-
 void BindArguments(const Case& c, Machine& machine) {
   for (const auto& [name, arg] : c.args.items()) {
     std::string type = arg.is_string() ? arg.get<std::string>() : arg.at("type").get<std::string>();
@@ -220,7 +207,6 @@ Outcome RunBody(const Case& c, const Families& families) {
 
 Outcome RunTyping(const Case& c, const Families& families) {
   std::string why = WhyUnsupported(c);
-  if (why.empty()) why = WhyComplex(c);
   if (!why.empty()) return Skipped(why);
   std::optional<MeshScope> scope;
   if (c.has_mesh) scope.emplace(abstract_mesh(c.mesh));

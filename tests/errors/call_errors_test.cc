@@ -179,7 +179,7 @@ const std::vector<Case>& Cases() {
       {"out_sharding_of_several_results",
        [] {
          static const CustomOp op = register_op({.name = "errors_twice_and_square",
-                                                 .rule = "i -> i, i",
+                                                 .rule = "ij -> ij, i",
                                                  .kernel = [](const KernelCall& call) {
                                                    auto x = call.in[0].data<float>();
                                                    for (size_t i = 0; i < x.size(); ++i) {
@@ -188,7 +188,7 @@ const std::vector<Case>& Cases() {
                                                    }
                                                  }});
          const MeshScope scope(make_mesh({{"x", 2}}));
-         op({ones({4})}, {.out_sharding = P("x")});
+         op({ones({4, 2})}, {.out_sharding = P("x")});
        }},
       {"callback_count", [] { debug_callback([](Array, Array) {}, {ones({2})}); }},
       {"callback_without_a_value", [] { debug_callback([](Array) {}, {Array()}); }},

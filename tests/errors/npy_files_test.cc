@@ -53,7 +53,7 @@ TEST(NpyFiles, HostileOnesAreRefused) {
       "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 1000000000000), }",
       "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
       "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }",
-      "{'descr': '<c8', 'fortran_order': False, 'shape': (4,), }",
+      "{'descr': '<c32', 'fortran_order': False, 'shape': (4,), }",
       "{'descr': '<f4', 'shape': (4,), }",
       "{'descr': '<f4', 'fortran_order': False, 'shape': (4",
       "{",

@@ -17,6 +17,7 @@ double Epsilon(DType dtype) {
     case DType::kBF16:
       return 0x1p-7;
     case DType::kF32:
+    case DType::kC64:
       return 0x1p-23;
     default:
       return 0x1p-52;
@@ -29,8 +30,18 @@ bool SameBits(const ir::HostTensor& a, const ir::HostTensor& b, int64_t i) {
                      b.data.data() + static_cast<size_t>(i) * n, n) == 0;
 }
 
+bool HasNan(std::complex<double> z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
+bool NearComplex(std::complex<double> a, std::complex<double> b, double eps, double magnitude) {
+  if (HasNan(a) || HasNan(b)) return HasNan(a) && HasNan(b);
+  if (std::isinf(std::abs(a)) || std::isinf(std::abs(b))) return a == b;
+  return std::abs(a - b) <= eps * std::max(std::abs(b), magnitude);
+}
+
 bool Near(const ir::HostTensor& got, const ir::HostTensor& want, int64_t i, Tolerance tolerance) {
   if (SameBits(got, want, i)) return true;
+  if (got.dtype.is_complex())
+    return NearComplex(got.Complex(i), want.Complex(i), tolerance.eps * Epsilon(got.dtype),
+                       tolerance.magnitude);
   if (!got.dtype.is_floating()) return false;
   double a = got.Float(i), b = want.Float(i);
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
@@ -45,6 +56,8 @@ std::string TypeText(const ir::HostTensor& t) {
 }
 
 std::string ElementText(const ir::HostTensor& t, int64_t i) {
+  if (t.dtype.is_complex())
+    return fmt::format("({:.9g}, {:.9g})", t.Complex(i).real(), t.Complex(i).imag());
   return t.dtype.is_floating() ? fmt::format("{:.9g}", t.Float(i)) : fmt::format("{}", t.Int(i));
 }
 

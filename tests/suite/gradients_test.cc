@@ -24,9 +24,11 @@ namespace {
 using ir::HostTensor;
 using sharding::MeshDef;
 
-// Ops that derivatives treat as constants, whatever finite differences give.
+// Ops that derivatives treat as constants, whatever finite differences give. JAX has no derivative
+// of the sign of a complex number.
 bool IsStopped(const ir::OpDef& op) {
-  return &op == &ops::kStopGradient || &op == &ops::kBitcastConvertType;
+  return &op == &ops::Elementwise(plan::ScalarOp::kSign) || &op == &ops::kStopGradient ||
+         &op == &ops::kBitcastConvertType;
 }
 
 // Every op has rows here or a reason for having none.
@@ -36,7 +38,7 @@ TEST(GradientsOfOps, AreAllTried) {
     EXPECT_TRUE(IsFlat(*op)) << op->name << " has a derivative, and no sample of floats";
     for (const Sample* s : SamplesOf(*op))
       for (const SampleOperand& o : s->operands)
-        EXPECT_FALSE(o.dtype.is_floating()) << s->name() << " is not tried";
+        EXPECT_FALSE(o.dtype.is_inexact()) << s->name() << " is not tried";
   }
 }
 
@@ -47,9 +49,13 @@ struct GradientTry {
 
   explicit GradientTry(const Sample& sample) : c(Unsharded(sample)), data(SmoothData(sample)) {
     directions = data;
-    for (size_t i = 0; i < data.size(); ++i)
-      for (int64_t k = 0; k < data[i].size() && IsFloating(data[i]); ++k)
-        directions[i].SetFloat(k, IsConstant(*c.sample->op, i) ? 0 : Number(i, k));
+    for (size_t i = 0; i < data.size(); ++i) {
+      if (!IsFloating(data[i])) continue;
+      HostTensor parts = PartsOf(data[i]);
+      for (int64_t k = 0; k < parts.size(); ++k)
+        parts.SetFloat(k, IsConstant(*c.sample->op, i) ? 0 : Number(i, k));
+      SetParts(directions[i], parts);
+    }
   }
   auto Function() const {
     return [this](std::vector<Array> xs) { return ApplySmooth(c, std::move(xs)); };
@@ -62,9 +68,13 @@ struct GradientTry {
   }
   std::vector<HostTensor> Moved(double step) const {
     std::vector<HostTensor> moved = data;
-    for (size_t i = 0; i < data.size(); ++i)
-      for (int64_t k = 0; k < data[i].size() && IsFloating(data[i]); ++k)
-        moved[i].SetFloat(k, data[i].Float(k) + step * directions[i].Float(k));
+    for (size_t i = 0; i < data.size(); ++i) {
+      if (!IsFloating(data[i])) continue;
+      HostTensor to = PartsOf(data[i]);
+      const HostTensor along = PartsOf(directions[i]);
+      for (int64_t k = 0; k < to.size(); ++k) to.SetFloat(k, to.Float(k) + step * along.Float(k));
+      SetParts(moved[i], to);
+    }
     return moved;
   }
   std::vector<HostTensor> At(double step) const { return ReadAll(Function()(Placed(Moved(step)))); }
@@ -81,8 +91,8 @@ TEST_P(Gradients, JvpIsTheFiniteDifference) {
     const GradientTry t(sample);
     auto [out, tangents] = jvp(t.Function(), t.Placed(t.data), t.Placed(t.directions));
     constexpr double kStep = 1e-6;
-    const std::vector<HostTensor> above = t.At(kStep), below = t.At(-kStep),
-                                  got = ReadAll(tangents);
+    const std::vector<HostTensor> above = PartsOf(t.At(kStep)), below = PartsOf(t.At(-kStep)),
+                                  got = PartsOf(ReadAll(tangents));
     for (size_t r = 0; r < got.size() && IsFloating(above[r]); ++r)
       for (int64_t k = 0; k < got[r].size(); ++k) {
         const double want =
@@ -97,11 +107,12 @@ TEST_P(Gradients, JvpIsTheFiniteDifference) {
       << "some sample has a derivative that is not 0: " << any;
 }
 
+// Returns the real part of the sum of products: cotangents of complex numbers are not conjugated.
 double Dot(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i)
     for (int64_t k = 0; k < a[i].size() && IsFloating(a[i]); ++k)
-      sum += a[i].Float(k) * b[i].Float(k);
+      sum += (a[i].Complex(k) * b[i].Complex(k)).real();
   return sum;
 }
 
@@ -135,9 +146,9 @@ TEST_P(Gradients, OfSecondOrderAreFiniteDifferencesOfTheFirst) {
         jit([&](const std::vector<Array>& xs) { return vjp(t.Function(), xs).second(ct); });
     constexpr double kStep = 1e-5;
     const std::vector<HostTensor>
-        above = ReadAll(gradient(t.Placed(t.Moved(kStep)))),
-        below = ReadAll(gradient(t.Placed(t.Moved(-kStep)))),
-        got = ReadAll(jvp(gradient, t.Placed(t.data), t.Placed(t.directions)).second);
+        above = PartsOf(ReadAll(gradient(t.Placed(t.Moved(kStep))))),
+        below = PartsOf(ReadAll(gradient(t.Placed(t.Moved(-kStep))))),
+        got = PartsOf(ReadAll(jvp(gradient, t.Placed(t.data), t.Placed(t.directions)).second));
     for (size_t r = 0; r < got.size(); ++r)
       for (int64_t k = 0; IsFloating(above[r]) && k < got[r].size(); ++k) {
         const double want = (above[r].Float(k) - below[r].Float(k)) / (2 * kStep);
@@ -152,7 +163,7 @@ TEST_P(Gradients, OfSecondOrderAreFiniteDifferencesOfTheFirst) {
 // there are many.
 std::vector<sharding::TensorSharding> SmoothPlacements(const MeshDef* mesh,
                                                        const SampleOperand& o) {
-  const bool all = o.dtype.is_floating() && mesh->axes().size() == 1;
+  const bool all = o.dtype.is_inexact() && mesh->axes().size() == 1;
   auto placements = Placements(mesh, o.shape, {.unreduced = all, .reduced = all});
   std::erase_if(placements, [](const sharding::TensorSharding& s) {
     return !s.unreduced.empty() && s.kind != Reduction::kSum;
@@ -264,7 +275,7 @@ TEST_P(Gradients, ComputeNothingTwiceOrInVain) {
     const auto gradients = grad([&](std::vector<Array> xs) {
       Array loss = Array(0.0).astype(f64);
       for (const Array& out : t.Function()(xs))
-        if (type_of(out).dtype().is_floating()) loss = loss + sum(out);
+        if (type_of(out).dtype().is_inexact()) loss = loss + sum(real(out));
       return loss;
     });
     ir::Program program =

@@ -15,8 +15,9 @@ HostTensor Moved(const HostTensor& data, int64_t lane) {
   if (data.shape.empty()) {
     if (data.dtype.is_integer()) out.SetInt(0, data.Int(0) + lane);
     if (data.dtype.is_bool()) out.SetInt(0, (data.Int(0) + lane) % 2);
-    if (data.dtype.is_floating())
-      out.SetFloat(0, data.Float(0) * (1 + 0.25 * static_cast<double>(lane)));
+    const double by = 1 + 0.25 * static_cast<double>(lane);
+    if (data.dtype.is_floating()) out.SetFloat(0, data.Float(0) * by);
+    if (data.dtype.is_complex()) out.SetComplex(0, std::complex<long double>(data.Complex(0) * by));
     return out;
   }
   const int64_t shift = lane * std::max<int64_t>(data.shape.back(), 1);

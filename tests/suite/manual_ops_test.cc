@@ -275,9 +275,12 @@ std::vector<HostTensor> GradientsLaneByLane(const ManualTry& t,
     want.push_back(t.mapped[i] ? Stacked(gradients[i]) : gradients[i][0]);
     if (t.mapped[i] || !IsFloating(want[i])) continue;
     for (int64_t k = 0; k < want[i].size(); ++k) {
-      double sum = 0;
-      for (const HostTensor& one : gradients[i]) sum += one.Float(k);
-      want[i].SetFloat(k, sum);
+      std::complex<long double> sum = 0;
+      for (const HostTensor& one : gradients[i]) sum += one.Complex(k);
+      if (want[i].dtype.is_complex())
+        want[i].SetComplex(k, sum);
+      else
+        want[i].SetFloat(k, sum.real());
     }
   }
   return want;

@@ -149,7 +149,7 @@ std::string OperandsText(const ir::OpDef& op, const ir::Derivative& derivative) 
       formula.push_back(ir::OperandName(op, k));
     else if (k < derivative.none.size() && derivative.none[k])
       none.push_back(fmt::format("none in {}: {}", ir::OperandName(op, k), derivative.none[k]));
-    else if (sample->operands[k].dtype.is_floating())
+    else if (sample->operands[k].dtype.is_inexact())
       zero.push_back(ir::OperandName(op, k));
   }
   std::vector<std::string> parts;

@@ -10,7 +10,9 @@
 #include <set>
 #include <sstream>
 
+#include "base/shape.h"
 #include "ir/program_text.h"
+#include "sharding/access.h"
 #include "sharding/explicit_rule.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
@@ -38,7 +40,7 @@ using sharding::TensorSharding;
 // Partial bool values do not add up.
 PlacementOptions OptionsFor(DType dtype, size_t operands, const MeshDef& mesh) {
   bool sets = !dtype.is_bool() && (operands < 3 || mesh.rank() == 1);
-  return {.unreduced = sets, .reduced = sets && dtype.is_floating()};
+  return {.unreduced = sets, .reduced = sets && dtype.is_inexact()};
 }
 
 struct Choices {
@@ -219,11 +221,28 @@ int64_t LocalElements(const ir::Type& t) {
   return sharding::LocalElements(t.shape(), t.sharding());
 }
 
+// Whether an operand has the factor below another one in the same dim.
+bool IsMinor(const DimMap& map, int32_t factor) {
+  for (const sharding::DimFactors& dims : map.operands)
+    for (const sharding::FactorList& dim : dims)
+      for (size_t k = 1; k < dim.size(); ++k)
+        if (dim[k] == factor) return true;
+  return false;
+}
+
 // Returns the most elements a device may hold of result r: the local part of its type, or the part
 // that the sharded operands give before it is resharded. A view is no larger than its operand.
 int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir::Type*>& results,
                     size_t r) {
-  int64_t limit = LocalElements(*results[r]);
+  // A dim that is sorted or read through windows may be computed whole: nothing is exchanged then.
+  // So may a dim that an operand has below another factor: it cannot be split before that one.
+  TensorSharding split = results[r]->sharding();
+  for (size_t d = 0; d < split.dims.size() && c.out && c.sample->op->flops_per_point > 0; ++d)
+    for (int32_t f : map.results[r][d])
+      if (base::At(map.factors, f).kind == FactorKind::kPermute || base::At(map.factors, f).sorts ||
+          IsMinor(map, f))
+        split.dims[d].axes.clear();
+  int64_t limit = sharding::LocalElements(results[r]->shape(), split);
   if (std::holds_alternative<ir::AsView>(*c.sample->op->lowering))
     limit = std::max(limit, LocalElements(*c.operands[0]) * results[r]->elements() /
                                 std::max<int64_t>(c.operands[0]->elements(), 1));
@@ -237,6 +256,23 @@ int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir
   return limit;
 }
 
+// Returns the elements of the view of operand i that the sample's op reads, if its result has this
+// place.
+int64_t ElementsOfView(const DimMap& map, size_t i, const ir::Type* operand,
+                       const ir::Type* result) {
+  const base::Shape block = sharding::LocalShape(result->shape(), result->sharding());
+  base::Shape view = sharding::LocalShape(operand->shape(), operand->sharding());
+  for (const sharding::Access& a : map.accesses) {
+    if (base::Size(a.operand) != i) continue;
+    size_t from = 0, to = 0;
+    while (!sharding::HasFactor({map.operands[i][from]}, a.factor)) ++from;
+    while (!sharding::HasFactor({map.results[0][to]}, a.factor)) ++to;
+    if (!result->sharding().dims[to].axes.empty())
+      view[from] = sharding::ViewOf(a, block[to]).extent;
+  }
+  return base::Elements(view);
+}
+
 // Checks that operands are no larger than the local part of their type unless gathered, and that
 // results stay within their limit unless operands were gathered or the result is partial. Moves
 // come in chains; those of operands come before the op.
@@ -244,12 +280,21 @@ std::string TooLarge(const Case& c, const ir::Program& device,
                      const std::vector<const ir::Type*>& results) {
   std::map<ir::ValueId, int64_t> allowed;  // by value
   std::set<ir::ValueId> grown;
+  std::map<ir::ValueId, ir::ValueId> views;  // of values that a halo exchange reads
   for (size_t i = 0; i < c.operands.size(); ++i)
     allowed[device.inputs[i]] = LocalElements(*c.operands[i]);
   for (const ir::Instruction& instruction : device.instructions) {
     bool move = std::holds_alternative<ir::AsMove>(*instruction.op->lowering);
     bool gathers = move && spmd::KindOf(*instruction.op) == StepKind::kAllGather;
-    for (ir::ValueId v : instruction.operands) {
+    for (size_t i = 0; i < instruction.operands.size(); ++i) {
+      const ir::ValueId v = instruction.operands[i];
+      if (views.count(v) && instruction.op == c.sample->op) {
+        const int64_t wants = ElementsOfView(MapOf(c, results), i, device.place(views[v]),
+                                             device.place(instruction.results[0]));
+        if (device.type(v)->elements() != wants)
+          return fmt::format("a view has {} elements, not {}", device.type(v)->elements(), wants);
+        continue;
+      }
       gathers = gathers || grown.count(v);
       int64_t n = device.type(v)->elements();
       auto limit = allowed.find(v);
@@ -257,6 +302,8 @@ std::string TooLarge(const Case& c, const ir::Program& device,
         return fmt::format("an operand of {} has {} elements, its local type {}",
                            instruction.op->name, n, limit->second);
     }
+    if (move && spmd::KindOf(*instruction.op) == StepKind::kHaloExchange)
+      views[instruction.results[0]] = instruction.operands[0];
     for (size_t r = 0; r < instruction.results.size(); ++r) {
       ir::ValueId v = instruction.results[r];
       if (gathers) grown.insert(v);
@@ -350,10 +397,10 @@ std::optional<sharding::Conflict> ConflictOf(const Case& c,
   std::vector<sharding::RuleOperand> operands;
   for (const ir::Type* t : c.operands) {
     dims.operands.push_back(&t->shape());
-    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
+    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_inexact()});
   }
   for (const ir::Type* t : whole) dims.results.push_back(&t->shape());
-  dims.to_float = whole[0]->dtype().is_floating();
+  dims.to_float = whole[0]->dtype().is_inexact();
   DimMap map = std::get<ir::DimMapFn>(*op.dims)(dims);
   return sharding::ExplicitRule(map, operands, dims.results, c.out).conflict;
 }

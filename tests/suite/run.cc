@@ -90,7 +90,11 @@ void SetPartial(HostTensor& out, int64_t i, const HostTensor& data, int64_t at, 
   if (kind == Reduction::kSum) {
     int64_t others = 0;
     for (int64_t p = 1; p < n; ++p) others += share(p);
-    if (floats)
+    if (data.dtype.is_complex())
+      out.SetComplex(i, std::complex<long double>(
+                            k == 0 ? data.Complex(at) - static_cast<double>(others)
+                                   : std::complex<double>(static_cast<double>(share(k)))));
+    else if (floats)
       out.SetFloat(
           i, k == 0 ? data.Float(at) - static_cast<double>(others) : static_cast<double>(share(k)));
     else
@@ -110,7 +114,9 @@ void SetPartial(HostTensor& out, int64_t i, const HostTensor& data, int64_t at, 
 void Combine(HostTensor& out, int64_t i, const HostTensor& part, int64_t j, Reduction kind) {
   using ops::reference::IntLess;
   if (kind == Reduction::kSum) {
-    if (out.dtype.is_floating())
+    if (out.dtype.is_complex())
+      out.SetComplex(i, std::complex<long double>(out.Complex(i) + part.Complex(j)));
+    else if (out.dtype.is_floating())
       out.SetFloat(i, out.Float(i) + part.Float(j));
     else
       out.SetInt(i, out.Int(i) + part.Int(j));
@@ -179,7 +185,7 @@ std::vector<const ir::Type*> ResultTypes(const Case& c) {
   std::vector<sharding::RuleOperand> operands;
   for (const ir::Type* t : c.operands) {
     dims.operands.push_back(&t->shape());
-    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
+    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_inexact()});
   }
   for (const ir::ShapeAndDType& r : shapes) dims.results.push_back(&r.shape);
   sharding::DimMap map = std::get<ir::DimMapFn>(*s.op->dims)(dims);

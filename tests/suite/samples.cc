@@ -24,7 +24,10 @@ void SetWild(ir::HostTensor& t, int64_t i, uint64_t which) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kFloatCases[] = {
       std::numeric_limits<double>::quiet_NaN(), kInf, -kInf, 0.0, -0.0, 1, -1};
-  if (t.dtype.is_floating()) return t.SetFloat(i, kFloatCases[which % std::size(kFloatCases)]);
+  const size_t n = std::size(kFloatCases);
+  if (t.dtype.is_complex())
+    return t.SetComplex(i, {kFloatCases[which % n], kFloatCases[which / n % n]});
+  if (t.dtype.is_floating()) return t.SetFloat(i, kFloatCases[which % n]);
   if (t.dtype.is_bool()) return t.SetInt(i, static_cast<int64_t>(which & 1));
   const int64_t cases[] = {ops::reference::LowestInt(t.dtype), ops::reference::HighestInt(t.dtype),
                            0, -1, 1};
@@ -33,9 +36,13 @@ void SetWild(ir::HostTensor& t, int64_t i, uint64_t which) {
 
 void Set(ir::HostTensor& t, int64_t i, const Fill& fill, uint64_t random) {
   if (fill.wild && random % 5 == 0) return SetWild(t, i, random / 5);
-  double unit = static_cast<double>(random >> 11) * 0x1p-53;
-  double v = fill.lo + unit * (fill.hi - fill.lo);
-  if (fill.whole) v = std::min(std::floor(fill.lo + unit * (fill.hi - fill.lo + 1)), fill.hi);
+  const auto number = [&](uint64_t bits) {
+    const double unit = static_cast<double>(bits >> 11) * 0x1p-53;
+    if (!fill.whole) return fill.lo + unit * (fill.hi - fill.lo);
+    return std::min(std::floor(fill.lo + unit * (fill.hi - fill.lo + 1)), fill.hi);
+  };
+  double v = number(random);
+  if (t.dtype.is_complex()) return t.SetComplex(i, {v, number(Mix(random))});
   if (t.dtype.is_floating()) return t.SetFloat(i, v);
   if (t.dtype.is_bool()) return t.SetInt(i, static_cast<int64_t>(random >> 40 & 1));
   if (t.dtype.is_unsigned()) v = std::abs(v);
@@ -62,8 +69,11 @@ const std::vector<Sample>& Samples() {
     AddMovement(*t);
     AddLookups(*t);
     AddContractions(*t);
+    AddWindows(*t);
     AddLinalg(*t);
+    AddFourier(*t);
     AddHost(*t);
+    AddComplex(*t);
     return t;
   }();
   return *table;

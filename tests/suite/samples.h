@@ -15,7 +15,8 @@ struct SampleOperand {
   Fill fill;
 };
 
-// |got - want| <= eps * (the dtype's epsilon) * max(|want|, magnitude). Only floats have one.
+// |got - want| <= eps * (the dtype's epsilon) * max(|want|, magnitude). Only floats and complex
+// numbers have one.
 struct Tolerance {
   double eps = 0;
   double magnitude = 0;

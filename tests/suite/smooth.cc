@@ -1,9 +1,11 @@
-// Makes samples smooth: f64 for every float, small numbers, and no element scaled twice.
+// Makes samples smooth: f64 for every float, c128 for every complex number, small numbers, and no
+// element scaled twice.
 #include "suite/smooth.h"
 
 #include <cmath>
 #include <set>
 
+#include "base/dtype.h"
 #include "ir/infer.h"
 #include "ops/params.h"
 #include "suite/table.h"
@@ -13,7 +15,7 @@ namespace {
 
 using ir::HostTensor;
 
-DType Wide(DType t) { return t.is_floating() ? f64 : t; }
+DType Wide(DType t) { return t.is_complex() ? c128 : t.is_floating() ? f64 : t; }
 
 // Returns the operands that the op only moves, which may have any dtype.
 std::vector<int32_t> MovedOperands(const Sample& sample) {
@@ -27,18 +29,20 @@ std::vector<int32_t> MovedOperands(const Sample& sample) {
 // Returns the sample in f64, with numbers at which the op has a derivative.
 Sample Smooth(const Sample& from) {
   Sample s = from;
-  for (int32_t i : MovedOperands(from)) base::At(s.operands, i).dtype = f64;
-  if (s.wanted && from.operands[0].dtype != s.operands[0].dtype) s.wanted->dtype = f64;
+  for (int32_t i : MovedOperands(from))
+    if (DType& t = base::At(s.operands, i).dtype; !t.is_complex()) t = f64;
+  if (s.wanted && from.operands[0].dtype != s.operands[0].dtype)
+    s.wanted->dtype = s.operands[0].dtype;
   for (SampleOperand& o : s.operands) {
     o.dtype = Wide(o.dtype);
-    if (!o.dtype.is_floating()) continue;
+    if (!o.dtype.is_inexact()) continue;
     o.fill.wild = o.fill.whole = false;
     o.fill.lo = std::max(o.fill.lo, -8.0), o.fill.hi = std::min(o.fill.hi, 8.0);
   }
   if (s.wanted) s.wanted->dtype = Wide(s.wanted->dtype);
   if (s.op == &ops::kGather) {
     auto params = ir::As<ops::GatherParams>(s.params.get());
-    params.fill = {f64, 0};
+    params.fill = {s.operands[0].dtype, 0};
     s.params = ir::MakeParams(std::move(params));
   }
   if (s.op == &ops::kScatterMul) {
@@ -70,7 +74,7 @@ std::vector<Sample> SmoothSamples(const ir::OpDef& op) {
     if (s->operands.empty()) continue;
     Sample smooth = Smooth(*s);
     bool floats = false;
-    for (const SampleOperand& o : smooth.operands) floats = floats || o.dtype.is_floating();
+    for (const SampleOperand& o : smooth.operands) floats = floats || o.dtype.is_inexact();
     std::string key = smooth.name() + (s->params ? s->params->text() : "");
     if (smooth.wanted) key += smooth.wanted->dtype.name();
     if (floats && seen.insert(key).second) samples.push_back(std::move(smooth));
@@ -111,10 +115,27 @@ double Number(size_t i, int64_t k) {
 
 std::vector<HostTensor> Cotangents(const std::vector<HostTensor>& results) {
   std::vector<HostTensor> cotangents = results;
-  for (size_t r = 0; r < results.size(); ++r)
-    for (int64_t k = 0; k < results[r].size() && IsFloating(results[r]); ++k)
-      cotangents[r].SetFloat(k, Number(r + 5, k));
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (!IsFloating(results[r])) continue;
+    HostTensor parts = PartsOf(results[r]);
+    for (int64_t k = 0; k < parts.size(); ++k) parts.SetFloat(k, Number(r + 5, k));
+    SetParts(cotangents[r], parts);
+  }
   return cotangents;
 }
+
+HostTensor PartsOf(const HostTensor& t) {
+  if (!t.dtype.is_complex()) return t;
+  HostTensor parts = t;
+  parts.dtype = base::PartOf(t.dtype);
+  parts.shape.push_back(2);
+  return parts;
+}
+std::vector<HostTensor> PartsOf(const std::vector<HostTensor>& tensors) {
+  std::vector<HostTensor> parts;
+  for (const HostTensor& t : tensors) parts.push_back(PartsOf(t));
+  return parts;
+}
+void SetParts(HostTensor& t, const HostTensor& parts) { t.data = parts.data; }
 
 }  // namespace tessera::suite

@@ -23,7 +23,10 @@ void AddElementwise(Table& table);   // table_elementwise.cc
 void AddMovement(Table& table);      // table_movement.cc: elements move
 void AddLookups(Table& table);       // table_lookups.cc: gather, scatter
 void AddContractions(Table& table);  // table_contractions.cc: several elements combine
+void AddWindows(Table& table);       // table_windows.cc
 void AddLinalg(Table& table);        // table_linalg.cc: factorisations of matrices
+void AddFourier(Table& table);       // table_fourier.cc
 void AddHost(Table& table);          // table_host.cc: host functions
+void AddComplex(Table& table);       // table_complex.cc: complex numbers
 
 }  // namespace tessera::suite

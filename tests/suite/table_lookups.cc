@@ -105,6 +105,14 @@ void AddLookups(Table& table) {
       AddScatter(table, *op, elements, LookupMode::kClip, dtype, i8);
     }
   }
+  for (DType dtype : {c64, c128}) {
+    AddGather(table, rows, LookupMode::kFill, dtype, i32);
+    for (const OpDef* op : kScatters) {
+      Sample& s = AddScatter(table, *op, elements, LookupMode::kDrop, dtype, i32);
+      // Whether a complex NaN is the largest depends on the order of the updates.
+      for (SampleOperand& o : s.operands) o.fill.wild = o.fill.wild && op == &kScatter;
+    }
+  }
   AddGather(table, rows, LookupMode::kFill, key_dtype, i32);
   AddScatter(table, kScatter, rows, LookupMode::kDrop, key_dtype, i32);
   for (DType index : kIntegers) {

@@ -32,6 +32,8 @@ using compile::Concrete;
 // Whether `to` can represent every value of `from`.
 bool Widens(DType from, DType to) {
   if (from == to || from.is_bool()) return true;
+  if (to.is_complex()) return Widens(base::PartOf(from), base::PartOf(to));
+  if (from.is_complex()) return false;
   if (to.is_bool()) return false;
   if (to.is_floating()) {
     int bits = to == f64 ? 53 : to == f32 ? 24 : to == f16 ? 11 : 8;
@@ -101,7 +103,9 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
   if (n) std::memcpy(from.data.data(), whole->buffers.base, from.data.size());
   for (size_t i = 0; i < n; ++i) {
     auto at = static_cast<int64_t>(i);
-    if (dtype.is_floating())
+    if (dtype.is_complex())
+      to.SetComplex(at, std::complex<long double>(from.Complex(at)));
+    else if (dtype.is_floating())
       to.SetFloat(at, from.Float(at));
     else
       to.SetInt(at, from.Int(at));
@@ -205,20 +209,22 @@ Array array(Nested values, ArrayOptions options, Loc loc) {
   base::Shape shape;
   std::vector<Scalar> scalars;
   Flatten(values, 0, shape, scalars, call);
-  bool floats = scalars.empty(), bools = !scalars.empty();
+  bool floats = scalars.empty(), bools = !scalars.empty(), complex = false;
   for (const Scalar& s : scalars) {
+    complex = complex || s.kind() == Scalar::kComplex;
     floats = floats || s.kind() == Scalar::kFloat;
     bools = bools && s.kind() == Scalar::kBool;
   }
   DType t = !options.dtype.is_default() ? options.dtype
+            : complex                   ? base::ComplexOf(base::DefaultFloat())
             : floats                    ? base::DefaultFloat()
             : bools                     ? bool_
                                         : base::DefaultInt();
   ir::HostTensor host(t, shape);
   auto n = base::Size(t.size());
   for (size_t i = 0; i < scalars.size(); ++i) {
-    uint64_t bits = ScalarBits(scalars[i], t, call);
-    std::memcpy(host.data.data() + i * n, &bits, n);
+    const base::ElementBits bits = ScalarBits(scalars[i], t, call);
+    std::memcpy(host.data.data() + i * n, bits.data(), n);
   }
   return detail::ArrayFromHost(
       {host.data.data(), host.size(), t},

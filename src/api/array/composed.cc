@@ -34,6 +34,7 @@ Array softplus(Operand x, Loc loc) {
     Array a = ToArray(operand, call);
     if (TypeOf(a)->dtype().is_bool()) a = Convert(a, base::DefaultInt(), call);
     a = ToFloat(a, call);
+    CheckReal(a, call);
     Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
     const Operand zero(0, loc);
     Array top = where(ge(a, zero, {}, loc), a, zero, {}, loc);
@@ -87,9 +88,10 @@ Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
   };
   if (std::isinf(ord)) return extreme(ord > 0 ? ops::kReduceMax : ops::kReduceMin);
   if (ord == 0)
-    return Reduce(Convert(ne(x, Operand(0, loc), {}, loc), TypeOf(x)->dtype(), call), sum, call);
+    return Reduce(Convert(ne(x, Operand(0, loc), {}, loc), base::PartOf(TypeOf(x)->dtype()), call),
+                  sum, call);
   if (ord == 1) return Reduce(abs(x, loc), sum, call);
-  if (ord == 2) return sqrt(Reduce(mul(x, x, {}, loc), sum, call), loc);
+  if (ord == 2) return sqrt(Reduce(real(mul(x, conj(x, loc), {}, loc), loc), sum, call), loc);
   Array total = Reduce(pow(abs(x, loc), Operand(ord, loc), {}, loc), sum, call);
   return pow(total, Operand(1 / ord, loc), {}, loc);
 }
@@ -216,6 +218,7 @@ Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOpt
   Call call{"layer_norm", loc};
   const auto f = [&](const Operand& operand, const Operand& gain, const Operand& offset) {
     Array a = ToFloat(operand, call);
+    CheckReal(a, call);
     Array centre = mean(a, dims, {.keepdims = true}, loc);
     Array away = sub(a, centre, {}, loc);
     Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);

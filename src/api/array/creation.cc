@@ -33,10 +33,7 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
   Array v;
   if (value.scalar()) {
     DType t = options.dtype;
-    if (t.is_default())
-      t = value.scalar()->kind() == Scalar::kFloat  ? base::DefaultFloat()
-          : value.scalar()->kind() == Scalar::kBool ? bool_
-                                                    : base::DefaultInt();
+    if (t.is_default()) t = DefaultOf(value.scalar()->kind());
     bool truncates =
         !options.dtype.is_default() && t.is_integer() && value.scalar()->kind() == Scalar::kFloat;
     v = truncates ? Convert(ToArray(value, call), t, call) : StrongScalar(*value.scalar(), t, call);
@@ -111,6 +108,11 @@ Array full_like(Operand x, Operand value, CreateOptions options, Loc loc) {
 Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
   Call call{"iota", loc};
   CheckShape(shape.dims(), call);
+  if (const DType t = options.dtype; t.is_complex()) {
+    options.dtype = base::PartOf(t);
+    return AsOne(call, {shape, dim, options},
+                 [&](const Operands&) { return Convert(iota(shape, dim, options, loc), t, call); });
+  }
   auto rank = static_cast<int>(shape.dims().size());
   ir::ShapeAndDType wanted{shape.dims(),
                            options.dtype.is_default() ? base::DefaultInt() : options.dtype};
@@ -131,6 +133,8 @@ Array arange(Scalar start, Scalar stop, CreateOptions options, Loc loc) {
 }
 Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc loc) {
   Call call{"arange", loc};
+  for (const Scalar& number : {start, stop, step})
+    if (number.kind() == Scalar::kComplex) FailDType(call, 14, "a range has real bounds");
   bool floats = start.kind() == Scalar::kFloat || stop.kind() == Scalar::kFloat ||
                 step.kind() == Scalar::kFloat;
   DType t = !options.dtype.is_default() ? options.dtype
@@ -147,9 +151,10 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
                 fmt::format("the range from {} to {} does not fit into {}", start.as_double(), last,
                             t.name()));
   // Counts in the result's dtype, or in the default float for float bounds and an integer dtype.
-  DType work = floats && !t.is_floating() ? base::DefaultFloat()
-               : t.is_bool()              ? base::DefaultInt()
-                                          : t;
+  DType work = t.is_complex()               ? base::PartOf(t)
+               : floats && !t.is_floating() ? base::DefaultFloat()
+               : t.is_bool()                ? base::DefaultInt()
+                                            : t;
   return AsOne(call, {start, stop, step, options}, [&](const Operands&) {
     Array index = iota(Shape(static_cast<int64_t>(count)), 0,
                        {.dtype = work, .out_sharding = OnlyDims(options.out_sharding)}, loc);
@@ -182,7 +187,7 @@ Array Linspace(const Operand& lo, const Operand& hi, int64_t n, const LinspaceOp
                Call call) {
   const Loc loc = call.loc;
   DType t = options.dtype.is_default() ? FloatOf(PromotedDType({lo, hi}, call)) : options.dtype;
-  DType work = t.is_floating() ? t : base::DefaultFloat();
+  DType work = t.is_inexact() ? t : base::DefaultFloat();
   std::vector<Array> ends = PromoteTo(work, {lo, hi}, call);
   size_t rank = std::max(ShapeOf(ends[0]).size(), ShapeOf(ends[1]).size());
   base::Shape line(rank + 1, 1);
@@ -198,7 +203,7 @@ Array Linspace(const Operand& lo, const Operand& hi, int64_t n, const LinspaceOp
       add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
   if (n > 1 && options.endpoint)
     points = where(eq(index, StrongScalar(n - 1, i32, call), {}, loc), ends[1], points, {}, loc);
-  if (!t.is_floating()) points = floor(points, loc);
+  if (!t.is_inexact()) points = floor(points, loc);
   return Convert(points, t, call);
 }
 }  // namespace

@@ -51,12 +51,20 @@ Array Arithmetic(ScalarOp on_bool, ScalarOp op, const Operand& a, const Operand&
   return Apply(logic ? on_bool : op, xs, options, call);
 }
 
-bool IsFloat(const Array& x) { return TypeOf(x)->dtype().is_floating(); }
+bool IsInexact(const Array& x) { return TypeOf(x)->dtype().is_inexact(); }
 
 }  // namespace
 
 Array exp(Operand x, Loc loc) { return FloatUnary(ScalarOp::kExp, x, {"exp", loc}); }
-Array exp2(Operand x, Loc loc) { return FloatUnary(ScalarOp::kExp2, x, {"exp2", loc}); }
+// Complex numbers as in JAX, where the exponent is rounded.
+Array exp2(Operand x, Loc loc) {
+  const Call call{"exp2", loc};
+  if (!PromotedDType({x}, call).is_complex()) return FloatUnary(ScalarOp::kExp2, x, call);
+  return AsOne(call, {x}, [&](const Operand& operand) {
+    const Array z = ToArray(operand, call);
+    return exp(mul(z, WeakScalar(std::numbers::ln2, TypeOf(z)->dtype(), call), {}, loc), loc);
+  });
+}
 Array expm1(Operand x, Loc loc) { return FloatUnary(ScalarOp::kExpm1, x, {"expm1", loc}); }
 Array log(Operand x, Loc loc) { return FloatUnary(ScalarOp::kLog, x, {"log", loc}); }
 Array log1p(Operand x, Loc loc) { return FloatUnary(ScalarOp::kLog1p, x, {"log1p", loc}); }
@@ -151,17 +159,36 @@ Array eq(Operand a, Operand b, OutOptions options, Loc loc) {
 Array ne(Operand a, Operand b, OutOptions options, Loc loc) {
   return Binary(ScalarOp::kNe, a, b, options, {"ne", loc});
 }
+namespace {
+// Compares complex numbers by their real parts and, if those are equal, by their imaginary parts.
+Array Ordered(ScalarOp op, const Operand& a, const Operand& b, const OutOptions& options,
+              Call call) {
+  if (!PromotedDType({a, b}, call).is_complex()) return Binary(op, a, b, options, call);
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    const std::vector<Array> xs = Promote({lhs, rhs}, call);
+    const std::vector<Array> re{real(xs[0], call.loc), real(xs[1], call.loc)};
+    const std::vector<Array> im{imag(xs[0], call.loc), imag(xs[1], call.loc)};
+    const Array tie =
+        Apply(ScalarOp::kAnd,
+              {Apply(ScalarOp::kEq, re, options, call), Apply(op, im, options, call)}, {}, call);
+    const bool less = op == ScalarOp::kLt || op == ScalarOp::kLe;
+    const Array first = Apply(less ? ScalarOp::kLt : ScalarOp::kGt, re, options, call);
+    return Apply(ScalarOp::kOr, {first, tie}, {}, call);
+  });
+}
+}  // namespace
+
 Array lt(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ScalarOp::kLt, a, b, options, {"lt", loc});
+  return Ordered(ScalarOp::kLt, a, b, options, {"lt", loc});
 }
 Array le(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ScalarOp::kLe, a, b, options, {"le", loc});
+  return Ordered(ScalarOp::kLe, a, b, options, {"le", loc});
 }
 Array gt(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ScalarOp::kGt, a, b, options, {"gt", loc});
+  return Ordered(ScalarOp::kGt, a, b, options, {"gt", loc});
 }
 Array ge(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ScalarOp::kGe, a, b, options, {"ge", loc});
+  return Ordered(ScalarOp::kGe, a, b, options, {"ge", loc});
 }
 Array atan2(Operand a, Operand b, OutOptions options, Loc loc) {
   return Apply(ScalarOp::kAtan2, PromoteFloat({a, b}, {"atan2", loc}), options, {"atan2", loc});
@@ -208,47 +235,8 @@ Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
   };
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
     const std::vector<Array> xs = PromoteFloat({lhs, rhs}, call);
+    CheckReal(xs[0], call);
     return custom_jvp(f, rule, loc)(xs[0], xs[1], loc);
-  });
-}
-
-namespace {
-Array Close(const Operand& a, const Operand& b, const CloseOptions& options, Call call) {
-  const Loc loc = call.loc;
-  std::vector<Array> xs = PromoteFloat({a, b}, call);
-  DType t = TypeOf(xs[0])->dtype();
-  Array rtol = StrongScalar(options.rtol, t, call);
-  Array atol = StrongScalar(options.atol, t, call);
-  Array apart = abs(Apply(ScalarOp::kSub, xs, {}, call), loc);
-  Array bound = add(atol, mul(rtol, abs(xs[1], loc), {}, loc), {}, loc);
-  Array near = bitwise_and(le(apart, bound, {}, loc), isfinite(xs[1], loc), {}, loc);
-  Array close = bitwise_or(eq(xs[0], xs[1], {}, loc), near, {}, loc);
-  if (!options.equal_nan) return close;
-  return bitwise_or(close, bitwise_and(isnan(xs[0], loc), isnan(xs[1], loc), {}, loc), {}, loc);
-}
-}  // namespace
-
-Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
-  const Call call{"isclose", loc};
-  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
-    return Close(lhs, rhs, options, call);
-  });
-}
-Array allclose(Operand a, Operand b, CloseOptions options, Loc loc) {
-  const Call call{"allclose", loc};
-  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
-    return all(Close(lhs, rhs, options, call), All, {}, loc);
-  });
-}
-Array array_equal(Operand a, Operand b, EqualOptions options, Loc loc) {
-  Call call{"array_equal", loc};
-  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
-    Array x = ToArray(lhs, call), y = ToArray(rhs, call);
-    if (TypeOf(x)->shape() != TypeOf(y)->shape()) return StrongScalar(false, bool_, call);
-    Array equal = eq(x, y, {}, loc);
-    if (options.equal_nan)
-      equal = bitwise_or(equal, bitwise_and(isnan(x, loc), isnan(y, loc), {}, loc), {}, loc);
-    return all(equal, All, {}, loc);
   });
 }
 
@@ -266,7 +254,7 @@ namespace {
 // C15: throws DTypeError for a negative power of an integer.
 void CheckIntegerPower(const Array& base, int64_t n, Call call) {
   DType t = TypeOf(base)->dtype();
-  if (n < 0 && !t.is_floating())
+  if (n < 0 && !t.is_inexact())
     FailDType(call, 15, fmt::format("{} cannot be raised to the power {}", t.name(), n),
               {"convert it to a floating dtype first"});
 }
@@ -286,7 +274,7 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
     return CountedBinary(ScalarOp::kPow, a, b, options, call);
   Array x = ToArray(a, call), y = ToArray(b, call);
   DType t = TypeOf(x)->dtype();
-  if (!t.is_floating())
+  if (!t.is_inexact())
     FailDType(call, 14, fmt::format("it takes floating dtypes, not {}", t.name()));
   if (TypeOf(y)->dtype().is_integer()) y = Convert(y, t, call);
   return Binary(ScalarOp::kPow, x, y, options, call);
@@ -311,6 +299,7 @@ Array SignBits(const Array& x, Call call) {  // the sign bit of x in all bits
 Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
+  CheckReal(xs[0], call);
   Array zero = StrongScalar(0, TypeOf(xs[0])->dtype(), call);
   if (IsByPositiveNumber(xs[0], b, options)) {
     Array r = Apply(ScalarOp::kRem, xs, options, call);
@@ -319,7 +308,7 @@ Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, C
   }
   // NumPy's integer remainder by zero is 0, but rem returns the dividend.
   Array divisor = xs[1];
-  if (!IsFloat(xs[0]))
+  if (!IsInexact(xs[0]))
     divisor = where(eq(xs[1], zero, {}, loc), StrongScalar(1, TypeOf(xs[0])->dtype(), call), xs[1],
                     {}, loc);
   Array r = Apply(ScalarOp::kRem, {xs[0], divisor}, options, call);
@@ -332,6 +321,7 @@ Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, C
 Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
+  CheckReal(xs[0], call);
   DType t = TypeOf(xs[0])->dtype();
   if (t.is_unsigned()) return Apply(ScalarOp::kDiv, xs, options, call);
   Array zero = StrongScalar(0, t, call), one = StrongScalar(1, t, call);
@@ -364,6 +354,7 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
 Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   std::vector<Array> xs = PromoteFloat({a, b}, call);
+  CheckReal(xs[0], call);
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
   Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
   Array zero = StrongScalar(0, TypeOf(x)->dtype(), call);
@@ -430,6 +421,11 @@ Array UnaryAsOne(UnaryOf f, const Operand& x, Call call) {
 // Returns the logarithm to the base whose natural logarithm is `ln`.
 Array LogTo(double ln, const Operand& x, Call call) {
   Array a = FloatUnary(ScalarOp::kLog, x, call);
+  if (TypeOf(a)->dtype().is_complex()) {  // an infinite part does not make the other one NaN
+    const Array re = real(a, call.loc), by = WeakScalar(ln, TypeOf(re)->dtype(), call);
+    return complex(divide(re, by, {}, call.loc), divide(imag(a, call.loc), by, {}, call.loc), {},
+                   call.loc);
+  }
   return divide(a, WeakScalar(ln, TypeOf(a)->dtype(), call), {}, call.loc);
 }
 }  // namespace
@@ -471,9 +467,7 @@ Array Power(Array base, int64_t n, Loc loc) {
   }
   return *result;
 }
-}  // namespace
 
-namespace {
 Array IntegerPower(const Operand& x, int64_t n, Call call) {
   const Loc loc = call.loc;
   Array base = ToArray(x, call);
@@ -500,7 +494,7 @@ Array integer_pow(Operand x, int64_t n, Loc loc) {
 Array isfinite(Operand x, Loc loc) {
   const auto f = [](const Operand& operand, Call call) {
     Array a = ToArray(operand, call);
-    if (!IsFloat(a)) return ones_like(a, {.dtype = bool_}, call.loc);
+    if (!IsInexact(a)) return ones_like(a, {.dtype = bool_}, call.loc);
     return Unary(ScalarOp::kIsFinite, a, call);
   };
   return UnaryAsOne(f, x, {"isfinite", loc});
@@ -515,7 +509,10 @@ Array isnan(Operand x, Loc loc) {
 Array isinf(Operand x, Loc loc) {
   const auto f = [](const Operand& operand, Call call) {
     Array a = ToArray(operand, call);
-    if (!IsFloat(a)) return zeros_like(a, {.dtype = bool_}, call.loc);
+    if (!IsInexact(a)) return zeros_like(a, {.dtype = bool_}, call.loc);
+    if (TypeOf(a)->dtype().is_complex())
+      return bitwise_or(isinf(real(a, call.loc), call.loc), isinf(imag(a, call.loc), call.loc), {},
+                        call.loc);
     const double infinity = std::numeric_limits<double>::infinity();
     return eq(abs(a, call.loc), WeakScalar(infinity, TypeOf(a)->dtype(), call), {}, call.loc);
   };
@@ -591,8 +588,10 @@ Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
 Array clip(Operand x, Operand lo, Operand hi, Loc loc) {
   return AsOne({"clip", loc}, {{"operand", x}, {"lo", lo}, {"hi", hi}},
                [&](const Operand& a, const Operand& least, const Operand& most) {
-                 for (const Operand* o : {&a, &least, &most})
+                 for (const Operand* o : {&a, &least, &most}) {
                    if (!o->scalar()) trace::Use(o->array(), "clip", loc);
+                   CheckReal(ToArray(*o, {"clip", loc}), {"clip", loc});
+                 }
                  return minimum(maximum(a, least, {}, loc), most, {}, loc);
                });
 }

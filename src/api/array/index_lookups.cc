@@ -50,10 +50,10 @@ Array FromEnd(const Array& indices, int64_t size, Call call) {
                call);
 }
 
-uint64_t FillBits(const std::optional<Scalar>& value, DType dtype, Call call) {
+base::ElementBits FillBits(const std::optional<Scalar>& value, DType dtype, Call call) {
   if (value) return ScalarBits(*value, dtype, call);
   ir::HostTensor element(dtype, {1});
-  if (dtype.is_floating())
+  if (dtype.is_inexact())
     element.SetFloat(0, std::numeric_limits<double>::quiet_NaN());
   else
     element.SetInt(0, dtype.is_signed() ? ops::reference::LowestInt(dtype)
@@ -65,7 +65,7 @@ Array Gather(const Array& x, const Array& indices, ops::GatherParams params,
              const base::Shape& result, const std::optional<PartitionSpec>& out, Call call) {
   DType dtype = TypeOf(x)->dtype();
   params.fill.dtype = dtype;
-  if (params.mode != LookupMode::kFill) params.fill.bits = 0;  // unused: equal ops stay equal
+  if (params.mode != LookupMode::kFill) params.fill.bits = {};  // unused: equal ops stay equal
   ShapeAndDType wanted{result, dtype};
   std::vector<Array> operands = {x, indices};
   if (SumsFirst(out)) operands = {SummedTable(x, *out, call), Plain(indices, call)};

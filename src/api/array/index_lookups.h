@@ -13,7 +13,7 @@ namespace tessera::api {
 Array FromEnd(const Array& indices, int64_t size, Call call);
 // Returns the bits of the value for indices out of bounds. The default is NaN, the lowest signed or
 // the highest unsigned number.
-uint64_t FillBits(const std::optional<Scalar>& value, DType dtype, Call call);
+base::ElementBits FillBits(const std::optional<Scalar>& value, DType dtype, Call call);
 
 // Apply the ops. If an out_sharding names no unreduced or reduced axes, the operands are first
 // summed over their unreduced axes.

@@ -229,6 +229,7 @@ Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
       FailShape(call, 18,
                 fmt::format("{} and {} have different numbers of elements", TypeOf(x)->text(),
                             TypeOf(y)->text()));
+    x = conj(x, loc);
     if (ShapeOf(x) == ShapeOf(y)) return tensordot(x, y, static_cast<int>(Rank(x)), options, loc);
     return tensordot(ravel(x, {}, loc), ravel(y, {}, loc), 1, options, loc);
   });

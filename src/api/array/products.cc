@@ -15,8 +15,8 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
   DType da = TypeOf(a)->dtype(), db = TypeOf(b)->dtype();
   DType t = options.dtype.is_default() && da != db ? promote_types(da, db) : options.dtype;
   if (t.is_default() && da.is_bool()) t = bool_;
-  if (DType product = promote_types(da, db);
-      product.is_integer() && !t.is_default() && (t.is_bool() || t.size() < product.size()))
+  const DType product = promote_types(da, db);
+  if (product.is_integer() && !t.is_default() && (t.is_bool() || t.size() < product.size()))
     FailDType(call, 19,
               fmt::format("products of {} cannot be summed in {}, which is narrower",
                           product.name(), t.name()),
@@ -25,8 +25,8 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
   if (db.is_bool()) b = Convert(b, da.is_bool() ? i32 : da, call);
   ir::ShapeAndDType wanted{{}, t};
   // dot_general sums in a dtype at least as wide as the products. A narrower result is converted.
-  bool narrower =
-      !t.is_default() && (t.is_bool() || (TypeOf(a)->dtype().is_floating() && !t.is_floating()));
+  bool narrower = !t.is_default() && (t.is_bool() || (product.is_inexact() && !t.is_inexact()) ||
+                                      (product.is_complex() && !t.is_complex()));
   if (narrower && options.out_sharding && !options.out_sharding->unreduced_axes().empty())
     FailSharding(call, sharding::Conflict::kUnreduced,
                  fmt::format("the sum is converted to {}, and converted parts do not add up to the "

@@ -20,7 +20,7 @@ namespace {
 // Returns the dtype for sums and products. Bools and ints narrower than the default int widen
 // to it.
 DType SumDType(DType t) {
-  if (t.is_floating()) return t;
+  if (t.is_inexact()) return t;
   DType d = base::DefaultInt();
   if (t.is_unsigned()) d = d == i64 ? u64 : d == i32 ? u32 : t;
   return t.is_bool() || t.size() < d.size() ? d : t;
@@ -130,7 +130,7 @@ Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   });
 }
 
-// The variance takes two passes: the mean, then the mean squared distance from it.
+// The variance takes two passes: the mean, then the mean squared distance from it, which is real.
 namespace {
 Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, Call call) {
   const Loc loc = call.loc;
@@ -142,9 +142,12 @@ Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, 
   std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   double n = Count(a, d) - options.ddof;
   if (n <= 0) n = std::numeric_limits<double>::quiet_NaN();  // too few elements for this ddof
-  Array total = Reduce(mul(away, away, {}, loc),
+  const bool is_complex = TypeOf(a)->dtype().is_complex();
+  Array squares = mul(away, is_complex ? conj(away, loc) : away, {}, loc);
+  Array total = Reduce(is_complex ? real(squares, loc) : squares,
                        {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  return Convert(div(total, StrongScalar(n, WideDType(t), call), {}, loc), t, call);
+  const DType made = base::PartOf(t);
+  return Convert(div(total, StrongScalar(n, WideDType(made), call), {}, loc), made, call);
 }
 }  // namespace
 Array var(Operand x, Dims dims, VarOptions options, Loc loc) {

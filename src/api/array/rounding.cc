@@ -14,10 +14,10 @@ namespace {
 
 DType DTypeOf(const Array& x) { return TypeOf(x)->dtype(); }
 
-// Rounds floats to whole numbers. Ints and bools stay as they are.
+// Rounds floats to whole numbers. Ints and bools stay as they are. The op refuses complex numbers.
 Array RoundToWhole(const ir::OpDef& op, const Operand& x, Call call) {
   Array a = ToArray(x, call);
-  if (!DTypeOf(a).is_floating() && !base::StrictTypesActive()) return Same(a);
+  if (!DTypeOf(a).is_inexact() && !base::StrictTypesActive()) return Same(a);
   return Run(op, nullptr, {a}, call);
 }
 
@@ -71,9 +71,12 @@ Array round(Operand x, RoundOptions options, Loc loc) {
   Call call{"round", loc};
   const ir::OpDef& op = options.away_from_zero ? ops::Elementwise(ops::ScalarOp::kRoundAway)
                                                : ops::Elementwise(ops::ScalarOp::kRoundEven);
-  if (options.decimals == 0) return RoundToWhole(op, x, call);
+  if (options.decimals == 0 && !DTypeOf(ToArray(x, call)).is_complex())
+    return RoundToWhole(op, x, call);
   return AsOne(call, {x, options}, [&](const Operand& operand) {
     Array a = ToArray(operand, call);
+    if (DTypeOf(a).is_complex())
+      return complex(round(real(a, loc), options, loc), round(imag(a, loc), options, loc), {}, loc);
     if (DTypeOf(a).is_floating()) return RoundFloat(op, a, options.decimals, call);
     bool tens = DTypeOf(a).is_integer() && options.decimals < 0;
     return tens ? RoundInteger(a, -options.decimals, call) : Same(a);
@@ -83,7 +86,7 @@ Array round(Operand x, RoundOptions options, Loc loc) {
 Array rint(Operand x, Loc loc) {
   Call call{"rint", loc};
   Array a = ToArray(x, call);
-  if (!DTypeOf(a).is_floating()) return Convert(a, base::DefaultFloat(), call);
+  if (!DTypeOf(a).is_inexact()) return Convert(a, base::DefaultFloat(), call);
   return Run(ops::Elementwise(ops::ScalarOp::kRoundEven), nullptr, {a}, call);
 }
 
@@ -92,6 +95,9 @@ Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {
   return AsOne(call, {x, options}, [&](const Operand& operand) {
     Array a = ToArray(operand, call);
     DType t = DTypeOf(a);
+    if (t.is_complex())
+      return complex(nan_to_num(real(a, loc), options, loc), nan_to_num(imag(a, loc), options, loc),
+                     {}, loc);
     if (!t.is_floating()) return Same(a);
     auto number = [&](double v) { return WeakScalar(v, t, call); };
     double inf = std::numeric_limits<double>::infinity(), largest = LargestFinite(t);

@@ -16,7 +16,7 @@ std::vector<Array> Sorted(const std::vector<Array>& xs, int dim, const SortOptio
   int64_t d = NormalDim(dim, TypeOf(xs[0])->rank(), call);
   return RunAll(ops::kSort,
                 ir::MakeParams(ops::SortParams{{d}, options.num_keys, options.descending}), xs,
-                call);
+                call, {.out_sharding = options.out_sharding, .rank = TypeOf(xs[0])->rank()});
 }
 
 // Returns the index of each element along dim d, sharded like x.

@@ -10,6 +10,7 @@
 #include "api/core/operands.h"
 #include "api/core/regions.h"
 #include "api/core/specs.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "compile/host/concrete.h"
 #include "ops/tangents.h"
@@ -22,20 +23,27 @@ using namespace api;
 
 namespace {
 
-using Numbers = std::vector<double>;
+using Numbers = std::vector<double>;  // of complex arrays: their parts
 
 int Int(size_t n) { return static_cast<int>(n); }
 
 // Returns an array of this type with fixed positive and negative numbers that depend on `seed`.
 Array Direction(const ir::Type* like, int seed, Call call) {
   const ir::Type* type = like->WithWeak(false);
+  if (const DType t = type->dtype(); t.is_complex()) {
+    const ir::Type* part = type->WithDType(base::PartOf(t));
+    return complex(Direction(part, seed, call), Direction(part, seed + 25, call), {}, call.loc);
+  }
   Array x = iota({type->elements()}, 0, {.dtype = f64}, call.loc);
   x = sin((x * 1.37 + seed * 0.71 + 1.0) * 2.0);
   return Moved(reshape(x.astype(type->dtype(), call.loc), type->shape(), {}, call.loc),
                type->sharding(), call);
 }
 Numbers Read(const Array& x, Call call) {
-  return Plain(x, call).astype(f64, call.loc).to_vector<double>(call.loc);
+  Array a = Plain(x, call);
+  if (TypeOf(a)->dtype().is_complex())
+    a = stack({real(a, call.loc), imag(a, call.loc)}, -1, call.loc);
+  return a.astype(f64, call.loc).to_vector<double>(call.loc);
 }
 double Dot(const Numbers& a, const Numbers& b) {
   double sum = 0;
@@ -76,7 +84,9 @@ Subject SubjectOf(const detail::FunctionCall& call, const trace::Leaves& leaves,
   for (size_t i = 0; i < leaves.arrays.size(); ++i) {
     if (!IsFloating(leaves.arrays[i])) continue;
     places.push_back(i);
-    s.at.push_back(wide ? leaves.arrays[i].astype(*wide, call.loc) : leaves.arrays[i]);
+    const Array& x = leaves.arrays[i];
+    const bool is_complex = TypeOf(x)->dtype().is_complex();
+    s.at.push_back(wide ? x.astype(is_complex ? base::ComplexOf(*wide) : *wide, call.loc) : x);
     s.names.push_back(leaves.names[i]);
   }
   s.f = [all = leaves.arrays, places, body = call.body](const Arrays& floating) {
@@ -187,10 +197,11 @@ class DerivativeCheck {
   }
   void CompareInReverse(size_t i, const Array& gradient, const Array& direction,
                         const std::vector<Numbers>& differences) const {
-    const Numbers g = Read(gradient, call_), v = Read(direction, call_);
+    // The real part of a product is the scalar product with its conjugate.
+    const Numbers g = Read(conj(gradient, call_.loc), call_), v = Read(direction, call_);
     double want = 0, scale = 1;
     for (size_t r = 0; r < differences.size(); ++r) {
-      const Numbers ct = Read(cotangents_[r], call_);
+      const Numbers ct = Read(conj(cotangents_[r], call_.loc), call_);
       want += Dot(ct, differences[r]);
       scale += std::abs(LargestMagnitude(ct) * LargestMagnitude(differences[r])) *
                std::sqrt(static_cast<double>(ct.size()));
@@ -239,7 +250,7 @@ bool TakesWide(const Subject& wide) {
 
 void Check(Subject s, const CheckGradsOptions& options, Call call) {
   bool wide = true;
-  for (const Array& x : s.at) wide = wide && TypeOf(x)->dtype() == f64;
+  for (const Array& x : s.at) wide = wide && base::PartOf(TypeOf(x)->dtype()) == f64;
   const double step = wide ? 1e-5 : 1e-2, tol = options.tol.value_or(wide ? 1e-5 : 2e-2);
   for (int n = 1; n <= options.order; ++n) {
     DerivativeCheck trial(s, n, step, tol, call);
@@ -334,7 +345,7 @@ void CheckSpmdGrads(const FunctionCall& f, const std::vector<Mesh>& meshes,
   CheckFloating(subject, call);
   const Specs specs = SpecsOf(f, options.in_shardings, call);
   bool wide = true;
-  for (const Array& x : subject.at) wide = wide && TypeOf(x)->dtype() == f64;
+  for (const Array& x : subject.at) wide = wide && base::PartOf(TypeOf(x)->dtype()) == f64;
   const double tol = options.tol.value_or(wide ? 1e-10 : 1e-4);
   for (const Mesh& mesh : meshes) {
     const auto want = GradientsOn(OfOneDevice(mesh, call.loc), subject, specs, call);

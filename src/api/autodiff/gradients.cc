@@ -166,10 +166,13 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int
     chosen[i] = absl::c_linear_search(options.arguments, argument_of[i]);
   TracedCall t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, options.arguments, argument_of, call);
+  CheckComplexArguments(t, options.arguments, argument_of, options.holomorphic,
+                        /*takes_complex=*/true, call);
   if (t.program.outputs.empty())
     FailShape(call, 20, "the function returns no arrays", {"return a floating-point scalar"});
   const ir::Type* value = t.program.type(t.program.outputs[0]);
   if (!value->shape().empty() || !ops::HasTangent(value)) FailScalar(value, call);
+  CheckComplexResult(value, options.holomorphic, call);
   for (ArrayRef& array : Closed(t.program)) {
     t.inputs.push_back(std::move(array));
     t.active.push_back(false);

@@ -109,12 +109,16 @@ Array ZerosBetween(const ir::Type* out, const ir::Type* in, bool reverse, Call c
   return FilledWith(0, ir::Type::Get(std::move(shape), out->dtype(), std::move(s)), call);
 }
 
-void CheckResults(const TracedCall& t, Call call) {
-  for (ValueId v : t.program.outputs)
+void CheckResults(const TracedCall& t, const detail::JacobianOptions& options, Call call) {
+  for (ValueId v : t.program.outputs) {
     if (!ops::HasTangent(t.program.type(v)))
       FailDType(call, 21,
                 fmt::format("the function returns {}, which is not floating-point",
                             t.program.type(v)->text()));
+    // jacfwd also takes complex results of real arguments.
+    if (options.reverse || options.holomorphic)
+      CheckComplexResult(t.program.type(v), options.holomorphic, call);
+  }
 }
 
 detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
@@ -127,7 +131,9 @@ detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
   for (int n : argument_of) chosen.push_back(n == options.argument);
   TracedCall t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, {options.argument}, argument_of, call);
-  CheckResults(t, call);
+  CheckComplexArguments(t, {options.argument}, argument_of, options.holomorphic, options.reverse,
+                        call);
+  CheckResults(t, options, call);
   JacobianProgram whole(t, call);
   const size_t outputs = t.program.outputs.size();
   for (size_t j = 0, active = 0; !options.reverse && j < t.inputs.size(); ++j)

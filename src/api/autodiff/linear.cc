@@ -1,6 +1,7 @@
 // Traces a call, and splits its derivative into a known and a linear program.
 #include "api/autodiff/linear.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,6 +67,33 @@ void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
             "another one, as in {}<1>(f)",
             call.name)});
   }
+}
+
+void CheckComplexArguments(const TracedCall& t, const std::vector<int>& arguments,
+                           const std::vector<int>& argument_of, bool holomorphic,
+                           bool takes_complex, Call call) {
+  for (size_t i = 0; i < argument_of.size(); ++i) {
+    const ir::Type* type = t.inputs[i]->type();
+    if (!absl::c_linear_search(arguments, argument_of[i])) continue;
+    if (holomorphic && !type->dtype().is_complex())
+      FailDType(call, 22,
+                fmt::format("argument {} has {}, but .holomorphic is for complex arguments",
+                            argument_of[i], type->text()));
+    if (!holomorphic && !takes_complex && type->dtype().is_complex())
+      FailDType(call, 22,
+                fmt::format("argument {} has {}, which is complex", argument_of[i], type->text()),
+                {"pass {.holomorphic = true} if the function is holomorphic, or use jvp"});
+  }
+}
+
+void CheckComplexResult(const ir::Type* type, bool holomorphic, Call call) {
+  if (holomorphic && !type->dtype().is_complex())
+    FailDType(call, 21,
+              fmt::format("the function returns {}, but .holomorphic is for complex results",
+                          type->text()));
+  if (!holomorphic && type->dtype().is_complex())
+    FailDType(call, 21, fmt::format("the function returns {}, which is complex", type->text()),
+              {"pass {.holomorphic = true} if the function is holomorphic, or use vjp"});
 }
 
 std::vector<bool> FloatingOutputs(const ir::Program& program) {

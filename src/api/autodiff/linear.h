@@ -31,6 +31,14 @@ TracedCall TraceAll(const detail::FunctionCall& f, Call call);
 // C22: refuses an argument in `arguments` without an active array.
 void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
                     const std::vector<int>& argument_of, Call call);
+// C22: refuses an array in `arguments` that is not complex, for a holomorphic function, or that is,
+// if complex ones are not taken.
+void CheckComplexArguments(const TracedCall& t, const std::vector<int>& arguments,
+                           const std::vector<int>& argument_of, bool holomorphic,
+                           bool takes_complex, Call call);
+// C21: refuses a result of a holomorphic function that is not complex, and a complex result of
+// another function.
+void CheckComplexResult(const ir::Type* type, bool holomorphic, Call call);
 // Returns, per output, whether it has a tangent.
 std::vector<bool> FloatingOutputs(const ir::Program& program);
 

@@ -75,7 +75,7 @@ Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
   const auto branch = [&](size_t k) {
     Arrays counted = inputs;
     for (Array& x : counted) {
-      if (branches.size() == 1 || !TypeOf(x)->dtype().is_floating()) continue;
+      if (branches.size() == 1 || !TypeOf(x)->dtype().is_inexact()) continue;
       const Array constant = stop_gradient(x, call.loc);
       if (k + 1 < branches.size()) x = where(at_most(k), x, constant, {}, call.loc);
       if (k > 0) x = where(at_most(k - 1), constant, x, {}, call.loc);

@@ -59,14 +59,24 @@ std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call) {
 
 // ---- scalars ----
 
-namespace {
-
 DType DefaultOf(Scalar::Kind kind) {
-  if (kind == Scalar::kBool) return bool_;
-  return kind == Scalar::kFloat ? base::DefaultFloat() : base::DefaultInt();
+  switch (kind) {
+    case Scalar::kBool:
+      return bool_;
+    case Scalar::kFloat:
+      return base::DefaultFloat();
+    case Scalar::kComplex:
+      return base::ComplexOf(base::DefaultFloat());
+    default:
+      return base::DefaultInt();
+  }
 }
 
+namespace {
+
 std::string ScalarText(const Scalar& s) {
+  if (s.kind() == Scalar::kComplex)
+    return fmt::format("({}, {})", s.as_complex().real(), s.as_complex().imag());
   if (s.kind() == Scalar::kFloat) return fmt::format("{}", s.as_double());
   return s.kind() == Scalar::kUInt ? fmt::format("{}", static_cast<uint64_t>(s.as_int()))
                                    : fmt::format("{}", s.as_int());
@@ -89,17 +99,22 @@ bool FitsInteger(double whole, DType t) {
   return whole < past && whole >= (t.is_signed() ? -past : 0);
 }
 
-uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
+base::ElementBits ScalarBits(const Scalar& s, DType t, Call call) {
   if (t.is_key())
     FailDType(call, 20, fmt::format("{} is a number, not a random key", ScalarText(s)),
               {"random::key(seed) makes a key of a number"});
   ir::HostTensor element(t, {1});
-  if (t.is_floating()) {
+  const bool is_complex = s.kind() == Scalar::kComplex;
+  if (is_complex && !t.is_complex() && !t.is_bool())
+    FailDType(call, 16, fmt::format("{} is complex, but {} is real", ScalarText(s), t.name()));
+  if (t.is_complex()) {
+    element.SetComplex(0, std::complex<long double>(s.as_complex()));
+  } else if (t.is_floating()) {
     element.SetFloat(0, s.as_double());
     if (std::isfinite(s.as_double()) && !std::isfinite(element.Float(0)))
       FailDType(call, 16, fmt::format("{} is too large for {}", ScalarText(s), t.name()));
   } else if (t.is_bool()) {
-    element.SetInt(0, s.kind() == Scalar::kFloat ? s.as_double() != 0 : s.as_int() != 0);
+    element.SetInt(0, s.as_complex() != 0.0);
   } else {
     if (s.kind() == Scalar::kFloat && s.as_double() != std::trunc(s.as_double()))
       FailDType(call, 16,
@@ -114,15 +129,15 @@ uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
     else
       element.SetInt(0, static_cast<int64_t>(s.as_double()));
   }
-  uint64_t bits = 0;
-  std::memcpy(&bits, element.data.data(), element.data.size());
+  base::ElementBits bits;
+  std::memcpy(bits.data(), element.data.data(), element.data.size());
   return bits;
 }
 
 namespace {
 
 // Returns a scalar array of these bits.
-Array ScalarOf(uint64_t bits, const ir::Type* type, Call call) {
+Array ScalarOf(const base::ElementBits& bits, const ir::Type* type, Call call) {
   if (trace::Trace* trace = trace::CurrentTrace()) {
     trace->builder().set_loc(call.loc);
     auto v = trace->builder().EmitTyped(
@@ -134,19 +149,19 @@ Array ScalarOf(uint64_t bits, const ir::Type* type, Call call) {
   if (type->mesh() && type->mesh()->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
   auto array = compile::NewWhole(type, call.loc);
-  std::memcpy(array->buffers.base, &bits, base::Size(type->dtype().size()));
+  std::memcpy(array->buffers.base, bits.data(), base::Size(type->dtype().size()));
   return Array(std::move(array));
 }
 
 }  // namespace
 
 Array StrongScalar(const Scalar& value, DType dtype, Call call) {
-  const uint64_t bits = ScalarBits(value, dtype, call);
+  const base::ElementBits bits = ScalarBits(value, dtype, call);
   return ScalarOf(bits, ir::Type::Get({}, dtype, trace::CurrentMesh(), false), call);
 }
 
 Array WeakScalar(const Scalar& value, DType dtype, Call call) {
-  const uint64_t bits = ScalarBits(value, dtype, call);
+  const base::ElementBits bits = ScalarBits(value, dtype, call);
   return ScalarOf(bits, ir::Type::Get({}, dtype, trace::CurrentMesh(), true), call);
 }
 
@@ -182,9 +197,12 @@ Array ToArray(const Operand& x, Call call) {
 
 namespace {
 
-enum Kind { kNothing, kBoolKind, kIntKind, kFloatKind };
+enum Kind { kNothing, kBoolKind, kIntKind, kFloatKind, kComplexKind };
 
-Kind KindOf(DType t) { return t.is_bool() ? kBoolKind : t.is_integer() ? kIntKind : kFloatKind; }
+Kind KindOf(DType t) {
+  if (t.is_complex()) return kComplexKind;
+  return t.is_bool() ? kBoolKind : t.is_integer() ? kIntKind : kFloatKind;
+}
 
 struct Promotion {
   DType strong;          // the promoted dtype of strong operands, or the default if there are none
@@ -236,7 +254,7 @@ DType StrictDType(const std::vector<Operand>& xs, Call call) {
       FailDType(call, 13,
                 fmt::format("operands have different dtypes, {} and {}", first.name(), t.name()),
                 {fmt::format("StrictTypes is in scope: convert one of them, e.g. with .astype({})",
-                             (t.is_floating() ? t : first).name())});
+                             (t.is_inexact() ? t : first).name())});
   }
   return first;
 }
@@ -247,6 +265,8 @@ DType PromotedDType(const std::vector<Operand>& xs, Call call) {
   Promotion p = GatherPromotion(xs, call);
   if (base::StrictTypesActive()) return StrictDType(xs, call);
   if (p.strong.is_default() || p.weak > KindOf(p.strong)) {
+    if (p.weak == kComplexKind)
+      return base::ComplexOf(p.strong.is_floating() ? p.strong : base::DefaultFloat());
     if (p.weak == kFloatKind) return base::DefaultFloat();
     if (p.weak == kIntKind) return base::DefaultInt();
     return bool_;
@@ -292,7 +312,7 @@ std::vector<Array> Promote(const std::vector<Operand>& xs, Call call) {
 
 // As in NumPy, f32 is for ints of fewer than 64 bits, and the default float for ints of 64 bits.
 DType FloatOf(DType t) {
-  if (t.is_floating()) return t;
+  if (t.is_inexact()) return t;
   return t.size() < 8 ? f32 : base::DefaultFloat();
 }
 
@@ -301,13 +321,12 @@ std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
   bool weak = true;
   for (const Operand& x : xs) weak = weak && (x.scalar() || TypeOf(x.array())->weak());
   if (base::StrictTypesActive()) return PromoteTo(t, xs, call);
-  return PromoteTo(weak && !t.is_floating() ? base::DefaultFloat() : FloatOf(t), xs, call);
+  return PromoteTo(weak && !t.is_inexact() ? base::DefaultFloat() : FloatOf(t), xs, call);
 }
 Array ToFloat(const Operand& x, Call call) {
   Array a = ToArray(x, call);
   const ir::Type* t = TypeOf(a);
-  if (t->dtype().is_floating() || base::StrictTypesActive())
-    return a;  // the strict op refuses ints
+  if (t->dtype().is_inexact() || base::StrictTypesActive()) return a;  // the strict op refuses ints
   ShapeAndDType wanted{{}, t->weak() ? base::DefaultFloat() : FloatOf(t->dtype())};
   Array f = Run(ops::Elementwise(ops::ScalarOp::kConvert), nullptr, {a}, call, {.wanted = &wanted});
   return t->weak() ? Weak(f) : f;
@@ -335,6 +354,11 @@ Array WrittenAs(const Array& written, Array made) {
   made.impl()->written =
       from->written ? from->written : trace::ArrayImpl::Written{from->type(), from->loc()};
   return made;
+}
+
+void CheckReal(const Array& x, Call call) {
+  if (const DType t = TypeOf(x)->dtype(); t.is_complex())
+    FailDType(call, 14, fmt::format("it takes real numbers, not {}", t.name()));
 }
 
 // ---- dims and specs ----

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/element_bits.h"
 #include "ops/ops.h"
 #include "tessera/ops.h"
 #include "tessera/tree.h"
@@ -43,7 +44,7 @@ std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call);
 bool FitsInteger(double whole, DType dtype);
 
 // Returns the number's bits as an element of `dtype`. Throws DTypeError if it does not fit.
-uint64_t ScalarBits(const Scalar& value, DType dtype, Call call);
+base::ElementBits ScalarBits(const Scalar& value, DType dtype, Call call);
 
 // Returns the dtype that all operands promote to.
 DType PromotedDType(const std::vector<Operand>& xs, Call call);
@@ -52,11 +53,16 @@ DType PromotedDType(const std::vector<Operand>& xs, Call call);
 std::vector<Array> Promote(const std::vector<Operand>& xs, Call call);
 // As Promote, to a given dtype.
 std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call call);
-// Returns the floating dtype in which NumPy's floating-point functions compute on an int dtype.
+// Returns the dtype of a plain number of this kind.
+DType DefaultOf(Scalar::Kind kind);
+// C14: throws DTypeError for a complex array.
+void CheckReal(const Array& x, Call call);
+// Returns the floating or complex dtype in which NumPy's floating-point functions compute on an int
+// dtype.
 DType FloatOf(DType t);
-// As Promote, to a floating dtype: FloatOf the common one.
+// As Promote, to a floating or complex dtype: FloatOf the common one.
 std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call);
-// Returns the operand as floats. A weak type stays weak.
+// Returns the operand as floats or complex numbers. A weak type stays weak.
 Array ToFloat(const Operand& x, Call call);
 // Returns the same value with a weak type.
 Array Weak(const Array& x);

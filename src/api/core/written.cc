@@ -15,6 +15,9 @@ std::string Code(double v) {
 }
 std::string Code(std::string_view v) { return fmt::format("\"{}\"", v); }
 std::string Code(const Scalar& v) {
+  const std::complex<double> z = v.as_complex();
+  if (v.kind() == Scalar::kComplex)
+    return fmt::format("std::complex({}, {})", Code(z.real()), Code(z.imag()));
   if (v.kind() == Scalar::kFloat) return Code(v.as_double());
   return v.kind() == Scalar::kBool ? Code(v.as_int() != 0) : Code(v.as_int());
 }
@@ -162,6 +165,31 @@ std::string Code(const AverageOptions& v) {
       .Add(v.out_sharding)
       .code();
 }
+std::string Code(QuantileMethod v) {
+  switch (v) {
+    case QuantileMethod::kLower:
+      return "QuantileMethod::kLower";
+    case QuantileMethod::kHigher:
+      return "QuantileMethod::kHigher";
+    case QuantileMethod::kNearest:
+      return "QuantileMethod::kNearest";
+    case QuantileMethod::kMidpoint:
+      return "QuantileMethod::kMidpoint";
+    case QuantileMethod::kLinear:
+      break;
+  }
+  return "QuantileMethod::kLinear";
+}
+std::string Code(const QuantileOptions& v) {
+  return Fields()
+      .Add("method", v.method, QuantileMethod::kLinear)
+      .Add("keepdims", v.keepdims, false)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const MedianOptions& v) {
+  return Fields().Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
+}
 std::string Code(const DiffOptions& v) {
   return Fields()
       .Add("n", v.n, int64_t{1})
@@ -192,6 +220,28 @@ std::string Code(const SortOptions& v) {
       .Add("descending", v.descending, false)
       .Add("stable", v.stable, true)
       .Add("num_keys", v.num_keys, 1)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(fft::Norm v) {
+  return v == fft::Norm::kOrtho     ? "fft::Norm::kOrtho"
+         : v == fft::Norm::kForward ? "fft::Norm::kForward"
+                                    : "fft::Norm::kBackward";
+}
+std::string Code(const fft::FftOptions& v) {
+  return Fields()
+      .Add("n", v.n)
+      .Add("dim", v.dim, int64_t{-1})
+      .Add("norm", v.norm, fft::Norm::kBackward)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const fft::FftnOptions& v) {
+  return Fields()
+      .Add("sizes", v.sizes)
+      .Add("dims", v.dims)
+      .Add("norm", v.norm, fft::Norm::kBackward)
+      .Add(v.out_sharding)
       .code();
 }
 std::string Code(const OneHotOptions& v) {
@@ -214,6 +264,66 @@ std::string Code(const AtOptions& v) {
       .Add("fill_value", v.fill_value)
       .Add("indices_are_sorted", v.indices_are_sorted, false)
       .Add("unique_indices", v.unique_indices, false)
+      .Add(v.out_sharding)
+      .code();
+}
+
+std::string Code(Reduction v) {
+  static constexpr const char* kNames[] = {"kSum", "kMax", "kMin", "kProd", "kAnd", "kOr"};
+  return fmt::format("Reduction::{}", kNames[static_cast<size_t>(v)]);
+}
+std::string Code(const WindowPadding& v) {
+  if (!v.rule().empty()) return Code(v.rule());
+  std::vector<std::string> parts;
+  for (const auto& [low, high] : v.edges()) parts.push_back(fmt::format("{{{}, {}}}", low, high));
+  return fmt::format("{{{{{}}}}}", fmt::join(parts, ", "));
+}
+std::string Code(const WindowOptions& v) {
+  const WindowOptions usual;
+  return Fields()
+      .Add("strides", v.strides, usual.strides)
+      .Add("padding", v.padding, usual.padding)
+      .Add("base_dilation", v.base_dilation, usual.base_dilation)
+      .Add("window_dilation", v.window_dilation, usual.window_dilation)
+      .code();
+}
+std::string Code(const PoolOptions& v) {
+  const PoolOptions usual;
+  return Fields()
+      .Add("strides", v.strides, usual.strides)
+      .Add("padding", v.padding, usual.padding)
+      .code();
+}
+std::string Code(const AvgPoolOptions& v) {
+  const AvgPoolOptions usual;
+  return Fields()
+      .Add("strides", v.strides, usual.strides)
+      .Add("padding", v.padding, usual.padding)
+      .Add("count_include_pad", v.count_include_pad, true)
+      .code();
+}
+std::string Code(const ConvDims& v) {
+  return fmt::format("{{{}, {}, {}}}", Code(v.lhs), Code(v.rhs), Code(v.out));
+}
+std::string Code(const ConvOptions& v) {
+  const ConvOptions usual;
+  return Fields()
+      .Add("lhs_dilation", v.lhs_dilation, usual.lhs_dilation)
+      .Add("rhs_dilation", v.rhs_dilation, usual.rhs_dilation)
+      .Add("dims", v.dims, usual.dims)
+      .Add("feature_group_count", v.feature_group_count, int64_t{1})
+      .Add("batch_group_count", v.batch_group_count, int64_t{1})
+      .Add(v.dtype)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const ConvTransposeOptions& v) {
+  const ConvTransposeOptions usual;
+  return Fields()
+      .Add("rhs_dilation", v.rhs_dilation, usual.rhs_dilation)
+      .Add("dims", v.dims, usual.dims)
+      .Add("transpose_kernel", v.transpose_kernel, false)
+      .Add(v.dtype)
       .Add(v.out_sharding)
       .code();
 }

@@ -6,8 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/convolution.h"
+#include "tessera/fft.h"
 #include "tessera/lookup.h"
 #include "tessera/ops.h"
+#include "tessera/windows.h"
 
 namespace tessera::api {
 
@@ -44,15 +47,29 @@ std::string Code(const VarOptions& v);
 std::string Code(const NormOrder& v);
 std::string Code(const NormOptions& v);
 std::string Code(const AverageOptions& v);
+std::string Code(QuantileMethod v);
+std::string Code(const QuantileOptions& v);
+std::string Code(const MedianOptions& v);
 std::string Code(const DiffOptions& v);
 std::string Code(const DiagonalOptions& v);
 std::string Code(const TraceOptions& v);
 std::string Code(const DotOptions& v);
 std::string Code(const SortOptions& v);
+std::string Code(fft::Norm v);
+std::string Code(const fft::FftOptions& v);
+std::string Code(const fft::FftnOptions& v);
 std::string Code(const OneHotOptions& v);
 std::string Code(const LayerNormOptions& v);
 std::string Code(const TakeAlongOptions& v);
 std::string Code(const AtOptions& v);
+std::string Code(Reduction v);
+std::string Code(const WindowPadding& v);
+std::string Code(const WindowOptions& v);
+std::string Code(const PoolOptions& v);
+std::string Code(const AvgPoolOptions& v);
+std::string Code(const ConvDims& v);
+std::string Code(const ConvOptions& v);
+std::string Code(const ConvTransposeOptions& v);
 // Returns the code of an index that has this number of index arrays. They are named `indices`.
 std::string Code(const std::vector<Index>& v, size_t arrays);
 

@@ -22,19 +22,24 @@ using namespace api;
 
 namespace {
 
-// All elements on the host, as doubles for floats and as 64-bit integers for other dtypes.
+// All elements on the host: as doubles for floats, as complex numbers, and as 64-bit integers for
+// other dtypes.
 struct Elements {
   DType dtype;
   base::Shape shape;
   std::vector<double> floats;
   std::vector<int64_t> ints;
+  std::vector<std::complex<double>> numbers;
 };
 
 Elements Fetch(const Array& x, Loc loc) {
   const ir::Type* type = TypeOf(x);
-  Elements e{.dtype = type->dtype(), .shape = type->shape(), .floats = {}, .ints = {}};
+  Elements e{
+      .dtype = type->dtype(), .shape = type->shape(), .floats = {}, .ints = {}, .numbers = {}};
   if (e.dtype.is_floating())
     e.floats = x.to_vector<double>(loc);
+  else if (e.dtype.is_complex())
+    e.numbers = x.to_vector<std::complex<double>>(loc);
   else if (e.dtype.is_key()) {
     trace::TraceScope now(nullptr);  // compute now, even if a function is being traced
     const std::vector<uint32_t> words = random::key_data(x, loc).to_vector<uint32_t>(loc);
@@ -62,11 +67,16 @@ class Formatter {
   }
 
  private:
+  std::string Number(double v) const {  // a NaN without a sign
+    return std::isnan(v) ? "nan" : fmt::format("{:.{}g}", v, o_.precision);
+  }
   std::string Element(int64_t i) const {
-    if (e_.dtype.is_floating())
-      return std::isnan(base::At(e_.floats, i))
-                 ? "nan"  // without a sign
-                 : fmt::format("{:.{}g}", base::At(e_.floats, i), o_.precision);
+    if (e_.dtype.is_floating()) return Number(base::At(e_.floats, i));
+    if (e_.dtype.is_complex()) {
+      const std::complex<double> z = base::At(e_.numbers, i);
+      const std::string imag = Number(z.imag());
+      return Number(z.real()) + (imag[0] == '-' ? "" : "+") + imag + "j";
+    }
     if (e_.dtype.is_key())
       return fmt::format("{:016x}", static_cast<uint64_t>(base::At(e_.ints, i)));
     if (e_.dtype.is_bool()) return base::At(e_.ints, i) ? "true" : "false";

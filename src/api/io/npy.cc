@@ -35,16 +35,21 @@ DType FromDescr(const std::string& descr) {
   struct {
     const char* text;
     DType dtype;
-  } const kTable[] = {{"|b1", bool_}, {"|i1", i8},  {"<i2", i16},  {"<i4", i32}, {"<i8", i64},
-                      {"|u1", u8},    {"<u2", u16}, {"<u4", u32},  {"<u8", u64}, {"<f2", f16},
-                      {"<f4", f32},   {"<f8", f64}, {"|V2", bf16}, {"<V2", bf16}};
+  } const kTable[] = {{"|b1", bool_}, {"|i1", i8},   {"<i2", i16}, {"<i4", i32},
+                      {"<i8", i64},   {"|u1", u8},   {"<u2", u16}, {"<u4", u32},
+                      {"<u8", u64},   {"<f2", f16},  {"<f4", f32}, {"<f8", f64},
+                      {"|V2", bf16},  {"<V2", bf16}, {"<c8", c64}, {"<c16", c128}};
   for (const auto& row : kTable)
     if (descr == row.text) return row.dtype;
   return DType{};
 }
 std::string ToDescr(DType t) {
   if (t == bf16) return "|V2";
-  char kind = t.is_bool() ? 'b' : t.is_floating() ? 'f' : t.is_signed() ? 'i' : 'u';
+  char kind = t.is_bool()       ? 'b'
+              : t.is_floating() ? 'f'
+              : t.is_complex()  ? 'c'
+              : t.is_signed()   ? 'i'
+                                : 'u';
   return fmt::format("{}{}{}", t.size() == 1 ? '|' : '<', kind, t.size());
 }
 

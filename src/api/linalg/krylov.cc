@@ -278,6 +278,7 @@ std::vector<Array> CallKrylov(const KrylovCall& k) {
   int64_t size = 0;
   for (const Array& x : b.arrays) {
     right.push_back(ToFloat(Operand(x, k.loc), call));
+    CheckReal(right.back(), call);
     size += TypeOf(x)->elements();
     if (k.x0.empty()) start.push_back(zeros_like(right.back(), {}, k.loc));
   }

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "api/array/apply_elementwise.h"
+#include "base/dtype.h"
 #include "ops/params.h"
 
 namespace tessera::api {
@@ -128,6 +129,16 @@ Array Uniform(const Array& key, const DrawnAs& as, const Array& lo, const Array&
 }
 
 Array Normal(const Array& key, const DrawnAs& as, Call call) {
+  if (as.dtype.is_complex()) {  // both parts have variance 1/2
+    DrawnAs parts = as;
+    parts.dtype = base::PartOf(as.dtype);
+    const std::vector<Array> keys = SplitApart(key, 2, call);
+    const Formula of(parts.dtype, call);
+    const auto part = [&](const Array& k) {
+      return of.Apply(ScalarOp::kDiv, {Normal(k, parts, call), of.Number(std::numbers::sqrt2)});
+    };
+    return of.Apply(ScalarOp::kComplex, {part(keys[0]), part(keys[1])});
+  }
   const Formula of(as.dtype, call);
   const Array u = Uniform(key, as, AboveMinusOne(as.dtype), 1, call);
   return of.Mul(of.Number(std::numbers::sqrt2), of.Apply(ScalarOp::kErfInv, {u}));

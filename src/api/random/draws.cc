@@ -14,8 +14,12 @@ namespace {
 
 // Appends the exact value and the kind of a number.
 void AddText(std::string& text, const Scalar& v) {
-  text += v.kind() == Scalar::kFloat ? fmt::format(" {:a}", v.as_double())
-                                     : fmt::format(" {}:{}", int{v.kind()}, v.as_int());
+  const std::complex<double> z = v.as_complex();
+  if (v.kind() == Scalar::kComplex)
+    text += fmt::format(" {:a}+{:a}i", z.real(), z.imag());
+  else
+    text += v.kind() == Scalar::kFloat ? fmt::format(" {:a}", z.real())
+                                       : fmt::format(" {}:{}", int{v.kind()}, v.as_int());
 }
 
 }  // namespace

@@ -45,9 +45,11 @@ void CheckOneInteger(const Operand& x, const IntegerUse& use, Call call) {
 using Sampler = Array (*)(const Array& key, const DrawnAs& as, Call call);
 
 Array DrawFloats(const Operand& key, const Shape& shape, const CreateOptions& options, Call call,
-                 Sampler sampler) {
+                 Sampler sampler, bool takes_complex = false) {
   const Array k = KeyOf(key, call);
-  const DrawnAs as = FloatsOf(shape.dims(), options.dtype, options.out_sharding, call);
+  const DType t = takes_complex ? base::PartOf(options.dtype) : options.dtype;
+  DrawnAs as = FloatsOf(shape.dims(), t, options.out_sharding, call);
+  if (options.dtype.is_complex()) as.dtype = options.dtype;
   return Drawn({Operand(k, key.loc())}, TextOf(as), call,
                [&](const std::vector<Operand>& all) { return sampler(all[0].array(), as, call); });
 }
@@ -157,11 +159,14 @@ Array uniform(Operand key, Shape shape, UniformOptions options, Loc loc) {
       });
 }
 
+Array normal(Operand key, Shape shape, CreateOptions options, Loc loc) {
+  return DrawFloats(key, shape, options, {"random::normal", loc}, Normal, /*takes_complex=*/true);
+}
+
 #define TESSERA_SAMPLER(name, function)                                        \
   Array name(Operand key, Shape shape, CreateOptions options, Loc loc) {       \
     return DrawFloats(key, shape, options, {"random::" #name, loc}, function); \
   }
-TESSERA_SAMPLER(normal, Normal)
 TESSERA_SAMPLER(gumbel, Gumbel)
 TESSERA_SAMPLER(exponential, Exponential)
 TESSERA_SAMPLER(laplace, Laplace)

@@ -236,7 +236,10 @@ class GraphBuilder {
       op.elementwise = true;
       op.rule = graph().IdentityRule(results[0]->shape(), 1);
     } else {
-      op.rule = graph().AddRule(ir::DimMapOf(def, i.params.get(), operands, results));
+      sharding::Shapes shapes;
+      for (const ir::Type* t : operands) shapes.push_back(&t->shape());
+      op.rule = graph().AddRule(sharding::WithWindowsInside(
+          ir::DimMapOf(def, i.params.get(), operands, results), shapes));
     }
     Add(std::move(op), {.instruction = &i});
   }

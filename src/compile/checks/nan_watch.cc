@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/at.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "compile/checks/counted_lanes.h"
 #include "ir/host_call.h"
@@ -50,6 +51,12 @@ std::vector<int64_t> NotFinite(const std::byte* data, int64_t n, Bits exponent, 
   return found;
 }
 std::vector<int64_t> NotFinite(DType t, const std::byte* data, int64_t n, bool nans) {
+  if (t.is_complex()) {  // an element counts once, by its parts
+    std::vector<int64_t> found = NotFinite(base::PartOf(t), data, 2 * n, nans);
+    for (int64_t& i : found) i /= 2;
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
   if (t == f64) return NotFinite<uint64_t>(data, n, 0x7ff0000000000000u, nans);
   if (t == f32) return NotFinite<uint32_t>(data, n, 0x7f800000u, nans);
   return NotFinite<uint16_t>(data, n, t == f16 ? 0x7c00 : 0x7f80, nans);
@@ -180,7 +187,7 @@ ir::Program Checked(const ir::Program& program, NanChecks checks,
   ir::Program out = program;
   const CountedLanes lanes(program, inputs);
   out.instructions.clear();
-  const auto is_floating = [&](ir::ValueId v) { return program.type(v)->dtype().is_floating(); };
+  const auto is_inexact = [&](ir::ValueId v) { return program.type(v)->dtype().is_inexact(); };
   for (ir::Instruction i : program.instructions) {
     if (!i.regions.empty()) i = lanes.WithPredicates(i);
     for (ir::RegionPtr& region : i.regions)
@@ -196,11 +203,11 @@ ir::Program Checked(const ir::Program& program, NanChecks checks,
                           .results = {},
                           .loc = i.loc};
     for (ir::ValueId v : i.results)
-      if (is_floating(v)) check.operands.push_back(v);
+      if (is_inexact(v)) check.operands.push_back(v);
     const size_t results = check.operands.size();
     if (results == 0) continue;
     for (ir::ValueId v : i.operands)
-      if (is_floating(v)) check.operands.push_back(v);
+      if (is_inexact(v)) check.operands.push_back(v);
     const size_t operands = check.operands.size() - results;
     const Predicates& predicates = lanes.Of(i.results[0]);
     check.operands.insert(check.operands.end(), predicates.begin(), predicates.end());

@@ -31,6 +31,8 @@ constexpr bool kChecked = false;
 std::string ElementText(DType dtype, const std::byte* data) {
   ir::HostTensor number(dtype, {});
   std::memcpy(number.data.data(), data, number.data.size());
+  if (dtype.is_complex())
+    return fmt::format("({}, {})", number.Complex(0).real(), number.Complex(0).imag());
   if (dtype.is_floating()) return fmt::format("{}", number.Float(0));
   if (dtype.is_bool()) return number.Int(0) ? "true" : "false";
   if (!dtype.is_key()) return std::to_string(number.Int(0));

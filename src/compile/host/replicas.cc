@@ -65,7 +65,9 @@ std::string ElementsText(const ir::Type& placed, const std::byte* shard) {
   std::string text;
   for (int64_t i = 0; i < tensor.size(); ++i) {
     text += text.empty() ? "" : ", ";
-    text += placed.dtype().is_key()        ? "a key"
+    text += placed.dtype().is_key() ? "a key"
+            : placed.dtype().is_complex()
+                ? fmt::format("({}, {})", tensor.Complex(i).real(), tensor.Complex(i).imag())
             : placed.dtype().is_floating() ? fmt::format("{}", tensor.Float(i))
                                            : fmt::format("{}", tensor.Int(i));
   }

@@ -2,14 +2,21 @@
 #pragma once
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
 #include "base/narrow_floats.h"
+#include "kernels/elements/complex_math.h"
 #include "tessera/dtype.h"
 
 namespace tessera::kernels {
+
+template <class T>
+inline constexpr bool kIsComplex = false;
+template <class T>
+inline constexpr bool kIsComplex<std::complex<T>> = true;
 
 // Converts between host types. From float to int it saturates, and NaN gives 0; from int to int
 // it wraps.
@@ -41,22 +48,37 @@ inline float RoundToOdd(From v) {
   return std::bit_cast<float>(outwards ? bits + 1 : bits - 1);
 }
 
-// Returns the larger one. NaN wins; -0 < +0.
+// Whether complex numbers are in order: by their real parts, or if these are equal by their
+// imaginary parts. As in JAX, NaN is neither smaller nor larger.
+template <class T>
+inline bool IsLess(std::complex<T> a, std::complex<T> b) {
+  return a.real() == b.real() ? a.imag() < b.imag() : a.real() < b.real();
+}
+
+// Returns the larger one. NaN wins; -0 < +0. For complex numbers: see IsLess.
 template <class T>
 inline T Larger(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (a != a || b != b) return a + b;
-    if (a == b) return std::signbit(a) ? b : a;
+  if constexpr (kIsComplex<T>) {
+    return IsLess(b, a) ? a : b;
+  } else {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (a != a || b != b) return a + b;
+      if (a == b) return std::signbit(a) ? b : a;
+    }
+    return a > b ? a : b;
   }
-  return a > b ? a : b;
 }
 template <class T>
 inline T Smaller(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (a != a || b != b) return a + b;
-    if (a == b) return std::signbit(a) ? a : b;
+  if constexpr (kIsComplex<T>) {
+    return IsLess(a, b) ? a : b;
+  } else {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (a != a || b != b) return a + b;
+      if (a == b) return std::signbit(a) ? a : b;
+    }
+    return a < b ? a : b;
   }
-  return a < b ? a : b;
 }
 
 // Sums and products that wrap. Signed overflow is undefined, so they use unsigned types; types of
@@ -72,6 +94,8 @@ template <class T>
 inline T WrapMul(T a, T b) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else if constexpr (kIsComplex<T>)
+    return ComplexProduct(a, b);
   else
     return a * b;
 }
@@ -105,6 +129,17 @@ inline Compute<T> Widen(T v) {
 template <class T>
 inline T Narrow(Compute<T> v) {
   return T(v);
+}
+
+// Converts to or from a complex type. A real result is the real part.
+template <class To, class From>
+inline To CastComplex(From v) {
+  if constexpr (kIsComplex<To> && kIsComplex<From>)
+    return To(v);
+  else if constexpr (kIsComplex<To>)
+    return To(Cast<typename To::value_type>(v));
+  else
+    return To(Cast<Compute<To>>(v.real()));
 }
 
 }  // namespace tessera::kernels

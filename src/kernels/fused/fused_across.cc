@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/at.h"
+#include "base/element_bits.h"
 #include "kernels/copy/copy_bytes.h"
 #include "kernels/fused/row_cursor.h"
 #include "kernels/parts.h"
@@ -33,8 +34,10 @@ void CopyColumn(std::byte* to, int64_t to_step, const std::byte* from, int64_t f
       return CopyItems<uint16_t>(to, to_step, from, from_step, n);
     case 4:
       return CopyItems<uint32_t>(to, to_step, from, from_step, n);
-    default:
+    case 8:
       return CopyItems<uint64_t>(to, to_step, from, from_step, n);
+    default:
+      return CopyItems<base::ElementBits>(to, to_step, from, from_step, n);
   }
 }
 

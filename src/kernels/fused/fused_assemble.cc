@@ -221,7 +221,7 @@ void Assembler::WriteRow(int pass, StepWriter& p) {
   std::vector<int> wanted;
   for (size_t i = 0; i < g_.nodes.size(); ++i)
     if (live_[i] && g_.nodes[i].row && g_.nodes[i].level == pass &&
-        !p.IsInMemory(static_cast<int>(i)))
+        g_.nodes[i].kind != LaneNode::kPair && !p.IsInMemory(static_cast<int>(i)))
       wanted.push_back(static_cast<int>(i));
   for (int node : wanted) p.Use(node);
   for (int node : wanted) {

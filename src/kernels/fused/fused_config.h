@@ -44,8 +44,9 @@ struct ActivePart {
   uintptr_t at;
   bool fills;
 };
-// The bytes of the buffer from which constant parts are read, and of that buffer plus a tile.
-inline constexpr size_t kFillBytes = 4096, kReadBytes = kFillBytes + kSlotBytes;
+// The bytes of the buffer from which constant parts are read, and of that buffer plus a tile of
+// complex numbers.
+inline constexpr size_t kFillBytes = 4096, kReadBytes = kFillBytes + 2 * kSlotBytes;
 
 // The iteration space as rows: the outer dims, and the n elements of a row that programs run over.
 struct RowLayout {

@@ -9,8 +9,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "kernels/elements/scalar_elements.h"
-#include "kernels/fused/fused_config.h"
-#include "kernels/fused/kernel_table.h"
+#include "kernels/fused/fused_graph_builder.h"
 #include "kernels/fused/scalar_functions.h"
 
 namespace tessera::kernels {
@@ -36,59 +35,12 @@ Lane LaneOf(DType dtype, bool wide) {
     case DType::kKey:
       return Lane::kU64;
     case DType::kF64:
+    case DType::kC128:
       return Lane::kF64;
     default:
       return Lane::kF32;
   }
 }
-
-namespace {
-
-class LaneGraphBuilder {
- public:
-  LaneGraphBuilder(const plan::FusedDesc& desc, const RowLayout& layout, const KernelTable& table)
-      : desc_(desc), layout_(layout), table_(table) {}
-  LaneGraph Build();
-
- private:
-  // Returns the position of an index among the tensors of the layout.
-  int IndexTensor(const FusedNode& node) const {
-    return static_cast<int>(desc_.inputs.size() + desc_.outputs.size()) + node.iota;
-  }
-  int Append(LaneNode node);
-  int Constant(Lane lane, uint64_t bits);
-  int Number(Lane lane, double value);
-  // Adds a function of lanes: a kernel if there is one, otherwise a block.
-  int Op(Lane lane, ScalarOp op, int a, int b = -1);
-  int Coded(Lane lane, uint8_t code, int a);
-  int Block(Lane lane, BlockFn block, float cost, int a, int b = -1);
-  int Select(int p, int a, int b);
-
-  // Rounds or wraps a result that was computed in the type of the lane.
-  int Fit(DType dtype, int v);
-  int LowBits(DType dtype, int v);
-  int Convert(DType from, DType to, int v);
-  int ToLane(Lane from, Lane to, bool small, int v);
-  int Saturate(DType to, int v);
-  int WidenMask(Lane op_lane, int v);
-
-  int Node(const FusedNode& node);
-  int HeldConstant(const FusedNode& node);
-  int Scalar(const FusedNode& node);
-  int Bool(ScalarOp op, int a, int b);
-  int SmallInteger(const FusedNode& node, int a, int b);
-  int Compare(ScalarOp op, DType dtype, int a, int b);
-
-  bool CountsUnderOneKey(const FusedNode& node) const;
-  int RandomBits(const FusedNode& node);
-  std::vector<bool> NodesInLanes() const;
-
-  const plan::FusedDesc& desc_;
-  const RowLayout& layout_;
-  const KernelTable& table_;
-  LaneGraph g_;
-  std::map<std::pair<Lane, uint64_t>, int> constants_;
-};
 
 int LaneGraphBuilder::Append(LaneNode node) {
   for (int arg : node.args)
@@ -126,14 +78,16 @@ int LaneGraphBuilder::Op(Lane lane, ScalarOp op, int a, int b) {
   if (base::At(table_.op, lane)[node.code].vector == nullptr) {
     node.block = base::At(table_.vector_math, lane)[node.code];
     if (node.block == nullptr) node.block = ScalarBlock(lane, op), node.cost = 60;
-    if (node.block == nullptr) {
-      ErrorDetail detail;
-      detail.op = "fused";
-      detail.reason = "a scalar function has no kernel for its dtype";
-      base::ThrowInternal(std::move(detail));
-    }
+    if (node.block == nullptr) FailWithoutKernel();
   }
   return Append(node);
+}
+
+void LaneGraphBuilder::FailWithoutKernel() {
+  ErrorDetail detail;
+  detail.op = "fused";
+  detail.reason = "a scalar function has no kernel for its dtype";
+  base::ThrowInternal(std::move(detail));
 }
 
 int LaneGraphBuilder::Coded(Lane lane, uint8_t code, int a) {
@@ -210,6 +164,7 @@ int LaneGraphBuilder::ToLane(Lane from, Lane to, bool small, int v) {
 
 int LaneGraphBuilder::Convert(DType from, DType to, int v) {
   if (from == to) return v;
+  if (from.is_complex() || to.is_complex()) return ConvertComplex(from, to, v);
   const Lane in = LaneOf(from, g_.wide), out = LaneOf(to, g_.wide);
   if (to.is_bool()) return Compare(ScalarOp::kNe, from, v, Number(in, 0));
   if (from.is_bool()) {
@@ -282,6 +237,7 @@ int LaneGraphBuilder::Scalar(const FusedNode& node) {
   const auto value = [&](int k) { return node.args[k] < 0 ? -1 : g_.node_of[node.args[k]]; };
   const DType operand = desc_.nodes[node.args[0]].dtype;
   const int a = value(0), b = value(1);
+  if (dtype.is_complex() || operand.is_complex()) return ComplexScalar(node);
   if (node.op == kConvert) return Convert(operand, dtype, a);
   if (node.op == kSelect) return Select(a, value(2), b);
   if (facts.compares) return Compare(node.op, operand, a, b);
@@ -305,15 +261,16 @@ int LaneGraphBuilder::Scalar(const FusedNode& node) {
 }
 
 int LaneGraphBuilder::HeldConstant(const FusedNode& node) {
+  if (node.dtype.is_complex()) return ComplexConstant(node);
   const Lane lane = LaneOf(node.dtype, g_.wide);
   return base::VisitDType(node.dtype, [&](auto t) {
     using T = decltype(t);
     if constexpr (std::is_same_v<T, bool>) {
       const uint64_t ones = g_.wide ? ~uint64_t{0} : uint64_t{0xffffffff};
-      return Constant(lane, (node.bits & 0xff) != 0 ? ones : 0);
+      return Constant(lane, (node.bits.low & 0xff) != 0 ? ones : 0);
     } else {
       T v;
-      std::memcpy(static_cast<void*>(&v), &node.bits, sizeof(T));
+      std::memcpy(static_cast<void*>(&v), node.bits.data(), sizeof(T));
       const auto held = Widen(v);
       if constexpr (std::is_same_v<T, double>)
         return Constant(lane, std::bit_cast<uint64_t>(held));
@@ -331,6 +288,7 @@ int LaneGraphBuilder::Node(const FusedNode& node) {
   const Lane lane = LaneOf(node.dtype, g_.wide);
   switch (node.kind) {
     case FusedNode::kInput: {
+      if (node.dtype.is_complex()) return ComplexInput(node);
       LaneNode n{.kind = LaneNode::kInput, .lane = lane};
       n.dtype = node.dtype, n.tensor = node.input;
       n.cost = IsNative(node.dtype) ? 0 : 2;
@@ -340,6 +298,7 @@ int LaneGraphBuilder::Node(const FusedNode& node) {
       LaneNode n{.kind = LaneNode::kIota, .lane = lane};
       n.dtype = node.dtype, n.tensor = IndexTensor(node);
       n.cost = 2;
+      if (node.dtype.is_complex()) return Pair({Append(n), Number(lane, 0)});
       return Fit(node.dtype, Append(n));
     }
     case FusedNode::kConstant:
@@ -349,6 +308,7 @@ int LaneGraphBuilder::Node(const FusedNode& node) {
     default:
       break;
   }
+  if (node.dtype.is_complex()) return ComplexSum(node);
   LaneNode n{.kind = LaneNode::kReduce, .lane = lane, .dtype = node.dtype};
   n.reduction = node.reduction;
   using enum Reduction;
@@ -379,7 +339,7 @@ int LaneGraphBuilder::RandomBits(const FusedNode& node) {
   const FusedNode& key = base::At(desc_.nodes, node.args[0]);
   LaneNode n{.kind = LaneNode::kRandomBits, .lane = Lane::kU32};
   n.tensor = IndexTensor(base::At(desc_.nodes, node.args[1]));
-  n.bits = key.bits;
+  n.bits = key.bits.low;
   n.key = key.input;
   n.cost = plan::FactsOf(node.op).cost;
   return Append(n);
@@ -401,13 +361,11 @@ std::vector<bool> LaneGraphBuilder::NodesInLanes() const {
 LaneGraph LaneGraphBuilder::Build() {
   const std::vector<bool> held = NodesInLanes();
   for (size_t i = 0; i < held.size(); ++i)
-    if (held[i] && desc_.nodes[i].dtype.size() == 8) g_.wide = true;
+    if (held[i] && base::PartOf(desc_.nodes[i].dtype).size() == 8) g_.wide = true;
   for (size_t i = 0; i < held.size(); ++i)
     g_.node_of.push_back(held[i] ? Node(desc_.nodes[i]) : -1);
   return std::move(g_);
 }
-
-}  // namespace
 
 LaneGraph BuildLaneGraph(const plan::FusedDesc& desc, const RowLayout& layout,
                          const KernelTable& table) {

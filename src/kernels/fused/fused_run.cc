@@ -11,7 +11,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Copies up to 64 bytes in overlapping words, which is faster than calling memcpy.
+// Copies up to 128 bytes in overlapping words, which is faster than calling memcpy.
 inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
   const auto word = [&]<class W>(W, size_t at) {
     W w;

@@ -60,10 +60,10 @@ int StepWriter::SlotsNeeded(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   if (base::At(need_, node) >= 0) return base::At(need_, node);
   if (IsInMemory(node) || n.kind == LaneNode::kReduce) return base::At(need_, node) = 0;
-  int needs[3] = {0, 0, 0};
-  for (int k = 0; k < 3; ++k)
+  int needs[kLaneArgs] = {};
+  for (int k = 0; k < kLaneArgs; ++k)
     if (n.args[k] >= 0) needs[k] = SlotsNeeded(n.args[k]);
-  std::sort(needs, needs + 3, std::greater<>());
+  std::sort(needs, needs + kLaneArgs, std::greater<>());
   return base::At(need_, node) = std::max({1, needs[0], needs[1] + 1});
 }
 
@@ -141,8 +141,29 @@ void StepWriter::EmitReduction(int node) {
                     std::bit_ceil(used)});
 }
 
+// Emits the load of one part of complex numbers.
+void StepWriter::EmitPart(const LaneNode& n) {
+  TensorView& view = base::At(c_.layout.tensors, n.tensor);
+  const int size = view.itemsize / 2;
+  const auto part = [&](Address at) {
+    at.offset += int64_t{size} * n.part;
+    return at;
+  };
+  if (!per_row_ && !across_ && view.kind == TensorView::kGather) {
+    c_.gathers.push_back(view.gather);
+    EmitBlock(GatherPartBlock(size), part(TensorOrigin(n.tensor)), {},
+              reinterpret_cast<uintptr_t>(&c_.gathers.back()));
+  } else if ((HasStep(n.tensor) || across_) && !IsHalf(n.lane)) {
+    view.reads_whole = true;
+    Emit(t_.load_part[IsWide(n.lane)][n.part], TensorElement(n.tensor));
+  } else {
+    EmitBlock(LoadPartBlock(size), part(TensorElement(n.tensor)));
+  }
+}
+
 void StepWriter::EmitInput(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
+  if (n.dtype.is_complex()) return EmitPart(n);
   TensorView& view = base::At(c_.layout.tensors, n.tensor);
   if (!per_row_ && !across_ && view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
@@ -204,7 +225,7 @@ void StepWriter::EmitRandomBits(int node) {
 int StepWriter::PlaceOperands(const LaneNode& n) {
   std::vector<int> pending;
   int count = 0;
-  for (; count < 3 && n.args[count] >= 0; ++count) {
+  for (; count < kLaneArgs && n.args[count] >= 0; ++count) {
     const int arg = n.args[count];
     if (!IsInMemory(arg) && !absl::c_linear_search(pending, arg)) pending.push_back(arg);
   }
@@ -247,7 +268,7 @@ void StepWriter::EmitBinary(const LaneNode& n, int k) {
   const auto lane = n.op_lane;
   if (k == 1) {
     const KernelPair& reversed = base::At(t_.reversed, lane)[n.code];
-    if (n.block == nullptr && (Commutes(n.code) || reversed.vector != nullptr)) {
+    if (Commutes(n.code) || reversed.vector != nullptr) {
       const KernelPair& kernel = IsReadAsNumber(n, 0) ? base::At(t_.number, lane)[n.code]
                                  : Commutes(n.code)   ? base::At(t_.op, lane)[n.code]
                                                       : reversed;
@@ -260,10 +281,33 @@ void StepWriter::EmitBinary(const LaneNode& n, int k) {
   const Address other = n.args[1] >= 0 ? At(n.args[1]) : Address{};
   if (IsReadAsNumber(n, 1))
     Emit(base::At(t_.number, lane)[n.code], other);
-  else if (n.block != nullptr)
-    EmitBlock(n.block, other);
   else
     Emit(base::At(t_.op, lane)[n.code], other);
+}
+
+// A block that computes both parts of a complex number stores the other part, if it is needed and
+// not yet known.
+int64_t StepWriter::SlotOfTwin(const LaneNode& n) {
+  if (per_row_ || n.twin < 0 || base::At(uses_, n.twin) == 0 || IsInMemory(n.twin) ||
+      base::At(writes_, n.twin))
+    return 0;
+  if (m_.free_slots.empty()) m_.free_slots.push_back(m_.Allocate(kSlotStride));
+  base::At(temp_, n.twin) = m_.free_slots.back();
+  m_.free_slots.pop_back();
+  for (int arg : n.args)
+    if (arg >= 0) Release(arg);
+  return base::At(temp_, n.twin);
+}
+
+void StepWriter::EmitBlockOf(const LaneNode& n, int k) {
+  if (k != 0) {
+    Spill(n.args[k]);
+    Evaluate(n.args[0]);
+  }
+  const auto at = [&](int arg) { return n.args[arg] >= 0 ? At(n.args[arg]) : Address{}; };
+  PendingInstr step{t_.block, at(1), at(2), n.block, 0, at(3)};
+  step.info = static_cast<uint64_t>(SlotOfTwin(n));
+  steps_.push_back(step);
 }
 
 void StepWriter::EmitSelect(const LaneNode& n, int k) {
@@ -353,6 +397,8 @@ void StepWriter::EmitOperation(int node) {
   const int k = PlaceOperands(n);
   if (n.kind == LaneNode::kSelect)
     EmitSelect(n, k);
+  else if (n.block != nullptr)
+    EmitBlockOf(n, k);
   else
     EmitBinary(n, k);
   for (int arg : n.args)
@@ -373,7 +419,24 @@ void StepWriter::Fold(int reduce) {
   EmitBlock(t_.fold_f32, Slot(base::At(m_.sums, reduce)), Slot(base::At(m_.carry, reduce)));
 }
 
+// Stores a complex number, whose parts become operands as those of an operation.
+void StepWriter::StoreParts(int tensor, int node) {
+  const LaneNode& n = base::At(g_.nodes, node);
+  TensorView& view = base::At(c_.layout.tensors, tensor);
+  const int k = PlaceOperands(n);
+  const Address other = At(n.args[1 - k]);
+  if ((per_row_ && !across_) || IsHalf(n.lane)) {
+    EmitBlock(StorePartsBlock(view.itemsize / 2, k), TensorElement(tensor), other);
+  } else {
+    view.writes_whole = true;
+    whole_.push_back(base::Size(tensor));
+    Emit(t_.store_parts[IsWide(n.lane)][k], TensorElement(tensor), other);
+  }
+  for (int part : {n.args[0], n.args[1], node}) Release(part);
+}
+
 void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
+  if (dtype.is_complex()) return StoreParts(tensor, node);
   Evaluate(node);
   TensorView& view = base::At(c_.layout.tensors, tensor);
   const Lane lane = base::At(g_.nodes, node).lane;
@@ -402,13 +465,22 @@ void JoinPairs(std::vector<Instr>& code, const KernelTable& t) {
   }
 }
 
+// Returns the kernel of a store that uses non-temporal stores; null if there is none.
+const void* StreamOf(const void* store, const KernelTable& t) {
+  if (store == t.store.tile) return t.stream.tile;
+  for (int wide : {0, 1})
+    for (int part : {0, 1})
+      if (store == t.store_parts[wide][part].tile) return t.stream_parts[wide][part].tile;
+  return nullptr;
+}
+
 std::vector<Instr> Link(const std::vector<PendingInstr>& steps, const KernelTable& t, size_t tile,
                         bool vector, bool stream) {
   std::vector<Instr> code;
   for (const PendingInstr& s : steps) {
     const void* kernel = vector ? s.kernel.vector : s.kernel.tile;
-    const bool store = s.kernel.tile == t.store.tile && s.a.base >= kFirstTensor;
-    if (stream && store) kernel = t.stream.tile;
+    if (stream && s.a.base >= kFirstTensor)
+      if (const void* streamed = StreamOf(s.kernel.tile, t)) kernel = streamed;
     code.push_back({kernel, s.a, s.b, s.c, s.block, s.info, tile});
   }
   if (!code.empty())

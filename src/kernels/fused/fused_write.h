@@ -110,11 +110,15 @@ class StepWriter {
   int FactorInMemory(const LaneNode& n, int k) const;
   void EmitReduction(int node);
   void EmitInput(int node);
+  void EmitPart(const LaneNode& n);
+  void StoreParts(int tensor, int node);
   void EmitIota(int node);
   void EmitRandomBits(int node);
   bool IsNumber(int node) const;
   bool IsReadAsNumber(const LaneNode& n, int k) const;
   void EmitBinary(const LaneNode& n, int k);
+  void EmitBlockOf(const LaneNode& n, int k);
+  int64_t SlotOfTwin(const LaneNode& n);
   void EmitSelect(const LaneNode& n, int k);
   int PlaceOperands(const LaneNode& n);
   void Emit(const KernelPair& kernel, Address a = {}, Address b = {}, Address c = {}) {

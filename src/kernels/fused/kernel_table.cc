@@ -8,6 +8,7 @@ const KernelTable& Kernels() {
     KernelTable t;
     AddMoves(t);
     AddStored(t);
+    AddParts(t);
     AddNarrowOps(t);
     AddWideOps(t);
     AddDivision(t);

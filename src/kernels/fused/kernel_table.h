@@ -26,6 +26,10 @@ struct KernelTable {
   // Broadcasts and fills store the first element for all elements of a tile, or of a slot.
   KernelPair load, load_half, store, store_half, stream, stop, block;
   KernelPair broadcast4, broadcast8, fill4, fill8;
+  // The parts of complex numbers in lanes of 32 bits [0] and of 64 bits [1]: acc = the real [0] or
+  // imaginary [1] parts at `a`; the numbers at `a` = acc as their real [0] or imaginary [1] parts
+  // and the values at `b` as the others.
+  KernelPair load_part[2][2], store_parts[2][2], stream_parts[2][2];
   // For narrow programs, by dtype: elements that are stored in fewer than 32 bits.
   KernelPair load_stored[DType::kF64 + 1], store_stored[DType::kF64 + 1];
   KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)
@@ -58,6 +62,7 @@ const KernelTable& Kernels();
 // Each fills its part of the table for this CPU.
 void AddMoves(KernelTable& table);
 void AddStored(KernelTable& table);
+void AddParts(KernelTable& table);
 void AddNarrowOps(KernelTable& table);
 void AddWideOps(KernelTable& table);
 void AddDivision(KernelTable& table);

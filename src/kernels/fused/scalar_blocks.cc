@@ -136,12 +136,27 @@ void Index(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* 
   Each(n, [&](size_t k) { out[k] = Cast<T>(in[k]); });
 }
 
-template <class T>
+// kStep: elements T of a stride of 1.
+template <class T, int64_t kStep = 1>
 void GatherElements(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   const T* in = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, 0));
   T* out = reinterpret_cast<T*>(acc);
   Walk(*reinterpret_cast<const StridedWalk*>(instr.info), i, n,
-       [&](size_t k, int64_t offset) { out[k] = in[offset]; });
+       [&](size_t k, int64_t offset) { out[k] = in[offset * kStep]; });
+}
+
+template <class T>
+void LoadPart(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  const T* in = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, i));
+  T* out = reinterpret_cast<T*>(acc);
+  for (size_t k = 0; k < n; ++k) out[k] = in[2 * k];
+}
+template <class T, int kHeld>
+void StoreParts(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  T* out = reinterpret_cast<T*>(EffectiveAddress(c, instr.a, i));
+  const T* held = reinterpret_cast<const T*>(acc);
+  const T* other = reinterpret_cast<const T*>(EffectiveAddress(c, instr.b, i));
+  for (size_t k = 0; k < n; ++k) out[2 * k + kHeld] = held[k], out[2 * k + 1 - kHeld] = other[k];
 }
 template <class T>
 void GatherIota(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
@@ -194,6 +209,17 @@ BlockFn GatherBlock(int itemsize) {
     default:
       return &GatherElements<uint64_t>;
   }
+}
+
+BlockFn GatherPartBlock(int size) {
+  return size == 4 ? &GatherElements<uint32_t, 2> : &GatherElements<uint64_t, 2>;
+}
+
+BlockFn LoadPartBlock(int size) { return size == 4 ? &LoadPart<uint32_t> : &LoadPart<uint64_t>; }
+
+BlockFn StorePartsBlock(int size, int held) {
+  if (size == 4) return held == 0 ? &StoreParts<uint32_t, 0> : &StoreParts<uint32_t, 1>;
+  return held == 0 ? &StoreParts<uint64_t, 0> : &StoreParts<uint64_t, 1>;
 }
 
 BlockFn GatherIotaBlock(Lane lane) {

@@ -17,6 +17,11 @@ BlockFn ConvertOddBlock(Lane from);
 BlockFn LoadBlock(DType dtype, bool wide);
 BlockFn StoreBlock(DType dtype, bool wide);
 
+// Parts of `size` bytes of complex numbers. acc = every other number at `a`; the numbers at `a` =
+// acc as part `held` (0: real), and the values at `b` as the other.
+BlockFn LoadPartBlock(int size);
+BlockFn StorePartsBlock(int size, int held);
+
 // acc = i + `a`, where `a` is a number and not an address. If `b.base` != 0, i is not added.
 BlockFn IotaBlock(Lane lane);
 
@@ -48,6 +53,8 @@ void Walk(const StridedWalk& g, size_t i, size_t n, F f) {
   }
 }
 BlockFn GatherBlock(int itemsize);
+// The same for one part of complex numbers, which has `size` bytes. Strides count numbers.
+BlockFn GatherPartBlock(int size);
 // The same walk for an index that is not linear in i: acc = origin + offset, in `lane`.
 BlockFn GatherIotaBlock(Lane lane);
 // acc = the i64 indices at `a`, in `lane`.

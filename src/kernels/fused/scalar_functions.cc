@@ -405,6 +405,10 @@ Blocks BlocksOf(ScalarOp op) {
       return {};
     // These are not instructions of their own (fused_graph.cc).
     case kRelu:
+    case kReal:
+    case kImag:
+    case kConj:
+    case kComplex:
     case kConvert:
     case kSelect:
     case kClamp:

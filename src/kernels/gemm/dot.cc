@@ -44,7 +44,10 @@ int64_t ItemSize(GemmType type) {
   switch (type) {
     case GemmType::kF64:
     case GemmType::kI64:
+    case GemmType::kC64:
       return 8;
+    case GemmType::kC128:
+      return 16;
     case GemmType::kBF16:
     case GemmType::kBF16ToF32:
       return 2;
@@ -65,12 +68,20 @@ void VisitRead(GemmType type, F f) {
       return f(int32_t{});
     case GemmType::kI64:
       return f(int64_t{});
+    case GemmType::kC64:
+      return f(std::complex<float>{});
+    case GemmType::kC128:
+      return f(std::complex<double>{});
     default:
       return f(BFloat16{});
   }
 }
 
 GemmType TypeOf(DType lhs, DType rhs, DType out) {
+  for (DType d : {lhs, rhs, out})
+    if (d == c128) return GemmType::kC128;
+  for (DType d : {lhs, rhs, out})
+    if (d == c64) return GemmType::kC64;
   for (DType d : {lhs, rhs, out})
     if (d == f64) return GemmType::kF64;
   if (lhs == bf16 && rhs == bf16 && (out == bf16 || out == f32) && HasBFloat16Gemm())
@@ -91,6 +102,10 @@ bool IsReadAs(DType dtype, GemmType type) {
       return dtype == i32 || dtype == u32;
     case GemmType::kI64:
       return dtype == i64 || dtype == u64;
+    case GemmType::kC64:
+      return dtype == c64;
+    case GemmType::kC128:
+      return dtype == c128;
     default:
       return dtype == bf16;
   }
@@ -162,6 +177,8 @@ void PackRows(const Matrix& m, const From* in, int64_t begin, int64_t end, To* o
       for (int64_t k = 0; k < inner; ++k, ++out) {
         if constexpr (std::is_same_v<From, To>)
           *out = run[k * step];
+        else if constexpr (kIsComplex<From> || kIsComplex<To>)
+          *out = CastComplex<To>(Widen(run[k * step]));
         else
           *out = To(Cast<Compute<To>>(Widen(run[k * step])));
       }
@@ -174,7 +191,7 @@ const std::byte* ReadMatrix(const Matrix& m, GemmType type, const std::byte* in,
                             int64_t begin, int64_t end, std::byte* scratch) {
   in += m.batch.Offset(batch) * m.dtype.size();
   if (!m.packs) return in + begin * m.row * m.dtype.size();
-  base::VisitDType(m.dtype, [&](auto from) {
+  base::VisitElement(m.dtype, [&](auto from) {
     VisitRead(type, [&](auto to) {
       using From = decltype(from);
       using To = decltype(to);
@@ -186,14 +203,19 @@ const std::byte* ReadMatrix(const Matrix& m, GemmType type, const std::byte* in,
 }
 
 void ConvertOut(const DotConfig& c, const std::byte* in, std::byte* out, int64_t n) {
-  base::VisitDType(c.out, [&](auto to) {
+  base::VisitElement(c.out, [&](auto to) {
     using To = decltype(to);
     VisitRead(c.type, [&](auto from) {
       using From = decltype(from);
       if constexpr (!std::is_same_v<From, BFloat16>) {
         const From* v = reinterpret_cast<const From*>(in);
         To* w = reinterpret_cast<To*>(out);
-        for (int64_t k = 0; k < n; ++k) w[k] = To(Cast<Compute<To>>(v[k]));
+        for (int64_t k = 0; k < n; ++k) {
+          if constexpr (kIsComplex<From> || kIsComplex<To>)
+            w[k] = CastComplex<To>(v[k]);
+          else
+            w[k] = To(Cast<Compute<To>>(v[k]));
+        }
       }
     });
   });
@@ -317,7 +339,8 @@ plan::Kernel DotGeneral(const DotDesc& given) {
   const auto count = [](int64_t x, int64_t y, int64_t z) {
     return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(z);
   };
-  kernel.flops = 2 * count(c->m, c->n, c->k) * static_cast<double>(c->batch);
+  const double per_product = c->out.is_complex() ? 8 : 2;
+  kernel.flops = per_product * count(c->m, c->n, c->k) * static_cast<double>(c->batch);
   kernel.bytes = count(c->batch, c->m, c->k) * c->a.dtype.size() +
                  count(c->batch, c->k, c->n) * c->b.dtype.size() +
                  count(c->batch, c->m, c->n) * c->out.size();

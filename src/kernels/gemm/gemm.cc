@@ -3,7 +3,10 @@
 #include "kernels/gemm/gemm.h"
 
 #include <algorithm>
+#include <complex>
+#include <cstring>
 
+#include "kernels/elements/scalar_elements.h"
 #include "kernels/gemm/gemm_blas.h"
 #include "kernels/gemm/gemm_dnnl.h"
 #include "kernels/gemm/integer_gemm.h"
@@ -15,6 +18,21 @@ namespace {
 
 // Below this much work oneDNN's call (0.3 us) and set-up cost more than its faster kernels save.
 constexpr double kDnnlWork = 64.0 * 64 * 64;
+
+int64_t ResultSize(GemmType type) {
+  switch (type) {
+    case GemmType::kBF16:
+      return 2;
+    case GemmType::kF64:
+    case GemmType::kI64:
+    case GemmType::kC64:
+      return 8;
+    case GemmType::kC128:
+      return 16;
+    default:
+      return 4;
+  }
+}
 
 bool PrefersDnnl(const GemmDesc& d) {
   if (d.type == GemmType::kBF16 || d.type == GemmType::kBF16ToF32) return true;
@@ -35,9 +53,9 @@ void SimpleGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b,
       const T x = a[i * d.a_row + k * d.a_col];
       const T* y = b + k * d.b_row;
       if (d.b_col == 1)
-        for (int64_t j = 0; j < n; ++j) row[j] += x * y[j];
+        for (int64_t j = 0; j < n; ++j) row[j] += WrapMul(x, y[j]);
       else
-        for (int64_t j = 0; j < n; ++j) row[j] += x * y[j * d.b_col];
+        for (int64_t j = 0; j < n; ++j) row[j] += WrapMul(x, y[j * d.b_col]);
     }
   }
 }
@@ -61,15 +79,22 @@ void FloatGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, 
 }
 
 template <class T>
+void ComplexGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
+  if (HasComplexBlas()) return BlasGemm(d, m, n, a, b, c);
+  SimpleGemm(d, m, n, a, b, c);
+}
+
+template <class T>
 void WrappingGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
   if (n >= kLeastIntegerColumns && m * n * d.k >= kLeastIntegerWork)
     return IntegerGemm(d, m, n, a, b, c);
   SimpleGemm(d, m, n, a, b, c);
 }
 
-template <class T>
-void FillZero(const GemmDesc& d, int64_t m, int64_t n, T* c) {
-  for (int64_t i = 0; i < m; ++i) std::fill(c + i * d.c_row, c + i * d.c_row + n, T{});
+void FillZero(const GemmDesc& d, int64_t m, int64_t n, std::byte* c) {
+  const int64_t size = ResultSize(d.type);
+  for (int64_t i = 0; i < m; ++i)
+    std::memset(c + i * d.c_row * size, 0, static_cast<size_t>(n * size));
 }
 
 }  // namespace
@@ -86,21 +111,17 @@ Gemm::Gemm(const GemmDesc& desc) : desc_(desc) {
 
 Gemm::~Gemm() = default;
 
-// OpenBLAS's f32 kernels, and oneDNN's kernels without AVX-512, sum the last rows of a call in
-// another order than the rows before.
+// OpenBLAS's f32 and complex kernels, and oneDNN's kernels without AVX-512, sum the last rows of a
+// call in another order than the rows before.
 bool Gemm::rows_compose() const {
   if (dnnl_ != nullptr) return DnnlRowsCompose();
+  if (desc_.type == GemmType::kC64 || desc_.type == GemmType::kC128) return !HasComplexBlas();
   return desc_.type != GemmType::kF32 || desc_.n == 1 || !HasBlas();
 }
 
 void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) const {
   if (m == 0 || n == 0) return;
-  if (desc_.k == 0) {
-    if (desc_.type == GemmType::kBF16) return FillZero(desc_, m, n, static_cast<uint16_t*>(c));
-    const bool is_wide = desc_.type == GemmType::kF64 || desc_.type == GemmType::kI64;
-    return is_wide ? FillZero(desc_, m, n, static_cast<uint64_t*>(c))
-                   : FillZero(desc_, m, n, static_cast<uint32_t*>(c));
-  }
+  if (desc_.k == 0) return FillZero(desc_, m, n, static_cast<std::byte*>(c));
   if (dnnl_ != nullptr) return dnnl_->Run(m, n, a, b, c);
   const auto integers = [&]<class T>(T) {
     WrappingGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b),
@@ -109,7 +130,17 @@ void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) cons
   const auto floats = [&]<class T>(T) {
     FloatGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
   };
+  const auto complex = [&]<class T>(T) {
+    ComplexGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b),
+                static_cast<T*>(c));
+  };
   switch (desc_.type) {
+    case GemmType::kC64:
+      complex(std::complex<float>{});
+      break;
+    case GemmType::kC128:
+      complex(std::complex<double>{});
+      break;
     case GemmType::kF32:
       floats(float{});
       break;

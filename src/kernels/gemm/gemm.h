@@ -6,7 +6,7 @@
 
 namespace tessera::kernels {
 
-enum class GemmType : uint8_t { kF32, kF64, kBF16, kBF16ToF32, kI32, kI64 };
+enum class GemmType : uint8_t { kF32, kF64, kBF16, kBF16ToF32, kI32, kI64, kC64, kC128 };
 
 // c[m, n] = a[m, k] * b[k, n]. The rows of c are dense. Strides are in elements; for each operand
 // one of the two is 1.

@@ -12,25 +12,48 @@ namespace {
 // The numbers of CBLAS's enums.
 constexpr int kRowMajor = 101, kNoTrans = 111, kTrans = 112;
 
+// Scalars are passed by value, but complex ones by address.
 template <class T>
-using GemmFn = void (*)(int order, int trans_a, int trans_b, int m, int n, int k, T alpha,
-                        const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc);
+struct ScalarOf {
+  using Type = T;
+  static T Pass(const T& v) { return v; }
+};
 template <class T>
-using GemvFn = void (*)(int order, int trans, int m, int n, T alpha, const T* a, int lda,
-                        const T* x, int incx, T beta, T* y, int incy);
+struct ScalarOf<std::complex<T>> {
+  using Type = const std::complex<T>*;
+  static Type Pass(const std::complex<T>& v) { return &v; }
+};
+template <class T>
+using ScalarArg = typename ScalarOf<T>::Type;
+
+template <class T>
+using GemmFn = void (*)(int order, int trans_a, int trans_b, int m, int n, int k,
+                        ScalarArg<T> alpha, const T* a, int lda, const T* b, int ldb,
+                        ScalarArg<T> beta, T* c, int ldc);
+template <class T>
+using GemvFn = void (*)(int order, int trans, int m, int n, ScalarArg<T> alpha, const T* a, int lda,
+                        const T* x, int incx, ScalarArg<T> beta, T* y, int incy);
 
 struct Blas {
   GemmFn<float> sgemm = nullptr;
   GemmFn<double> dgemm = nullptr;
   GemvFn<float> sgemv = nullptr;
   GemvFn<double> dgemv = nullptr;
+  GemmFn<std::complex<float>> cgemm = nullptr;
+  GemmFn<std::complex<double>> zgemm = nullptr;
+  GemvFn<std::complex<float>> cgemv = nullptr;
+  GemvFn<std::complex<double>> zgemv = nullptr;
 };
 
 Blas Load() {
   return {.sgemm = OpenBlasFunction<GemmFn<float>>("cblas_sgemm"),
           .dgemm = OpenBlasFunction<GemmFn<double>>("cblas_dgemm"),
           .sgemv = OpenBlasFunction<GemvFn<float>>("cblas_sgemv"),
-          .dgemv = OpenBlasFunction<GemvFn<double>>("cblas_dgemv")};
+          .dgemv = OpenBlasFunction<GemvFn<double>>("cblas_dgemv"),
+          .cgemm = OpenBlasFunction<GemmFn<std::complex<float>>>("cblas_cgemm"),
+          .zgemm = OpenBlasFunction<GemmFn<std::complex<double>>>("cblas_zgemm"),
+          .cgemv = OpenBlasFunction<GemvFn<std::complex<float>>>("cblas_cgemv"),
+          .zgemv = OpenBlasFunction<GemvFn<std::complex<double>>>("cblas_zgemv")};
 }
 
 const Blas& Library() {
@@ -45,9 +68,10 @@ void Gemv(GemvFn<T> gemv, int64_t rows, int64_t cols, const T* matrix, int64_t r
   const bool transposed = col != 1;
   const int64_t lines = transposed ? cols : rows, length = transposed ? rows : cols;
   const int64_t lead = std::max(transposed ? col : row, length);
+  const T one{1}, zero{0};
   gemv(kRowMajor, transposed ? kTrans : kNoTrans, static_cast<int>(lines), static_cast<int>(length),
-       T{1}, matrix, static_cast<int>(lead), x, static_cast<int>(incx), T{0}, y,
-       static_cast<int>(incy));
+       ScalarOf<T>::Pass(one), matrix, static_cast<int>(lead), x, static_cast<int>(incx),
+       ScalarOf<T>::Pass(zero), y, static_cast<int>(incy));
 }
 
 template <class T>
@@ -59,9 +83,10 @@ void Multiply(GemmFn<T> gemm, GemvFn<T> gemv, const GemmDesc& d, int64_t m, int6
   const bool trans_a = d.a_col != 1, trans_b = d.b_col != 1;
   const int64_t lda = std::max(trans_a ? d.a_col : d.a_row, trans_a ? m : d.k);
   const int64_t ldb = std::max(trans_b ? d.b_col : d.b_row, trans_b ? d.k : n);
+  const T one{1}, zero{0};
   gemm(kRowMajor, trans_a ? kTrans : kNoTrans, trans_b ? kTrans : kNoTrans, static_cast<int>(m),
-       static_cast<int>(n), static_cast<int>(d.k), T{1}, a, static_cast<int>(lda), b,
-       static_cast<int>(ldb), T{0}, c, static_cast<int>(d.c_row));
+       static_cast<int>(n), static_cast<int>(d.k), ScalarOf<T>::Pass(one), a, static_cast<int>(lda),
+       b, static_cast<int>(ldb), ScalarOf<T>::Pass(zero), c, static_cast<int>(d.c_row));
 }
 
 }  // namespace
@@ -81,6 +106,22 @@ void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const double* a, const do
               double* c) {
   std::unique_lock lock = OpenBlasTurn();
   Multiply(Library().dgemm, Library().dgemv, d, m, n, a, b, c);
+}
+
+bool HasComplexBlas() {
+  const Blas& b = Library();
+  return b.cgemm != nullptr && b.zgemm != nullptr && b.cgemv != nullptr && b.zgemv != nullptr;
+}
+
+void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const std::complex<float>* a,
+              const std::complex<float>* b, std::complex<float>* c) {
+  std::unique_lock lock = OpenBlasTurn();
+  Multiply(Library().cgemm, Library().cgemv, d, m, n, a, b, c);
+}
+void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const std::complex<double>* a,
+              const std::complex<double>* b, std::complex<double>* c) {
+  std::unique_lock lock = OpenBlasTurn();
+  Multiply(Library().zgemm, Library().zgemv, d, m, n, a, b, c);
 }
 
 }  // namespace tessera::kernels

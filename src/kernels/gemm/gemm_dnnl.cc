@@ -2,8 +2,6 @@
 // calling thread.
 #include "kernels/gemm/gemm_dnnl.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,6 +12,7 @@
 
 #include "base/fork.h"
 #include "base/mutex.h"
+#include "kernels/gemm/dnnl_engine.h"
 
 namespace tessera::kernels {
 
@@ -29,41 +28,6 @@ struct DnnlPrimitive {
 
 namespace {
 
-const dnnl::engine& Engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-// Scope in which oneDNN's OpenMP creates no threads for the calling thread. The number of threads
-// is a setting of each thread; libgomp is present because oneDNN links it.
-class OneThread {
- public:
-  OneThread() : old_(Omp().get == nullptr ? 1 : Omp().get()) {
-    if (old_ != 1) Omp().set(1);
-  }
-  ~OneThread() {
-    if (old_ != 1) Omp().set(old_);
-  }
-  OneThread(const OneThread&) = delete;
-
- private:
-  struct Functions {
-    int (*get)() = nullptr;
-    void (*set)(int) = nullptr;
-  };
-  static const Functions& Omp() {
-    static const Functions functions = [] {
-      Functions f;
-      f.get = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
-      f.set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-      if (f.set == nullptr) f.get = nullptr;
-      return f;
-    }();
-    return functions;
-  }
-  int old_;
-};
-
 // The objects with which one thread runs a primitive. Memory objects hold addresses, so threads
 // must not share them; nor the scratchpad (oneDNN's own one gives wrong results).
 struct Handles {
@@ -71,11 +35,11 @@ struct Handles {
   std::unordered_map<int, dnnl::memory> arguments;
 
   explicit Handles(const DnnlPrimitive& p)
-      : a(p.a, Engine(), DNNL_MEMORY_NONE),
-        b(p.b, Engine(), DNNL_MEMORY_NONE),
-        packed(p.packed, Engine(), DNNL_MEMORY_NONE),
-        c(p.c, Engine(), DNNL_MEMORY_NONE),
-        scratch(p.scratch, Engine(), DNNL_MEMORY_NONE),
+      : a(p.a, DnnlEngine(), DNNL_MEMORY_NONE),
+        b(p.b, DnnlEngine(), DNNL_MEMORY_NONE),
+        packed(p.packed, DnnlEngine(), DNNL_MEMORY_NONE),
+        c(p.c, DnnlEngine(), DNNL_MEMORY_NONE),
+        scratch(p.scratch, DnnlEngine(), DNNL_MEMORY_NONE),
         arguments{{DNNL_ARG_SRC, a},
                   {DNNL_ARG_WEIGHTS, p.pack ? packed : b},
                   {DNNL_ARG_DST, c},
@@ -114,7 +78,7 @@ class ThreadState {
   dnnl::stream& Stream() { return stream_; }
 
  private:
-  dnnl::stream stream_{Engine()};
+  dnnl::stream stream_{DnnlEngine()};
   std::unordered_map<uint64_t, std::unique_ptr<Handles>> handles_;
   std::unique_ptr<void, FreeDeleter> scratch_;
   size_t scratch_bytes_ = 0;
@@ -152,11 +116,13 @@ std::shared_ptr<const DnnlPrimitive> Make(const GemmDesc& d, int64_t m, int64_t 
   const OneThread one;
   const bool packs = Packs(d, m, n);
   const dnnl::memory::desc any({d.k, n}, in, dnnl::memory::format_tag::any);
-  const dnnl::matmul::primitive_desc desc({p->a, packs ? any : p->b, p->c}, attributes, Engine());
+  const dnnl::matmul::primitive_desc desc({p->a, packs ? any : p->b, p->c}, attributes,
+                                          DnnlEngine());
   p->matmul = dnnl::matmul(desc);
   p->scratch = desc.scratchpad_desc();
   p->packed = desc.weights_desc();
-  if (packs && p->packed != p->b) p->pack = dnnl::reorder({Engine(), p->b, Engine(), p->packed});
+  if (packs && p->packed != p->b)
+    p->pack = dnnl::reorder({DnnlEngine(), p->b, DnnlEngine(), p->packed});
   return p;
 }
 

@@ -32,7 +32,7 @@ struct GatherConfig {
   int64_t rounds = 1, run_bytes = 0, element = 1;
   bool clip = false;
   std::vector<bool> leads;
-  std::byte fill[8] = {}, nothing[8] = {};  // `nothing` is the identity of sums
+  std::byte fill[16] = {}, nothing[16] = {};  // `nothing` is the identity of sums
 };
 
 enum : int64_t { kOutside = -1, kElsewhere = -2 };
@@ -186,13 +186,16 @@ std::vector<GatherLoop> LoopsOf(const LookupDesc& desc) {
 
 }  // namespace
 
-plan::Kernel Gather(const LookupDesc& desc, uint64_t fill) {
+plan::Kernel Gather(const LookupDesc& desc, const base::ElementBits& fill) {
   GatherConfig config;
   config.element = desc.dtype.size();
   config.clip = desc.clip;
   config.leads = desc.leads;
-  std::memcpy(config.fill, &fill, sizeof(fill));
-  if (desc.dtype.is_floating()) config.nothing[config.element - 1] = std::byte{0x80};  // -0
+  std::memcpy(config.fill, fill.data(), sizeof fill);
+  const int64_t part = base::PartOf(desc.dtype).size();
+  if (desc.dtype.is_inexact())  // -0
+    for (int64_t end = part; end <= config.element; end += part)
+      config.nothing[end - 1] = std::byte{0x80};
   config.entries = EntriesOf(desc);
   for (const LookupEntry& entry : config.entries) {
     const LookupDesc::Dim& dim = desc.dims[entry.dim];

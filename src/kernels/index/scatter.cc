@@ -10,6 +10,7 @@
 
 #include "base/at.h"
 #include "base/dtype.h"
+#include "base/element_bits.h"
 #include "base/shape.h"
 #include "kernels/copy/copy_bytes.h"
 #include "kernels/index/lookup.h"
@@ -50,7 +51,7 @@ struct ScatterConfig {
   // the only query has one entry: the index in dims[0] of a whole row or of an element
   bool rows = false;
   std::vector<bool> leads;
-  std::byte identity[8] = {};
+  std::byte identity[16] = {};
   ElementsFn strided = nullptr;
   plan::CombineFn dense = nullptr;  // combines contiguous elements; null: they are copied
 };
@@ -265,8 +266,10 @@ ElementsFn SetOf(int64_t element) {
       return SetElements<uint16_t>;
     case 4:
       return SetElements<uint32_t>;
-    default:
+    case 8:
       return SetElements<uint64_t>;
+    default:
+      return SetElements<base::ElementBits>;
   }
 }
 
@@ -277,6 +280,8 @@ void SetIdentity(Reduction reduction, std::byte* bytes) {
     identity = reduction == Reduction::kProd || reduction == Reduction::kMin;
   else if constexpr (std::is_integral_v<T>)
     identity = ReductionIdentity<T>(reduction);
+  else if constexpr (kIsComplex<T>)
+    identity = reduction == Reduction::kSum ? -T() : ReductionIdentity<T>(reduction);
   else
     identity = reduction == Reduction::kSum
                    ? T(-0.0f)
@@ -377,7 +382,7 @@ plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction)
   ChooseInner(config);
   if (config.queries.empty()) config.queries.emplace_back();  // a single index is a vector of one
   config.rows = IsOfRows(config);
-  base::VisitDType(desc.dtype, [&](auto zero) {
+  base::VisitElement(desc.dtype, [&](auto zero) {
     using T = decltype(zero);
     config.strided = reduction ? CombineOf<T>(*reduction) : SetOf(config.element);
     if (reduction) SetIdentity<T>(*reduction, config.identity);

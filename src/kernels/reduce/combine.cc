@@ -13,6 +13,7 @@
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/elements/simd_arithmetic.h"
 #include "kernels/elements/simd_formats.h"
+#include "kernels/reduce/reduce_elements.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
@@ -133,6 +134,42 @@ void MultiplyIntegers(Sources src, int k, std::byte* out, int64_t n, bool) {
   }
 }
 
+// Complex numbers one after the other.
+template <class T, Reduction kReduction>
+void CombineComplex(Sources src, int k, std::byte* out, int64_t n, bool) {
+  auto* dst = reinterpret_cast<std::complex<T>*>(out);
+  for (int64_t i = 0; i < n; ++i) {
+    std::complex<T> all = *ElementAt<std::complex<T>>(src[0], i);
+    for (int j = 1; j < k; ++j)
+      all = Combine(kReduction, all, *ElementAt<std::complex<T>>(src[j], i));
+    dst[i] = all;
+  }
+}
+
+// Adds the parts of complex numbers.
+template <class T>
+void AddComplex(Sources src, int k, std::byte* out, int64_t n, bool stream) {
+  Native<T>::template Run<Add>(src, k, out, 2 * n, stream);
+}
+
+template <class T>
+plan::CombineFn OfComplex(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return AddComplex<T>;
+    case Reduction::kProd:
+      return CombineComplex<T, Reduction::kProd>;
+    case Reduction::kMax:
+      return CombineComplex<T, Reduction::kMax>;
+    case Reduction::kMin:
+      return CombineComplex<T, Reduction::kMin>;
+    case Reduction::kAnd:
+    case Reduction::kOr:
+      return nullptr;
+  }
+  return nullptr;
+}
+
 // f16 and bf16: combined in f32 and rounded once.
 template <class Format>
 struct Narrow {
@@ -236,6 +273,10 @@ plan::CombineFn FindCombine(DType dtype, Reduction reduction) {
       return OfFloat<Native<float>>(reduction);
     case DType::kF64:
       return OfFloat<Native<double>>(reduction);
+    case DType::kC64:
+      return OfComplex<float>(reduction);
+    case DType::kC128:
+      return OfComplex<double>(reduction);
     default:
       return nullptr;
   }

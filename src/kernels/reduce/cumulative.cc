@@ -41,7 +41,8 @@ struct Simple {
   }
 };
 
-// log(sum(exp(x))) as the largest x and the sum of exp(x - largest), which cannot overflow.
+// log(sum(exp(x))) as the largest x and the sum of exp(x - largest), which cannot overflow. The
+// largest of complex numbers is the one with the largest real part.
 template <class T>
 struct LogSumExp {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -57,6 +58,23 @@ struct LogSumExp {
       sum += std::exp(x - largest);
     }
     return static_cast<Compute<T>>(std::isinf(largest) ? largest : largest + std::log(sum));
+  }
+};
+
+template <class T>
+struct LogSumExp<std::complex<T>> {
+  double largest = -std::numeric_limits<double>::infinity();
+  Complex sum = 0;
+
+  explicit LogSumExp(Reduction) {}
+  std::complex<T> Next(std::complex<T> v) {
+    const Complex x(v);
+    if (x.real() > largest) {
+      sum *= std::exp(largest - x.real());
+      largest = x.real();
+    }
+    if (x.real() != -std::numeric_limits<double>::infinity()) sum += std::exp(x - largest);
+    return static_cast<std::complex<T>>(largest + std::log(sum));
   }
 };
 
@@ -97,7 +115,7 @@ void RunOf(const ScanConfig& c, const plan::KernelArgs& call) {
 
 void RunCumulative(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const ScanConfig*>(call.config);
-  base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
+  base::VisitElement(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
 }
 
 plan::Kernel Make(const Shape& shape, int64_t dim, ScanConfig config) {
@@ -123,6 +141,11 @@ plan::Kernel Make(const Shape& shape, int64_t dim, ScanConfig config) {
 
 plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Reduction reduction,
                         bool reverse) {
+  if (dtype.is_complex() && reduction == Reduction::kSum) {  // both parts have sums of their own
+    Shape parts = shape;
+    parts.push_back(2);
+    return Cumulative(base::PartOf(dtype), parts, dim, reduction, reverse);
+  }
   return Make(shape, dim, {.dtype = dtype, .reduction = reduction, .reverse = reverse});
 }
 

@@ -3,6 +3,7 @@
 
 #include <absl/algorithm/container.h>
 
+#include "base/dtype.h"
 #include "kernels/fused/fused.h"
 #include "kernels/reduce/reduce_columns.h"
 #include "kernels/reduce/reduce_mixed.h"
@@ -58,9 +59,15 @@ plan::Kernel ReduceRows(DType dtype, Reduction reduction, int64_t rows, int64_t 
 
 plan::Kernel Reduce(DType dtype, const Shape& shape, const std::vector<int64_t>& dims,
                     Reduction reduction) {
-  const ReduceShape s = Simplify(shape, dims);
+  ReduceShape s = Simplify(shape, dims);
   const size_t rank = s.sizes.size();
+  if (dtype.is_complex() && reduction == Reduction::kSum && rank > 0 && !s.reduced.back()) {
+    s.sizes.back() *= 2;  // both parts are columns of their own
+    dtype = base::PartOf(dtype);
+  }
   if (rank == 0) return ReduceRows(dtype, reduction, 1, 1, false);
+  if (!plan::ReducesInGroup(dtype, reduction) && s.reduced.back())
+    return ReduceMixed(dtype, reduction, s);
   if (rank == 1) {
     return s.reduced[0] ? ReduceRows(dtype, reduction, 1, s.sizes[0], true)
                         : ReduceRows(dtype, reduction, s.sizes[0], 1, false);

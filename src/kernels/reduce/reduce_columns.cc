@@ -199,7 +199,7 @@ void RunReduceColumns(const plan::KernelArgs& call) {
 
 std::vector<std::byte> IdentityRow(DType acc, Reduction reduction, int64_t n) {
   std::vector<std::byte> row(base::Size(n * acc.size()));
-  base::VisitDType(acc, [&](auto t) {
+  base::VisitElement(acc, [&](auto t) {
     using T = decltype(t);
     const T v = Narrow<T>(ReductionIdentity<Compute<T>>(reduction));
     for (size_t k = 0; k < row.size(); k += sizeof(T)) std::memcpy(row.data() + k, &v, sizeof(T));

@@ -3,15 +3,22 @@
 #include <limits>
 
 #include "kernels/elements/scalar_elements.h"
+#include "tessera/reduction.h"
 
 namespace tessera::kernels {
 
-// Plain loops accumulate floats in f64.
+// Plain loops accumulate floats, and the parts of complex numbers, in f64.
 template <class T>
-using Accumulator = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, T>;
+using Accumulator =
+    std::conditional_t<kIsComplex<T>, Complex,
+                       std::conditional_t<std::is_floating_point_v<Compute<T>>, double, T>>;
 
 template <class A>
 A ReductionIdentity(Reduction reduction) {
+  if constexpr (kIsComplex<A>) {
+    const auto part = ReductionIdentity<typename A::value_type>(reduction);
+    return reduction == Reduction::kProd ? A(part) : A(part, part);
+  }
   using Limits = std::numeric_limits<A>;
   switch (reduction) {
     case Reduction::kProd:

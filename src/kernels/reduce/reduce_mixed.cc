@@ -37,7 +37,7 @@ void RunOf(const MixedConfig& c, const plan::KernelArgs& call) {
 
 void RunReduceMixed(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const MixedConfig*>(call.config);
-  base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
+  base::VisitElement(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ RunningFn FunctionOf(Reduction reduction) {
 template <template <class, Reduction> class Shape>
 RunningFn FunctionFor(DType dtype, Reduction reduction) {
   RunningFn function = nullptr;
-  base::VisitDType(dtype, [&](auto t) {
+  base::VisitElement(dtype, [&](auto t) {
     using T = decltype(t);
     if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4)
       function = FunctionOf<Shape, T>(reduction);

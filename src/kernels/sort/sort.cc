@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/dtype.h"
+#include "base/element_bits.h"
 #include "base/shape.h"
 #include "kernels/sort/sort_keys.h"
 #include "kernels/sort/sort_values.h"
@@ -20,10 +21,11 @@ struct LaneScratch {
   int64_t* order;
 };
 
-// Sets entry j to the index j and the key of element order[j] (null: element j).
+// Sets entry j to the index j and the key of element order[j] (null: element j). Elements are
+// `stride` bytes apart.
 template <class T, class Entry>
-void ReadKeys(const std::byte* in, const SortConfig& config, const int64_t* order, Entry* entries) {
-  const int64_t stride = config.inner * static_cast<int64_t>(sizeof(T));
+void ReadKeys(const std::byte* in, int64_t stride, const SortConfig& config, const int64_t* order,
+              Entry* entries) {
   const auto flip = static_cast<BitsOf<T>>(config.descending ? -1 : 0);
   for (int64_t j = 0; j < config.n; ++j) {
     const BitsOf<T> key = SortKey<T, true>(in + (order ? order[j] : j) * stride);
@@ -50,8 +52,10 @@ void PermuteOperand(int size, const std::byte* in, std::byte* out, const SortCon
       return Permute<uint16_t>(in, out, config, entries);
     case 4:
       return Permute<uint32_t>(in, out, config, entries);
-    default:
+    case 8:
       return Permute<uint64_t>(in, out, config, entries);
+    default:
+      return Permute<base::ElementBits>(in, out, config, entries);
   }
 }
 
@@ -60,17 +64,18 @@ void PermuteOperand(int size, const std::byte* in, std::byte* out, const SortCon
 template <class Entry>
 void OrderLane(const plan::KernelArgs& call, const SortConfig& config, int64_t at,
                const LaneScratch<Entry>& lane) {
-  for (int64_t k = config.num_keys; k-- > 0;) {
-    const bool first = k == config.num_keys - 1;
-    const DType dtype = config.dtypes[k];
-    base::VisitDType(dtype, [&](auto zero) {
+  for (size_t k = config.keys.size(); k-- > 0;) {
+    const bool first = k == config.keys.size() - 1;
+    const SortKeyPart& key = config.keys[k];
+    const int64_t size = config.dtypes[key.operand].size();
+    base::VisitDType(key.dtype, [&](auto zero) {
       using T = decltype(zero);
       if constexpr (sizeof(Entry) > 8 || sizeof(T) <= 4)
-        ReadKeys<T>(call.in[k] + at * dtype.size(), config, first ? nullptr : lane.order,
-                    lane.entries);
+        ReadKeys<T>(call.in[key.operand] + at * size + key.offset, size * config.inner, config,
+                    first ? nullptr : lane.order, lane.entries);
     });
     SortEntries(lane.entries, config.n);
-    if (config.num_keys == 1) return;
+    if (config.keys.size() == 1) return;
     for (int64_t j = 0; j < config.n; ++j) {
       const int64_t index = EntryIndex(lane.entries[j]);
       lane.entries[j] = MakeEntry<Entry>(0, first ? index : lane.order[index]);
@@ -95,7 +100,17 @@ void SortByIndex(const plan::KernelArgs& call) {
   }
 }
 
-// num_keys is 0, so the operands keep their order.
+std::vector<SortKeyPart> KeysOf(const std::vector<DType>& dtypes, int64_t num_keys) {
+  std::vector<SortKeyPart> keys;
+  for (int64_t k = 0; k < num_keys; ++k) {
+    const DType dtype = dtypes[k], part = base::PartOf(dtype);
+    keys.push_back({k, part, 0});
+    if (dtype.is_complex()) keys.push_back({k, part, part.size()});
+  }
+  return keys;
+}
+
+// There are no keys, so the operands keep their order.
 void CopyAll(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const SortConfig*>(call.config);
   for (size_t k = 0; k < config.dtypes.size(); ++k)
@@ -111,22 +126,22 @@ plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t 
                     .n = n,
                     .inner = inner,
                     .lanes = outer * inner,
-                    .num_keys = num_keys,
+                    .keys = KeysOf(dtypes, num_keys),
                     .descending = descending};
   int64_t element = 0, key = 0;
   for (DType dtype : dtypes) element += dtype.size();
-  for (int64_t k = 0; k < num_keys; ++k) key = std::max<int64_t>(key, dtypes[k].size());
+  for (const SortKeyPart& part : config.keys) key = std::max<int64_t>(key, part.dtype.size());
   const double elements = static_cast<double>(config.lanes * config.n);
   const double log = std::log2(static_cast<double>(std::max<int64_t>(2, config.n)));
   plan::Kernel kernel;
-  kernel.flops = elements * log * static_cast<double>(std::max<int64_t>(1, num_keys));
+  kernel.flops = elements * log * static_cast<double>(std::max<size_t>(1, config.keys.size()));
   kernel.bytes = 2 * elements * static_cast<double>(element);
   if (num_keys == 0) {
     kernel.fn = CopyAll;
   } else {
     kernel.max_parts = MaxParts(elements * 16, config.lanes);  // about 3 ns per element
-    const int64_t order = num_keys > 1 ? 8 * config.n : 0;
-    if (dtypes.size() == 1) {
+    const int64_t order = config.keys.size() > 1 ? 8 * config.n : 0;
+    if (dtypes.size() == 1 && !dtypes[0].is_complex()) {
       kernel.fn = SortValuesFunction(dtypes[0]);
       kernel.scratch_bytes = SortValuesScratch(dtypes[0], config.n);
     } else if (FitsNarrow(key, config.n)) {

@@ -92,7 +92,7 @@ bool ComparesRepeated(const DimMembers& m, const GroupInstructions& group, int32
     const bool compares = elementwise && (elementwise->op == plan::ScalarOp::kEq ||
                                           elementwise->op == plan::ScalarOp::kNe);
     if (compares && again.contains(i) && earlier.contains(i) &&
-        m.facts.type(instruction.operands[0])->dtype().is_floating())
+        m.facts.type(instruction.operands[0])->dtype().is_inexact())
       return true;
   }
   return false;

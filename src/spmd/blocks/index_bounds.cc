@@ -78,7 +78,7 @@ class BoundsVisitor {
   }
 
   MaybeBounds OfConstant(const Instruction& i) const {
-    const uint64_t bits = ir::ConstantBits(i);
+    const uint64_t bits = ir::ConstantBits(i).low;
     const int64_t n = p_.type(i.results[0])->dtype() == i32
                           ? static_cast<int32_t>(static_cast<uint32_t>(bits))
                           : static_cast<int64_t>(bits);

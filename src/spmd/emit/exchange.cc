@@ -98,7 +98,7 @@ class OperandPieces {
       dims_.push_back({from.type->shape()[d], in[d], whole[d], out_[d]});
       for (size_t k = 0; halo && k < halo->reads.size(); ++k)
         if (halo->reads[k][0] == operand && halo->reads[k][1] == static_cast<int64_t>(d))
-          accesses_[d].push_back(AccessOf(halo->reads[k]));
+          accesses_[d].push_back(ir::AccessOf(halo->reads[k]));
       if (accesses_[d].empty()) CountPadding(d);
     }
     summed_ = sharding::Difference(from_.unreduced, to_.unreduced);
@@ -143,10 +143,6 @@ class OperandPieces {
  private:
   // The operand, or a scalar that fills the whole box.
   enum class Source : uint8_t { kArray, kScalar };
-
-  static sharding::Access AccessOf(const std::vector<int64_t>& read) {
-    return {.offset = read[2], .stride = read[3], .dilation = read[4]};
-  }
 
   // Along a dim without accesses, shards are copied with the padding after the end of the dim.
   void CountPadding(size_t d) {

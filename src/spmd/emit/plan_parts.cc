@@ -72,9 +72,9 @@ plan::PlanValueId PlanParts::AddValue(plan::PlanLayoutId layout, int64_t bytes,
   return plan_.values.Add({.kind = kind, .layout = layout, .bytes = bytes, .data = nullptr});
 }
 
-void PlanParts::SetConstant(plan::PlanValueId value, uint64_t bits) {
+void PlanParts::SetConstant(plan::PlanValueId value, const base::ElementBits& bits) {
   const auto data = std::make_shared<ElementBytes>();
-  std::memcpy(data->data(), &bits, sizeof bits);
+  std::memcpy(data->data(), bits.data(), sizeof bits);
   const plan::PlanLayoutId layout = SharedLayout();
   plan::PlanValue& constant = plan_.values[value];
   constant.kind = plan::ValueKind::kConstant;
@@ -84,7 +84,7 @@ void PlanParts::SetConstant(plan::PlanValueId value, uint64_t bits) {
 
 plan::PlanValueId PlanParts::Zero() {
   if (zero_ == plan::kNoPlanValue) {
-    zero_ = AddValue(SharedLayout(), 8);
+    zero_ = AddValue(SharedLayout(), sizeof(base::ElementBits));
     SetConstant(zero_, 0);
   }
   return zero_;

@@ -2,6 +2,7 @@
 #pragma once
 #include <absl/container/flat_hash_map.h>
 
+#include "base/element_bits.h"
 #include "plan/plan.h"
 #include "spmd/emit/kernel_factories.h"
 #include "spmd/schedule/schedule.h"
@@ -52,7 +53,7 @@ class PlanParts {
                              plan::ValueKind kind = plan::ValueKind::kTemp);
   plan::PlanValue& value(plan::PlanValueId value) { return plan_.values[value]; }
   // Makes `value` a constant with these bits in its first bytes, shared by all devices.
-  void SetConstant(plan::PlanValueId value, uint64_t bits);
+  void SetConstant(plan::PlanValueId value, const base::ElementBits& bits);
   // Returns a constant of 8 zero bytes.
   plan::PlanValueId Zero();
 

@@ -172,7 +172,7 @@ int64_t BytesOf(const HaloParams& halo) {
     const int32_t f = map.AddFactor({.size = from.shape()[d], .kind = kind});
     map.operands[0].push_back({f});
     axes.push_back(to.sharding().dims[d].axes);
-    if (read) map.accesses.push_back({0, f, (*read)[2], (*read)[3], (*read)[4]});
+    if (read) map.accesses.push_back(ir::AccessOf(*read)), map.accesses.back().factor = f;
   }
   map.results = map.operands;
   return sharding::HaloBytes(map, {{&from.shape(), from.dtype().size(), &from.sharding()}},

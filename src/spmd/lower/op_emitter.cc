@@ -107,15 +107,26 @@ std::vector<ir::ValueId> OpEmitter::EmitKernel(const OpCall& call, const Decisio
     if (decision.masks[k])
       ins[k] = Expand(MaskOp(), decision.masks[k].get(), {ins[k]}, decision.operands[k], loc)[0];
   }
+  for (size_t k = 0; k < decision.views.size(); ++k)
+    if (decision.views[k].halo) ins[k] = EmitView(decision.views[k], ins[k], loc);
   std::vector<ir::ValueId> outs;
   for (const ir::Type* left : decision.results) outs.push_back(draft_.AddValue(left, loc));
   if (decision.halo) {
     if (!EmitHalo(call, decision, ins, outs[0], loc))
       EmitOp(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.cost, loc);
   } else if (!EmitReduction(call, decision, ins, outs[0], loc)) {
-    EmitOp(*call.instruction.op, call.instruction.params, ins, outs, decision.cost, loc);
+    const ir::ParamsPtr& params = decision.params ? decision.params : call.instruction.params;
+    EmitOp(*call.instruction.op, params, ins, outs, decision.cost, loc);
   }
   return outs;
+}
+
+ir::ValueId OpEmitter::EmitView(const Decision::OperandView& view, ir::ValueId v, Loc loc) {
+  const ir::Type* outside = ir::As<ir::HaloParams>(view.halo.get()).from[1];
+  const ir::ValueId element = draft_.AddValue(outside, loc), out = draft_.AddValue(view.place, loc);
+  EmitOp(ops::kConstant, view.outside, {}, {element}, Costing({}), loc);
+  EmitOp(OpOf(StepKind::kHaloExchange), view.halo, {v, element}, {out}, view.cost, loc);
+  return out;
 }
 
 // Whether the exchange was emitted in parts.

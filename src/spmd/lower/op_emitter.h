@@ -59,6 +59,7 @@ class OpEmitter {
   std::vector<ir::ValueId> Emit(const OpCall& call, Purpose purpose, Loc loc);
   std::vector<ir::ValueId> EmitSharded(const OpCall& call, const Decision& decision, Loc loc);
   std::vector<ir::ValueId> EmitKernel(const OpCall& call, const Decision& decision, Loc loc);
+  ir::ValueId EmitView(const Decision::OperandView& view, ir::ValueId v, Loc loc);
   bool EmitHalo(const OpCall& call, const Decision& decision, absl::Span<const ir::ValueId> ins,
                 ir::ValueId out, Loc loc);
   bool EmitReduction(const OpCall& call, const Decision& decision,

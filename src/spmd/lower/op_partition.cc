@@ -9,9 +9,11 @@
 #include "ir/infer.h"
 #include "ir/memo.h"
 #include "ir/move_params.h"
+#include "sharding/access.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/local_type.h"
+#include "spmd/lower/halo_stages.h"
 
 namespace tessera::spmd {
 namespace {
@@ -38,6 +40,49 @@ ir::ParamsPtr HaloOf(const sharding::DimMap& map, const Decision& decision) {
     halo.reads.push_back({a.operand, dim, a.offset, a.stride, a.dilation});
   }
   return ir::MakeParams(std::move(halo));
+}
+
+size_t DimOf(const sharding::DimFactors& dims, int32_t factor) {
+  size_t d = 0;
+  while (!sharding::HasFactor({dims[d]}, factor)) ++d;
+  return d;
+}
+
+// Gives the decision the views that the kernel reads, along the dims of the result that are sharded
+// and read through windows.
+void AddViews(const sharding::DimMap& map, const ir::Instruction& instruction,
+              const ir::OnViews& on_views, const sharding::AxisList& axes, Decision& decision) {
+  const ir::Type& result = *decision.results[0];
+  std::vector<bool> viewed(base::Size(result.rank()), false);
+  decision.views.resize(decision.operands.size());
+  for (size_t k = 0; k < decision.operands.size(); ++k) {
+    const ir::Type* operand = decision.operands[k];
+    const ir::Type* element =
+        ir::Type::Get({}, operand->dtype(), sharding::Replicated(operand->mesh(), /*rank=*/0));
+    ir::HaloParams halo{.from = {operand, element}, .to = nullptr, .reads = {}, .fill = 1};
+    base::Shape sizes = LocalType(operand)->shape();
+    for (const sharding::Access& a : map.accesses) {
+      const size_t d = DimOf(map.results[0], a.factor);
+      if (base::Size(a.operand) != k || sharding::SizeOf(result.sharding().dims[d].axes) == 1 ||
+          !sharding::MayExchange(map, base::Size(a.factor)))
+        continue;
+      viewed[d] = true;
+      const size_t from = DimOf(map.operands[k], a.factor);
+      const auto view = sharding::ViewOf(a, LocalType(&result)->shape()[d]);
+      sizes[from] = view.extent;
+      halo.reads.push_back({0, static_cast<int64_t>(from), view.access.offset, view.access.stride,
+                            view.access.dilation, view.access.per_shard});
+    }
+    if (halo.reads.empty()) continue;
+    const ir::Type* place = WithLocalSizes(operand, sizes);
+    halo.to = place;
+    const int64_t bytes = BytesOf(halo);
+    decision.views[k] = {.halo = ir::MakeParams(std::move(halo)),
+                         .outside = on_views.outside(instruction.params.get(), k, operand->dtype()),
+                         .place = place,
+                         .cost = Costing({.bytes = bytes, .axes = axes})};
+  }
+  decision.params = on_views.params(instruction.params.get(), viewed);
 }
 
 // A reduction must not read the padding of a dim that its shards do not divide.
@@ -89,7 +134,10 @@ Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types r
         ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));
   for (size_t i = 0; i < types.size(); ++i)
     decision.masks.push_back(MaskOf(map, map.operands[i], *decision.operands[i]));
-  if (!p.halo_axes.empty()) {
+  const bool computes = kernel && kernel->views.params;
+  if (computes && !p.halo_axes.empty())
+    AddViews(map, instruction, kernel->views, p.halo_axes, decision);
+  if (!computes && !p.halo_axes.empty()) {
     decision.halo = HaloOf(map, decision);
     decision.cost = Costing({.bytes = p.halo_bytes, .axes = p.halo_axes});
     return decision;

@@ -16,6 +16,15 @@ struct Decision {
   bool expands = false;  // to AsKernel::sharded
   // HaloParams if the op becomes a halo exchange; null if devices run the kernel of the op.
   ir::ParamsPtr halo;
+  // The kernel reads a view of an operand, which a halo exchange makes. `outside`: the element of
+  // the view where the operand has none, as a literal.
+  struct OperandView {
+    ir::ParamsPtr halo, outside;  // null: the kernel reads the operand
+    const ir::Type* place = nullptr;
+    ir::CostPtr cost;
+  };
+  absl::InlinedVector<OperandView, 3> views;  // empty: no operand has one
+  ir::ParamsPtr params;                       // of the op that reads views; null: as in the program
 };
 
 // Returns the decision on an instruction with operands and wanted results in these places.

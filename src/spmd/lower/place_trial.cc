@@ -159,6 +159,11 @@ bool PlaceTrial::AddCostOf(const Instruction& i, PlaceCost& cost) {
     cost.bytes += decision->cost->bytes;
     ++cost.collectives;
   }
+  for (const Decision::OperandView& view : decision->views) {
+    if (!view.halo || view.cost->bytes == 0 || uses_.HasSteadyOperands(i)) continue;
+    cost.bytes += view.cost->bytes;
+    ++cost.collectives;
+  }
   cost.work += decision->cost->flops;
   for (size_t k = 0; k < i.results.size(); ++k) {
     const Type* left = decision->results[k];

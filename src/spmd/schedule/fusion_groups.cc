@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "plan/fused.h"
 #include "spmd/schedule/live_values.h"
 
 namespace tessera::spmd {
@@ -128,7 +129,10 @@ class GroupFinder {
     });
   }
 
+  // Returns how many trailing dims the reduction reduces; -1 if a group cannot do it.
   int32_t ReducedDims(const Instruction& reduction) const {
+    const Reduction kind = std::get<ir::AsReduction>(*reduction.op->lowering).reduction;
+    if (!plan::ReducesInGroup(program_.type(reduction.results[0])->dtype(), kind)) return -1;
     return TrailingReducedDims(DimMapOf(program_, reduction));
   }
 

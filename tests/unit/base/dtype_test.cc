@@ -14,8 +14,10 @@ namespace {
 TEST(PromoteTypes, FollowsTheLattice) {
   struct {
     DType a, b, want;
-  } const cases[] = {{bool_, i8, i8}, {i8, u8, i16},    {u32, i8, i64},   {u64, i8, f32},
-                     {i64, f16, f16}, {f16, bf16, f32}, {bf16, f32, f32}, {u8, u32, u32}};
+  } const cases[] = {{bool_, i8, i8},    {i8, u8, i16},    {u32, i8, i64},   {u64, i8, f32},
+                     {i64, f16, f16},    {f16, bf16, f32}, {bf16, f32, f32}, {u8, u32, u32},
+                     {i64, c64, c64},    {c64, bf16, c64}, {c64, f64, c128}, {c64, c128, c128},
+                     {bool_, c128, c128}};
   for (auto [a, b, want] : cases) {
     EXPECT_STREQ(promote_types(a, b).name(), want.name()) << a.name() << " with " << b.name();
     EXPECT_STREQ(promote_types(b, a).name(), want.name()) << b.name() << " with " << a.name();

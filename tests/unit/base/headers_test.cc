@@ -21,6 +21,8 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::string> kParts = {
     {"src/ops/ops.h", "the array of records of each file"},
     {"src/kernels/fused/kernel_table.h", "the kernels of each file"},
+    {"src/kernels/fused/fused_graph_builder.h", "the builder's nodes of complex numbers"},
+    {"src/kernels/window/window.h", "the kernels of each file"},
     {"src/kernels/solve/matrices.h", "the factorisations of each file"},
     {"src/ops/params.h", "the texts of params, each in the file of its op"},
     {"src/sharding/partition_case.h", "the steps that choose a partition"},

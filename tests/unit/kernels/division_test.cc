@@ -18,7 +18,7 @@ using test::Call;
 using test::Group;
 using test::SameBits;
 
-constexpr DType kIntegers[] = {i8, i16, i32, i64, u8, u16, u32, u64};
+constexpr DType kDividedDTypes[] = {i8, i16, i32, i64, u8, u16, u32, u64};
 
 // The definition in plan/scalar_op.h.
 template <class T>
@@ -121,7 +121,7 @@ void ExpectBoth(DType dtype, const std::vector<T>& x, const std::vector<T>& y, B
 
 template <class F>
 void ForEachInteger(F f) {
-  for (DType dtype : kIntegers) {
+  for (DType dtype : kDividedDTypes) {
     base::VisitDType(dtype, [&](auto t) {
       using T = decltype(t);
       if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) f(dtype, T{});

@@ -27,7 +27,6 @@ using test::SameBits;
 using test::Tolerance;
 
 constexpr DType kFloats[] = {f16, bf16, f32, f64};
-constexpr DType kIntegers[] = {i8, i16, i32, i64, u8, u16, u32, u64};
 
 Buffer Unary(ScalarOp op, DType out, const Buffer& x) {
   Group g({x.n});
@@ -262,7 +261,7 @@ TEST(Fused, FunctionsOfIntegersWrap) {
                                kShiftLeft,
                                kShiftRightLogical,
                                kShiftRightArithmetic};
-  for (DType dtype : kIntegers) {
+  for (DType dtype : test::kIntegers) {
     base::VisitDType(dtype, [&](auto t) {
       using T = decltype(t);
       if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {

@@ -26,6 +26,7 @@ inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr DType kAllDTypes[] = {bool_, i8,  i16, i32,  i64, u8, u16,
                                        u32,   u64, f16, bf16, f32, f64};
+inline constexpr DType kIntegers[] = {i8, i16, i32, i64, u8, u16, u32, u64};
 
 // Elements in memory of exactly their size, so that sanitizers detect reads beyond the end.
 struct Buffer {

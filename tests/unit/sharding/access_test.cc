@@ -73,6 +73,42 @@ TEST(Access, RunsAreWhatALoopReadsAndGapsTheRest) {
   }
 }
 
+// Every position of a view holds the element that the windows of its shard read there.
+TEST(Access, ViewsHoldWhatTheWindowsOfAShardRead) {
+  std::mt19937 random(11);
+  const auto pick = [&](int64_t lo, int64_t hi) {
+    return std::uniform_int_distribution<int64_t>(lo, hi)(random);
+  };
+  for (int64_t trial = FuzzCount(5000); trial > 0; --trial) {
+    const Access access{.offset = pick(-6, 6),
+                        .stride = pick(1, 4),
+                        .dilation = pick(1, 3),
+                        .window = pick(1, 4),
+                        .window_dilation = pick(1, 3)};
+    const int64_t shards = pick(1, 4), size = pick(0, 20), block = pick(1, 5);
+    const int64_t operand_block = (size + shards - 1) / shards;
+    const WindowView view = ViewOf(access, block);
+    const AccessDim dim{size, operand_block, shards * view.extent, view.extent};
+    for (int64_t shard = 0; shard < shards; ++shard) {
+      std::vector<int64_t> at(static_cast<size_t>(view.extent), -1);
+      for (const ShardRun& run : RunsOf(view.access, dim, shard))
+        for (int64_t k = 0; k < run.count; ++k)
+          at.at(static_cast<size_t>(run.out + k * run.out_step)) =
+              run.shard * operand_block + run.in + k * run.in_step;
+      for (int64_t o = 0; o < block; ++o)
+        for (int64_t w = 0; w < access.window; ++w) {
+          const int64_t position =
+              (shard * block + o) * access.stride + w * access.window_dilation + access.offset;
+          const bool is_element =
+              position >= 0 && position % access.dilation == 0 && position / access.dilation < size;
+          const int64_t got =
+              at.at(static_cast<size_t>(o * access.stride + w * access.window_dilation));
+          ASSERT_EQ(got, is_element ? position / access.dilation : -1);
+        }
+    }
+  }
+}
+
 // Two dims read by position, of one operand or two, on 2 x 3 devices.
 class TwoDims {
  public:

@@ -13,18 +13,20 @@ TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
   auto& [factors, operands, results, linear, accesses, traits] = map;
   auto& [selectors, product, custom] = traits;
   Factor factor;
-  auto& [size, kind, reduction, blocked] = factor;
+  auto& [size, kind, reduction, blocked, sorts] = factor;
   LinearGroup group;
   auto& [members, kinds] = group;
   auto& [sum, max, min] = kinds;
   Access access;
-  auto& [operand, along, offset, stride, dilation, at_run_time] = access;
+  auto& [operand, along, offset, stride, dilation, at_run_time, window, window_dilation,
+         window_factor, per_shard] = access;
   EXPECT_TRUE(factors.empty() && operands.empty() && results.empty() && linear.empty() &&
               accesses.empty() && selectors.empty() && !product && !custom && members.empty());
   EXPECT_TRUE(size == 1 && kind == FactorKind::kPass && reduction == Reduction::kSum && !blocked &&
-              sum && !max && !min);
+              !sorts && sum && !max && !min);
   EXPECT_TRUE(operand == 0 && along == 0 && offset == 0 && stride == 1 && dilation == 1 &&
-              !at_run_time);
+              !at_run_time && window == 0 && window_dilation == 1 && window_factor == -1 &&
+              per_shard == 0);
 }
 
 // Returns the map of a dynamic_update_slice of [8, 4] by [2, 4].

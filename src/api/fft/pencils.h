@@ -1,0 +1,23 @@
+// Transforms along several dims. Some may be sharded.
+#pragma once
+#include <vector>
+
+#include "api/core/operands.h"
+
+namespace tessera::api {
+
+// One transform along a dim.
+struct FourierPass {
+  const ir::OpDef* op;
+  int64_t dim = 0, n = 1;
+  // Runs before, or after, all other passes: rfft and irfft, whose other side is real.
+  bool is_first = false, is_last = false;
+};
+
+// Returns x after all passes, in an order of its own. Dims that are whole are transformed first.
+// The axes of other dims move to another dim before its pass, if `to` is given: by the moves that
+// send the fewest bytes until the result is laid out as `to` says.
+Array RunPasses(const Array& x, std::vector<FourierPass> passes,
+                const std::optional<PartitionSpec>& to, Call call);
+
+}  // namespace tessera::api
