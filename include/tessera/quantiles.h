@@ -7,7 +7,8 @@ namespace TESSERA_PUBLIC tessera {
 
 // Returns the element at fraction q, in [0, 1], of the sorted elements along the dims: [q's
 // dims..., other dims...]; floating. NaN if an element is NaN. With an out_sharding the dims may be
-// sharded: see sort. Throws ShapeError if there are no elements.
+// sharded: see sort. Throws ShapeError if there are no elements, and
+// DTypeError for complex numbers.
 Array quantile(Operand x, Operand q, Dims dims = All, QuantileOptions options = {},
                Loc loc = Loc::Current());
 // Same, with q in [0, 100].

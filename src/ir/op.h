@@ -69,7 +69,7 @@ struct DimsCall {
   const OpDef& op;
   sharding::Shapes operands, results;
   const Params* params;
-  bool to_float = true;  // whether the first result is floating
+  bool to_float = true;  // whether the first result is floating or complex
 };
 using DimMapFn = sharding::DimMap (*)(const DimsCall&);
 // Where a value enters or leaves an op with regions.

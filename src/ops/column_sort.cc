@@ -48,8 +48,7 @@ class ColumnSort {
 
   Values Of(Values xs) {
     for (ValueId& x : xs) x = InColumns(x);
-    // Equal elements keep their order if others go with them, or if they differ in bits: 0 and -0.
-    const bool is_stable = xs.size() > 1 || from_->dtype().is_inexact();
+    const bool is_stable = NeedsPositions(xs.size(), from_->dtype().is_inexact());
     if (is_stable) xs.insert(xs.begin() + params_.num_keys, Positions());
     keys_ = params_.num_keys + (is_stable ? 1 : 0);
     xs = Spread(Sorted(std::move(xs)));
@@ -104,7 +103,7 @@ class ColumnSort {
   }
   // The position along the dim. It grows in the order that the sort makes.
   ValueId Positions() {
-    const DType t = shards_ * block_ > std::numeric_limits<int32_t>::max() ? i64 : i32;
+    const DType t = sharding::PositionBytes(size_, shards_) == 8 ? i64 : i32;
     const ValueId position = Make(kIota, ir::MakeParams(IotaParams{{params_.dim[0]}}), {},
                                   TypeOf({shards_ * block_}, 0, t));
     const ValueId in_columns = Reshaped(position, ColumnsOf(t, block_));

@@ -20,14 +20,6 @@ using kernels::FourierKind;
 using reference::LongComplex;
 using sharding::DimMap;
 
-// Returns the size of the dim in the operand, or in the result, of a transform of n elements.
-constexpr int64_t InSize(FourierKind kind, int64_t n) {
-  return kind == FourierKind::kToReal ? n / 2 + 1 : n;
-}
-constexpr int64_t OutSize(FourierKind kind, int64_t n) {
-  return kind == FourierKind::kFromReal ? n / 2 + 1 : n;
-}
-
 // C14: the elements must be complex, or real for rfft. C17: there must be one dim. C18: its size
 // must suit a transform of n elements, and n must be positive.
 template <FourierKind kind>
@@ -44,10 +36,10 @@ std::vector<ShapeAndDType> FourierType(const TypeCall& c) {
   Shape shape = c.operands[0]->shape();
   int64_t& size = shape[static_cast<size_t>(p.dim[0])];
   if (p.n < 1) c.FailShape(18, fmt::format("a transform needs at least one element, not {}", p.n));
-  if (size != InSize(kind, p.n))
+  if (size != kernels::FourierInSize(kind, p.n))
     c.FailShape(18, fmt::format("a transform of {} elements has {} of them in dim {}, not {}", p.n,
-                                InSize(kind, p.n), p.dim[0], size));
-  size = OutSize(kind, p.n);
+                                kernels::FourierInSize(kind, p.n), p.dim[0], size));
+  size = kernels::FourierOutSize(kind, p.n);
   const DType made = kIsFromReal                    ? base::ComplexOf(t)
                      : kind == FourierKind::kToReal ? base::PartOf(t)
                                                     : t;

@@ -22,20 +22,9 @@ LongComplex ComplexIdentity(Reduction reduction) {
   return {part, reduction == Reduction::kProd ? 0 : part};
 }
 
-LongComplex ComplexStep(Reduction reduction, const LongComplex& a, const LongComplex& b) {
-  switch (reduction) {
-    case Reduction::kProd:
-      return a * b;
-    case Reduction::kMax:
-      return Larger(a, b);
-    case Reduction::kMin:
-      return Smaller(a, b);
-    default:
-      return a + b;
-  }
-}
-
-double FloatStep(Reduction reduction, double a, double b) {
+// Of floats and of complex numbers.
+template <class T>
+T Step(Reduction reduction, const T& a, const T& b) {
   switch (reduction) {
     case Reduction::kProd:
       return a * b;
@@ -92,9 +81,9 @@ ReferenceAccumulator::ReferenceAccumulator(Reduction reduction, DType dtype)
 
 void ReferenceAccumulator::Add(const HostTensor& x, int64_t i) {
   if (dtype_.is_complex())
-    complex_ = ComplexStep(reduction_, complex_, LongComplex(x.Complex(i)));
+    complex_ = Step(reduction_, complex_, LongComplex(x.Complex(i)));
   else if (dtype_.is_floating())
-    float_ = FloatStep(reduction_, float_, x.Float(i));
+    float_ = Step(reduction_, float_, x.Float(i));
   else
     int_ = IntStep(reduction_, dtype_, int_, x.Int(i));
 }

@@ -57,6 +57,7 @@ DimMap SortDims(const ir::DimsCall& c) {
   for (size_t d = 0; d < shape.size(); ++d) others = others || (d != dim && shape[d] != 1);
   map.factors[dim].kind = FactorKind::kScan;
   map.factors[dim].sorts = true;
+  map.factors[dim].by_position = NeedsPositions(c.operands.size(), c.to_float);
   map.factors[dim].blocked = !others;
   return map;
 }

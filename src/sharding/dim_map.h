@@ -35,11 +35,13 @@ struct Factor {
   Reduction reduction = Reduction::kSum;  // of kReduce: how partial results combine
   // Whether no axis propagates through it.
   bool blocked = false;
-  bool sorts = false;  // of kScan: the op orders the elements along it
+  // Of kScan: the op orders the elements along it. Equal elements keep their order, by their
+  // positions, which are exchanged as well.
+  bool sorts = false, by_position = false;
   friend bool operator==(const Factor&, const Factor&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Factor& f) {
-    return H::combine(std::move(h), f.size, f.kind, f.blocked, f.sorts);
+    return H::combine(std::move(h), f.size, f.kind, f.blocked, f.sorts, f.by_position);
   }
 };
 

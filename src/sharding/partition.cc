@@ -4,6 +4,7 @@
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "sharding/access.h"
@@ -135,21 +136,24 @@ int64_t SortedElements(int64_t size, int64_t shards) {
   return 2 * (block / shards * (shards - 1)) + block;
 }
 
+// Returns the bytes that a device sends to scan along factor f, for result i.
+int64_t ScanBytes(const PartitionCase& c, size_t f, int64_t shards, size_t i, const Partition& p) {
+  const Factor& factor = c.map.factors[f];
+  const int64_t itemsize = c.results[i].itemsize;
+  const int64_t elements = LocalElements(*c.results[i].shape, p.results[i]);
+  if (!c.factors[f].in_results) return elements * (shards - 1) * itemsize;
+  const int64_t lines = elements / ((factor.size + shards - 1) / shards);
+  if (!factor.sorts) return lines * (shards - 1) * itemsize;
+  const int64_t positions = factor.by_position && i == 0 ? PositionBytes(factor.size, shards) : 0;
+  return lines * SortedElements(factor.size, shards) * (itemsize + positions);
+}
+
 void AddScans(const PartitionCase& c, const FactorAxes& axes, Partition& p) {
   for (size_t f = 0; f < axes.size(); ++f) {
     const int64_t shards = SizeOf(axes[f]), size = c.map.factors[f].size;
     if (c.map.factors[f].kind != FactorKind::kScan || shards == 1 || size == 0) continue;
     p.scan_axes = axes[f];
-    const int64_t block = (size + shards - 1) / shards;
-    for (size_t i = 0; i < c.results.size(); ++i) {
-      const int64_t elements = LocalElements(*c.results[i].shape, p.results[i]);
-      int64_t sent = elements * (shards - 1);
-      if (c.map.factors[f].sorts)
-        sent = elements / block * SortedElements(size, shards);
-      else if (c.factors[f].in_results)
-        sent = elements / block * (shards - 1);
-      p.scan_bytes += sent * c.results[i].itemsize;
-    }
+    for (size_t i = 0; i < c.results.size(); ++i) p.scan_bytes += ScanBytes(c, f, shards, i, p);
   }
   p.bytes += p.scan_bytes;
 }
@@ -203,6 +207,10 @@ int64_t SortedBlock(int64_t size, int64_t shards) {
   const int64_t least = std::max((size + shards - 1) / shards, 2 * (shards - 1) * (shards - 1));
   const int64_t grain = std::lcm(shards, int64_t{2});
   return (least + grain - 1) / grain * grain;
+}
+
+int64_t PositionBytes(int64_t size, int64_t shards) {
+  return SortedBlock(size, shards) * shards > std::numeric_limits<int32_t>::max() ? 8 : 4;
 }
 
 double FlopsPerByte() { return flops_per_byte; }

@@ -49,5 +49,7 @@ Partition ChoosePartition(const DimMap& map, const std::vector<PartitionTensor>&
 // Returns the elements of each shard while a dim of `size` elements is sorted over its shards: a
 // multiple of 2 and of their number, and at least 2 (shards - 1)^2.
 int64_t SortedBlock(int64_t size, int64_t shards);
+// Returns the bytes of a position along such a dim: 4, or 8 if it is long.
+int64_t PositionBytes(int64_t size, int64_t shards);
 
 }  // namespace tessera::sharding

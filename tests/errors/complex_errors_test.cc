@@ -24,6 +24,17 @@ const std::vector<Case>& Cases() {
       {"relu", [] { relu(ones({2}, c64)); }},
       {"logaddexp", [] { logaddexp(ones({2}, c64), 1.0); }},
       {"argmax", [] { argmax(ones({2}, c64), 0); }},
+      {"quantile", [] { quantile(ones({2}, c64), 0.5); }},
+      {"fraction", [] { percentile(ones({2}), ones({1}, c64)); }},
+      {"max_pool",
+       [] {
+         max_pool(ones({2, 1}, c64), {2});
+       }},
+      {"windows", [] { reduce_window(ones({2}, c64), Reduction::kProd, {2}); }},
+      {"convolution_summed_as_reals",
+       [] {
+         conv(ones({1, 1, 4}, c64), ones({1, 1, 2}), {1}, "VALID", {.dtype = f32});
+       }},
       {"top_k", [] { top_k(ones({2}, c64), 1); }},
       {"floor", [] { floor(ones({2}, c64)); }},
       {"hypot", [] { hypot(ones({2}, c64), 1.0); }},

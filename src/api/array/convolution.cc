@@ -108,7 +108,8 @@ struct Groups {
   int64_t features = 1, batch = 1;
 };
 
-// C21: groups must be positive, and not of both kinds.
+// C21: groups must be positive, and not of both kinds. C23: products of complex numbers are
+// complex.
 Array Convolved(const Sides& sides, const DimNumbers& n, const std::vector<ops::DimWindow>& windows,
                 Groups groups, DType dtype, const std::optional<PartitionSpec>& out, Call call) {
   if (std::min(groups.features, groups.batch) < 1 || (groups.features > 1 && groups.batch > 1))
@@ -141,8 +142,14 @@ Array Convolved(const Sides& sides, const DimNumbers& n, const std::vector<ops::
                 .out_sharding = out,
                 .rank = static_cast<int>(n.out.size())});
   };
-  const auto is_complex = [](const Array& x) { return TypeOf(x)->dtype().is_complex(); };
-  if (!is_complex(sides.lhs) && !is_complex(sides.rhs)) return of(sides.lhs, sides.rhs);
+  const DType t = promote_types(TypeOf(sides.lhs)->dtype(), TypeOf(sides.rhs)->dtype());
+  if (!t.is_complex()) {
+    const Array made = of(sides.lhs, sides.rhs);
+    return dtype.is_complex() ? Convert(made, dtype, call) : made;
+  }
+  if (!dtype.is_default() && !dtype.is_complex())
+    FailDType(call, 23,
+              fmt::format("products of {} cannot be summed in {}", t.name(), dtype.name()));
   // (a + b i) (c + d i), by convolutions of the parts.
   const Loc loc = call.loc;
   const Array a = real(sides.lhs, loc), b = imag(sides.lhs, loc);

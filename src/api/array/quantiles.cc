@@ -108,14 +108,22 @@ Array AlongDims(const Array& x, const Array& q, const Dims& given, const Quantil
   return Reshape(made, shape, call);
 }
 
+// C14: complex numbers have no quantiles.
+Array ToReal(const Operand& x, Call call) {
+  const Array a = ToFloat(x, call);
+  const DType t = TypeOf(a)->dtype();
+  if (t.is_complex()) FailDType(call, 14, fmt::format("it takes real numbers, not {}", t.name()));
+  return a;
+}
+
 // `most`: the value of q that stands for the largest element.
 Array Quantile(const char* name, const Operand& x, const Operand& q, double most, const Dims& dims,
                QuantileOptions options, Loc loc) {
   const Call call{name, loc};
   return AsOne(call, {{"operand", x}, {"q", q}, dims, options},
                [&](const Operand& operand, const Operand& at) {
-                 const Array a = ToFloat(operand, call);
-                 Array fraction = Convert(ToFloat(at, call), f64, call);
+                 const Array a = ToReal(operand, call);
+                 Array fraction = Convert(ToReal(at, call), f64, call);
                  if (most != 1) fraction = div(fraction, most, {}, loc);
                  if (!options.out_sharding) return AlongDims(a, fraction, dims, options, call);
                  const detail::Body body = [&](const std::vector<Array>& xs) {

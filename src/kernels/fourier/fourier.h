@@ -15,6 +15,14 @@ enum class FourierKind : uint8_t {
   kToReal,
 };
 
+// Return the elements of a transform of n elements in the operand, and in the result.
+constexpr int64_t FourierInSize(FourierKind kind, int64_t n) {
+  return kind == FourierKind::kToReal ? n / 2 + 1 : n;
+}
+constexpr int64_t FourierOutSize(FourierKind kind, int64_t n) {
+  return kind == FourierKind::kFromReal ? n / 2 + 1 : n;
+}
+
 struct FourierDesc {
   FourierKind kind = FourierKind::kForward;
   bool is_wide = false;  // f64 and c128, else f32 and c64

@@ -25,11 +25,8 @@ struct FourierConfig {
     return desc.kind == FourierKind::kFromReal || desc.kind == FourierKind::kToReal;
   }
   bool is_paired() const { return is_real() && desc.n % 2 == 0; }
-  // The elements of a transform in the operand and in the result.
-  int64_t in_length() const { return desc.kind == FourierKind::kToReal ? desc.n / 2 + 1 : desc.n; }
-  int64_t out_length() const {
-    return desc.kind == FourierKind::kFromReal ? desc.n / 2 + 1 : desc.n;
-  }
+  int64_t in_length() const { return FourierInSize(desc.kind, desc.n); }
+  int64_t out_length() const { return FourierOutSize(desc.kind, desc.n); }
 };
 
 template <class T>

@@ -54,7 +54,7 @@ class PlanParts {
   plan::PlanValue& value(plan::PlanValueId value) { return plan_.values[value]; }
   // Makes `value` a constant with these bits in its first bytes, shared by all devices.
   void SetConstant(plan::PlanValueId value, const base::ElementBits& bits);
-  // Returns a constant of 8 zero bytes.
+  // Returns a constant of zero bytes, as many as the largest element has.
   plan::PlanValueId Zero();
 
   // Returns a note that names the instruction in messages.

@@ -97,7 +97,8 @@ TEST_P(SortShards, Quantiles) {
 
 INSTANTIATE_TEST_SUITE_P(OnDevices, SortShards, testing::Values(1, 2, 4, 8));
 
-// Each device sends (k - 1) / k of a shard twice, and half a shard to each neighbour.
+// Each device sends (k - 1) / k of a shard twice, and half a shard to each neighbour. Floats have
+// positions beside them: 0 and -0 are equal.
 TEST(Sort, BytesOfAShardedDim) {
   MeshScope scope(abstract_mesh({{"x", 8}}));
   const auto f = jit([](Array v) { return sort(v, 0, {.out_sharding = P("x")}); });
@@ -105,9 +106,20 @@ TEST(Sort, BytesOfAShardedDim) {
   const CommReport comm = f.lower(abstract_array("i32[65536@x]")).comm();
   EXPECT_EQ(comm.bytes(), 2 * shard * 7 / 8 + shard) << comm;
   EXPECT_EQ(comm.count(CommKind::kAllGather), 0) << comm;
+  const CommReport floats = f.lower(abstract_array("f32[65536@x]")).comm();
+  EXPECT_EQ(floats.bytes(), 2 * comm.bytes()) << floats;
   // A short dim is gathered: that sends less.
   const CommReport small = f.lower(abstract_array("i32[64@x]")).comm();
   EXPECT_LE(small.bytes(), 4 * 56) << small;
+}
+
+// Over four devices a gather sends three shards, and a sort of floats five.
+TEST(Sort, SendsNoMoreThanAGather) {
+  MeshScope scope(abstract_mesh({{"x", 4}}));
+  const auto f = jit([](Array v) { return sort(v, 0, {.out_sharding = P("x")}); });
+  const int64_t shard = 4 * 65536 / 4;
+  EXPECT_EQ(f.lower(abstract_array("f32[65536@x]")).comm().bytes(), 3 * shard);
+  EXPECT_EQ(f.lower(abstract_array("i32[65536@x]")).comm().bytes(), 2 * shard * 3 / 4 + shard);
 }
 
 TEST(Sort, QuantilesAreNumPys) {

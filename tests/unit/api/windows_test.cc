@@ -3,6 +3,7 @@
 #include <tessera/tessera.h>
 
 #include <cmath>
+#include <complex>
 #include <functional>
 #include <string>
 #include <vector>
@@ -145,6 +146,23 @@ TEST(Convolutions, HaveGradientsOnShards) {
   };
   near(std::get<0>(got), std::get<0>(want));
   near(std::get<1>(got), std::get<1>(want));
+}
+
+// By their parts; the numbers are numpy.convolve's.
+TEST(Windows, OfComplexNumbers) {
+  using Complex = std::complex<double>;
+  const Array x = array({Complex(1, 2), Complex(3, -1), Complex(0, 5), Complex(2, 2)});
+  const Array w = array({Complex(1, 2), Complex(3, -1)});
+  const auto lines = [](const Array& v) { return reshape(v, {1, 1, -1}); };
+  const Array y = conv(lines(x), lines(w), {1}, "VALID");
+  EXPECT_EQ(type_of(y).text(), "c64[1,1,3]");
+  EXPECT_EQ(y.to_vector<Complex>(), (std::vector<Complex>{{5, -2}, {10, 20}, {-2, 9}}));
+  EXPECT_EQ(reduce_window(x, Reduction::kSum, {2}).to_vector<Complex>(),
+            (std::vector<Complex>{{4, 1}, {3, 4}, {2, 7}}));
+  const ConvOptions wide{.dtype = c128};
+  EXPECT_EQ(
+      type_of(conv_general_dilated(ones({1, 1, 4}), ones({1, 1, 2}), {1}, "VALID", wide)).text(),
+      "c128[1,1,3]");
 }
 
 }  // namespace

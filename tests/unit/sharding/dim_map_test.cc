@@ -13,7 +13,7 @@ TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
   auto& [factors, operands, results, linear, accesses, traits] = map;
   auto& [selectors, product, custom] = traits;
   Factor factor;
-  auto& [size, kind, reduction, blocked, sorts] = factor;
+  auto& [size, kind, reduction, blocked, sorts, by_position] = factor;
   LinearGroup group;
   auto& [members, kinds] = group;
   auto& [sum, max, min] = kinds;
@@ -23,7 +23,7 @@ TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
   EXPECT_TRUE(factors.empty() && operands.empty() && results.empty() && linear.empty() &&
               accesses.empty() && selectors.empty() && !product && !custom && members.empty());
   EXPECT_TRUE(size == 1 && kind == FactorKind::kPass && reduction == Reduction::kSum && !blocked &&
-              !sorts && sum && !max && !min);
+              !sorts && !by_position && sum && !max && !min);
   EXPECT_TRUE(operand == 0 && along == 0 && offset == 0 && stride == 1 && dilation == 1 &&
               !at_run_time && window == 0 && window_dilation == 1 && window_factor == -1 &&
               per_shard == 0);
