@@ -570,8 +570,9 @@ struct TopK {
   Array values, indices;
 };
 // Returns the k largest elements along the last dim, in descending order, and their indices: [...,
-// k]. NaN is larger than all numbers. Of equal elements the first ones are taken.
-TopK top_k(Operand x, int64_t k, Loc loc = Loc::Current());
+// k]. NaN is larger than all numbers. Of equal elements the first ones are taken. A sharded last dim
+// needs Auto axes or an out_sharding: then devices send the k largest of their shards.
+TopK top_k(Operand x, int64_t k, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns 1 where the index along a new dim of size n equals x, else 0, in the default float. An x
 // out of bounds gives zeros.
 Array one_hot(Operand x, int64_t n, OneHotOptions options = {}, Loc loc = Loc::Current());

@@ -5,6 +5,7 @@
 #include "tessera/callback.h"
 #include "tessera/check_grads.h"
 #include "tessera/checkpoint.h"
+#include "tessera/combiners.h"
 #include "tessera/control.h"
 #include "tessera/convolution.h"
 #include "tessera/custom_op.h"

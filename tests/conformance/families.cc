@@ -188,6 +188,21 @@ bool ReordersDims(const Situation& s) {
          attrs["dimension_numbers"][0] != attrs["dimension_numbers"][2];
 }
 
+bool ShardedOperand(const Situation& s) {
+  return std::any_of(s.operands.begin(), s.operands.end(), [](const ArrayType& t) {
+    for (int64_t d = 0; d < t.spec().rank(); ++d)
+      if (!Axes(t, d).empty()) return true;
+    return false;
+  });
+}
+
+// A dim has so few elements that a transform to real numbers has none.
+bool FewElements(const Situation& s) {
+  return std::any_of(s.operands.begin(), s.operands.end(), [](const ArrayType& t) {
+    return std::any_of(t.shape().begin(), t.shape().end(), [](int64_t n) { return n < 2; });
+  });
+}
+
 bool (*Predicate(const std::string& name))(const Situation&) {
   if (name.empty()) return nullptr;
   if (name == "size_one_axis") return SizeOneAxis;
@@ -207,6 +222,8 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name == "derivatives") return HasDerivatives;
   if (name == "spmd_axis_name") return SpmdAxisName;
   if (name == "complex_operand") return ComplexOperand;
+  if (name == "sharded_operand") return ShardedOperand;
+  if (name == "few_elements") return FewElements;
   throw std::runtime_error("families: no predicate " + name);
 }
 

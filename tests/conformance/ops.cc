@@ -18,6 +18,7 @@ const OpTable& Ops() {
     AddWindows(t);
     AddNumpy(t);
     AddLinalg(t);
+    AddFft(t);
     AddRandom(t);
     AddCollectives(t);
     return t;

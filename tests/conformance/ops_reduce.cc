@@ -155,13 +155,13 @@ std::vector<Array> TopKAlong(const Call& c) {
   if (dim < 0) dim += rank;
   TopK top;
   if (dim == rank - 1) {
-    top = top_k(c.in(0), k, c.loc());
+    top = top_k(c.in(0), k, {}, c.loc());
     return {top.values, top.indices};
   }
   std::vector<int64_t> order;
   for (int d = 0; d < rank; ++d) order.push_back(d);
   std::swap(order.at(static_cast<size_t>(dim)), order.back());
-  top = top_k(transpose(c.in(0), Dims(order), c.loc()), k, c.loc());
+  top = top_k(transpose(c.in(0), Dims(order), c.loc()), k, {}, c.loc());
   return {transpose(top.values, Dims(order), c.loc()),
           transpose(top.indices, Dims(order), c.loc())};
 }

@@ -213,11 +213,13 @@ Array LogAddExp(const Array& a, const Array& b, const OutOptions& options, Call 
   Array top = Apply(ScalarOp::kMax, {a, b}, options, call);
   return where(isnan(delta, loc), sum, add(top, tail, {}, loc), {}, loc);
 }
-// Returns e^(x - y), the share of e^x in e^y = e^x + .... The share is 1 if x is infinite.
-Array ShareOf(const Array& x, const Array& y, Loc loc) {
-  const Operand infinity(std::numeric_limits<double>::infinity(), loc);
-  Array share = exp(sub(x, y, {}, loc), loc);
-  return where(eq(x, infinity, {}, loc), Operand(1, loc), share, {}, loc);
+// Returns the share of e^x in e^x + e^other. The share is 1 if x is infinite. It does not go
+// through logaddexp itself, whose maximum and absolute value have no second derivative where x =
+// other.
+Array ShareOf(const Array& x, const Array& other, Loc loc) {
+  const Array is_infinite = eq(x, std::numeric_limits<double>::infinity(), {}, loc);
+  const Array delta = where(is_infinite, Operand(0, loc), sub(x, other, {}, loc), {}, loc);
+  return where(is_infinite, Operand(1, loc), logistic(delta, loc), {}, loc);
 }
 }  // namespace
 
@@ -229,8 +231,8 @@ Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
     const auto& [u, v] = primals;
     const auto& [du, dv] = tangents;
     Array y = LogAddExp(u, v, options, call);
-    Array dy = add(mul(du, ShareOf(u, y, loc), options, loc),
-                   mul(dv, ShareOf(v, y, loc), options, loc), {}, loc);
+    Array dy = add(mul(du, ShareOf(u, v, loc), options, loc),
+                   mul(dv, ShareOf(v, u, loc), options, loc), {}, loc);
     return std::pair(y, dy);
   };
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {

@@ -1,4 +1,5 @@
 // Sorts arrays and returns sorted orders.
+#include "api/core/call_modes.h"
 #include "api/core/edits.h"
 #include "base/dtype.h"
 #include "ops/params.h"
@@ -66,10 +67,26 @@ Array argsort(Operand x, int dim, SortOptions options, Loc loc) {
   });
 }
 
-TopK top_k(Operand x, int64_t k, Loc loc) {
-  Call call{"top_k", loc};
-  std::vector<Array> r =
-      RunAll(ops::kTopK, ir::MakeParams(ops::TopKParams{k}), {ToArray(x, call)}, call);
+namespace {
+// Only propagation lays out a sharded last dim: each device takes the largest of its shard.
+std::vector<Array> Largest(const Array& x, int64_t k, const OutOptions& options, Call call) {
+  const auto run = [&](const std::vector<Array>& xs) {
+    return RunAll(ops::kTopK, ir::MakeParams(ops::TopKParams{k}), xs, call);
+  };
+  std::vector<Array> xs{x};
+  if (!options.out_sharding) return run(xs);
+  const detail::Body body = [&](const std::vector<Array>& inside) {
+    return detail::FunctionResult{run(inside), {}};
+  };
+  return CallAutoAxes({xs, body, call.loc}, {.out_sharding = *options.out_sharding}).arrays;
+}
+}  // namespace
+
+TopK top_k(Operand x, int64_t k, OutOptions options, Loc loc) {
+  const Call call{"top_k", loc};
+  const std::vector<Array> r = AsOne(call, {x, k, options}, [&](const Operand& operand) {
+    return Largest(ToArray(operand, call), k, options, call);
+  });
   return {r[0], r[1]};
 }
 

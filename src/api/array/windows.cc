@@ -69,9 +69,10 @@ const ir::OpDef& WindowOp(Reduction r) {
   return ops::kReduceWindowSum;
 }
 
-Array Reduced(const Array& x, Reduction reduction, const std::vector<int64_t>& window,
-              const WindowOptions& options, Call call) {
-  const base::Shape& shape = ShapeOf(x);
+}  // namespace
+
+std::vector<ops::DimWindow> WindowsOf(const base::Shape& shape, const std::vector<int64_t>& window,
+                                      const WindowOptions& options, Call call) {
   const size_t rank = shape.size();
   if (window.size() != rank)
     FailShape(
@@ -91,12 +92,24 @@ Array Reduced(const Array& x, Reduction reduction, const std::vector<int64_t>& w
     spread.push_back(windows[d].spread(shape[d]));
   }
   SetPadding(options.padding, spread, windows, call);
+  return windows;
+}
+
+Array RunWindows(const Array& x, Reduction reduction, const std::vector<ops::DimWindow>& windows,
+                 Call call) {
   const auto of = [&](const Array& a) {
     return Run(WindowOp(reduction), ops::ParamsOf(windows), {a}, call);
   };
   if (TypeOf(x)->dtype().is_complex() && reduction == Reduction::kSum)
     return complex(of(real(x, call.loc)), of(imag(x, call.loc)), {}, call.loc);
   return of(x);
+}
+
+namespace {
+
+Array Reduced(const Array& x, Reduction reduction, const std::vector<int64_t>& window,
+              const WindowOptions& options, Call call) {
+  return RunWindows(x, reduction, WindowsOf(ShapeOf(x), window, options, call), call);
 }
 
 // Returns options for all dims, given those for the dims before the last.

@@ -3,6 +3,7 @@
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
+#include "api/control/blocks.h"
 #include "api/core/operands.h"
 #include "api/core/regions.h"
 #include "base/at.h"
@@ -181,10 +182,6 @@ class AssociativeScanner {
   const bool reverse_;
 };
 
-const sharding::AxisList& AxesOf(const Array& x, int64_t dim) {
-  return TypeOf(x)->sharding().dims[base::Size(dim)].axes;
-}
-
 // C4: all arrays have one size along the dim. Returns it.
 std::vector<int64_t> DimsOf(Call call, const trace::Leaves& xs, int dim) {
   if (xs.arrays.empty()) FailShape(call, 4, "there is no array to scan");
@@ -216,30 +213,6 @@ void CheckSharded(Call call, const trace::Leaves& xs, const std::vector<int64_t>
                    {fmt::format("write .out_sharding = {}",
                                 sharding::ToSpec(TypeOf(xs.arrays[k])->sharding()).text())});
   }
-}
-
-// Returns the number of blocks: the shards of the dim, or, if propagation decides, as many as it
-// may choose.
-int64_t BlocksOf(const Arrays& xs, const std::vector<int64_t>& dims) {
-  const int64_t n = ShapeOf(xs[0])[base::Size(dims[0])];
-  int64_t blocks = sharding::SizeOf(AxesOf(xs[0], dims[0]));
-  const sharding::MeshDef* mesh = MeshInScope(xs);
-  if (blocks == 1 && mesh)
-    for (const MeshAxis& axis : mesh->axes())
-      if (axis.mode == AxisMode::Auto && n % (blocks * axis.size) == 0) blocks *= axis.size;
-  return n >= 2 * blocks ? blocks : 1;
-}
-
-// Returns the arrays, one element per block, whole on each device if propagation decides how they
-// are laid out: a scan of few elements is not worth an exchange per step.
-Arrays WholeByPropagation(const Arrays& xs, const std::vector<int64_t>& dims, Loc loc) {
-  Arrays whole;
-  for (size_t k = 0; k < xs.size(); ++k) {
-    std::vector<DimSharding> spec(ShapeOf(xs[k]).size(), Open());
-    spec[base::Size(dims[k])] = None;
-    whole.push_back(with_sharding_constraint(xs[k], PartitionSpec(std::move(spec)), loc));
-  }
-  return whole;
 }
 
 // Returns the arrays with these axes on the dim.

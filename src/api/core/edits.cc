@@ -127,8 +127,9 @@ class Edits {
   // the fixes that it offers are tried first.
   std::vector<Fix> Tried(const ErrorDetail& refused) {
     for (const Fix& fix : refused.fixes) TryFixOf(refused, fix);
-    if (fixes_.empty()) {
-      TryOutShardings();
+    const bool op_has_none = fixes_.empty();
+    if (!OffersOut()) TryOutShardings();
+    if (op_has_none) {
       for (size_t i = 0; i < arrays_.size(); ++i) TryOperand(i);
     }
     if (how_.others)
@@ -271,6 +272,10 @@ class Edits {
     if (std::optional<Outcome> known = TryAuto(P()))
       for (const PartitionSpec& spec : OutSpecs(known->types)) TryOut(spec);
     TryOut(P());
+  }
+
+  bool OffersOut() const {
+    return absl::c_any_of(fixes_, [](const Fix& f) { return f.operand < 0; });
   }
 
   void TryOut(const PartitionSpec& spec) {

@@ -55,7 +55,7 @@ Array WithoutReplacement(const Array& key, const Array& logits, const Classes& c
   const Array noisy = add(logits, Gumbel(key, as, call), {}, loc);
   const int64_t k = base::Elements(c.prefix());
   const Array lines = moveaxis(noisy, static_cast<int>(c.dim), -1, loc);
-  const Array indices = moveaxis(top_k(lines, k, loc).indices, -1, 0, loc);
+  const Array indices = moveaxis(top_k(lines, k, {}, loc).indices, -1, 0, loc);
   return Reshape(indices, c.shape, call);
 }
 
@@ -115,7 +115,7 @@ Array ChosenPlaces(const Array& key, const std::optional<Array>& p, const Chosen
   if (p && c.replace) return ByWeight(key, *p, c, call);
   if (p) {
     const Array noisy = add(Gumbel(key, {{c.n}, TypeOf(*p)->dtype()}, call), log(*p, loc), {}, loc);
-    return Convert(top_k(noisy, c.draws, loc).indices, base::DefaultInt(), call);
+    return Convert(top_k(noisy, c.draws, {}, loc).indices, base::DefaultInt(), call);
   }
   if (c.replace) return RandomIntegers(key, {{c.draws}, base::DefaultInt()}, 0, c.n, call);
   return First(Shuffled(key, IndicesUpTo(c.n, call), 0, call), 0, c.draws, call);

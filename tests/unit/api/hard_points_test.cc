@@ -286,5 +286,12 @@ TEST(Polygamma, SecondDerivativesOfLgammaAreOfOrderOne) {
 INSTANTIATE_TEST_SUITE_P(All, HardPoints, testing::Range(size_t{0}, Cases().size()),
                          [](const auto& info) { return Cases()[info.param].name; });
 
+// Where the arguments are equal, the maximum of the two has a kink, but logaddexp has none.
+TEST(Logaddexp, HasASecondDerivativeAtEqualArguments) {
+  const auto f = [](Array v) { return logaddexp(v[{0}], v[{1}]); };
+  EXPECT_EQ(hessian(f)(Doubles({1, 1})).to_vector<double>(), (Numbers{0.25, -0.25, -0.25, 0.25}));
+  EXPECT_EQ(hessian(f)(Doubles({kInf, kInf})).to_vector<double>(), (Numbers{0, 0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace tessera::hard_points_test

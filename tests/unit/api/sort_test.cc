@@ -122,6 +122,22 @@ TEST(Sort, SendsNoMoreThanAGather) {
   EXPECT_EQ(f.lower(abstract_array("i32[65536@x]")).comm().bytes(), 2 * shard * 3 / 4 + shard);
 }
 
+// Each device sends the 3 largest of its shard, and their indices, to all others.
+TEST(Sort, LargestOfAShardedDim) {
+  SetDeviceCount(4);
+  MeshScope scope(make_mesh({{"x", 4}}));
+  const Array x = sin(arange(4096, {.dtype = f32}));
+  const auto f = jit([](Array v) {
+    const auto [values, indices] = top_k(v, 3, {.out_sharding = P(None)});
+    return std::pair(values, indices);
+  });
+  const auto [values, indices] = f(reshard(x, P("x")));
+  const auto [all, at] = top_k(reshard(x, P(None)), 3);
+  EXPECT_EQ(values.to_vector<float>(), all.to_vector<float>());
+  EXPECT_EQ(indices.to_vector<int32_t>(), at.to_vector<int32_t>());
+  EXPECT_EQ(f.lower(abstract_array("f32[4096@x]")).comm().bytes(), 3 * 3 * (4 + 4));
+}
+
 TEST(Sort, QuantilesAreNumPys) {
   const Array x = array({{3.0, 1.0, 2.0}, {9.0, 8.0, 4.0}});
   EXPECT_EQ(quantile(x, 0.5).item<double>(), 3.5);
