@@ -7,7 +7,8 @@
 // have its names. A matrix is the last two dims of an array, and all other dims are batch dims:
 // they broadcast where a function takes several arrays, and keep their mesh axes. The dims of the
 // matrices must not be sharded, unless a comment says otherwise. Ints and bools become floats;
-// f16 and bf16 are refused. Factorisations are those of LAPACK, one matrix per call and thread.
+// f16 and bf16 are refused. Matrices may be complex: a^H is the conjugate transpose, which is a^T
+// for real numbers. Factorisations are those of LAPACK, one matrix per call and thread.
 //
 // One large matrix may be sharded over one or both dims, in cholesky, triangular_solve, lu, solve
 // and qr with an out_sharding. These run block by block: devices exchange panels, and none holds
@@ -31,11 +32,11 @@ namespace linalg {
 // ---- positive definite matrices ----
 
 struct CholeskyOptions {
-  bool upper = false;            // returns the transpose, an upper triangle
-  bool symmetrize_input = true;  // uses (a + a^T) / 2; else only a's lower triangle is read
+  bool upper = false;            // returns l^H, an upper triangle
+  bool symmetrize_input = true;  // uses (a + a^H) / 2; else only a's lower triangle is read
   std::optional<PartitionSpec> out_sharding = {};  // of one large matrix
 };
-// Returns the lower triangular l with l l^T = a: [..., n, n]. The triangle is NaN if a is not
+// Returns the lower triangular l with l l^H = a: [..., n, n]. The triangle is NaN if a is not
 // positive definite.
 Array cholesky(Operand a, CholeskyOptions options = {}, Loc loc = Loc::Current());
 
@@ -52,12 +53,17 @@ ChoFactor cho_factor(Operand a, ChoFactorOptions options = {}, Loc loc = Loc::Cu
 // Returns the solution x of a x = b, given the factor of a. b is [..., n, k], or [n].
 Array cho_solve(ChoFactor factor, Operand b, Loc loc = Loc::Current());
 
+// Returns the upper triangular factor of r^H r + w w^H, with a positive diagonal, for an upper
+// triangular r [..., n, n] and w [..., n].
+Array cholesky_update(Operand r, Operand w, Loc loc = Loc::Current());
+
 // ---- triangular matrices ----
 
 struct TriangularSolveOptions {
   bool left_side = false;                          // solves op(a) x = b instead of x op(a) = b
   bool lower = false;                              // the triangle of a that is read
   bool transpose_a = false;                        // op(a) is a^T
+  bool conjugate_a = false;                        // op(a) is conj(a), or a^H
   bool unit_diagonal = false;                      // the diagonal of a counts as 1 and is not read
   std::optional<PartitionSpec> out_sharding = {};  // with a large a
 };
@@ -69,6 +75,7 @@ Array triangular_solve(Operand a, Operand b, TriangularSolveOptions options = {}
 struct SolveTriangularOptions {
   bool lower = false;
   bool transposed = false;  // solves a^T x = b
+  bool conjugated = false;  // solves conj(a) x = b, or a^H x = b
   bool unit_diagonal = false;
 };
 // Returns the solution x of a x = b for triangular a [..., n, n] and b [..., n, k] or [n].
@@ -97,6 +104,7 @@ struct LuFactor {
 LuFactor lu_factor(Operand a, Loc loc = Loc::Current());
 struct LuSolveOptions {
   bool transposed = false;  // solves a^T x = b
+  bool conjugated = false;  // solves conj(a) x = b, or a^H x = b
 };
 // Returns the solution x of a x = b, given the factors of a. b is [..., n, k], or [n].
 Array lu_solve(LuFactor factor, Operand b, LuSolveOptions options = {}, Loc loc = Loc::Current());
@@ -114,8 +122,8 @@ Array det(Operand a, Loc loc = Loc::Current());
 struct Slogdet {
   Array sign, logabsdet;  // [...]
 };
-// Returns the sign of the determinant and the logarithm of its absolute value: 0 and -inf for a
-// singular matrix.
+// Returns the sign of the determinant, which is complex for complex matrices, and the logarithm of
+// its absolute value: 0 and -inf for a singular matrix.
 Slogdet slogdet(Operand a, Loc loc = Loc::Current());
 
 // ---- orthogonal factors, and least squares ----
@@ -130,6 +138,16 @@ struct QrOptions {
 // Returns q [..., m, k] with orthonormal columns and r [..., k, n], upper triangular, with
 // q r = a [..., m, n]. k is min(m, n), or m with full_matrices.
 Qr qr(Operand a, QrOptions options = {}, Loc loc = Loc::Current());
+struct PivotedQrOptions {
+  bool full_matrices = false;
+};
+struct PivotedQr {
+  Array q, r;         // as for Qr
+  Array permutation;  // i32 [..., n]
+};
+// Returns q and r with q r = a[:, permutation]: the next column is the one with the largest rest,
+// so the diagonal of r descends.
+PivotedQr pivoted_qr(Operand a, PivotedQrOptions options = {}, Loc loc = Loc::Current());
 // Returns the first n columns of the product of k reflectors, stored as LAPACK does: column i of
 // a [..., m, n] holds reflector i below the diagonal; taus is [..., k]. Strict; no derivative.
 Array householder_product(Operand a, Operand taus, Loc loc = Loc::Current());
@@ -149,21 +167,37 @@ Lstsq lstsq(Operand a, Operand b, LstsqOptions options = {}, Loc loc = Loc::Curr
 
 // ---- eigenvalues and singular values ----
 //
-// Vectors are unique up to their sign, and spaces of equal values have many bases. Derivatives of
-// vectors are NaN or infinite at equal values.
+// Vectors are unique up to their sign, or to a complex factor of size 1, and spaces of equal values
+// have many bases. Derivatives of vectors are NaN or infinite at equal values.
 
 struct EighOptions {
   bool upper = false;            // reads the upper triangle, not the lower one
-  bool symmetrize_input = true;  // uses (a + a^T) / 2
+  bool symmetrize_input = true;  // uses (a + a^H) / 2
 };
 struct Eigh {
-  Array eigenvalues;   // [..., n], ascending
+  Array eigenvalues;   // [..., n], ascending and real
   Array eigenvectors;  // [..., n, n], in columns
 };
-// Returns the eigenvalues and orthonormal eigenvectors of symmetric matrices.
+// Returns the eigenvalues and orthonormal eigenvectors of symmetric or Hermitian matrices.
 Eigh eigh(Operand a, EighOptions options = {}, Loc loc = Loc::Current());
 // Returns only the eigenvalues.
 Array eigvalsh(Operand a, EighOptions options = {}, Loc loc = Loc::Current());
+
+// Returns the eigenvalues and eigenvectors of the symmetric matrices with the diagonal d [..., n]
+// and e [..., n - 1] above it. The matrices are Hermitian if e is complex.
+Eigh eigh_tridiagonal(Operand d, Operand e, Loc loc = Loc::Current());
+// Returns only the eigenvalues.
+Array eigvalsh_tridiagonal(Operand d, Operand e, Loc loc = Loc::Current());
+
+struct Eig {
+  Array eigenvalues;   // [..., n], in LAPACK's order
+  Array eigenvectors;  // [..., n, n], in columns of norm 1, with a real largest element
+};
+// Returns the eigenvalues and eigenvectors of any square matrices. Both are complex, also for real
+// matrices.
+Eig eig(Operand a, Loc loc = Loc::Current());
+// Returns only the eigenvalues.
+Array eigvals(Operand a, Loc loc = Loc::Current());
 
 struct SvdOptions {
   bool full_matrices = true;  // without derivative unless a is square
@@ -180,6 +214,7 @@ Array svdvals(Operand a, Loc loc = Loc::Current());
 
 struct RankOptions {
   std::optional<double> rtol = {};  // smaller singular values, relative to the largest, count as 0
+  bool hermitian = false;           // a is symmetric or Hermitian: uses its eigenvalues
 };
 // Returns the Moore-Penrose inverse [..., n, m]. The default of rtol is 10 max(m, n) epsilon.
 Array pinv(Operand a, RankOptions options = {}, Loc loc = Loc::Current());
@@ -191,12 +226,17 @@ Array matrix_rank(Operand a, RankOptions options = {}, Loc loc = Loc::Current())
 // matrices.
 Array cond(Operand a, NormOrder order = 2, Loc loc = Loc::Current());
 
+struct SchurOptions {
+  bool complex = false;  // returns the complex form of a real matrix
+};
 struct Schur {
   Array t, z;
 };
-// Returns t, upper triangular but for blocks of two rows with complex eigenvalues, and the
-// orthogonal z with z t z^T = a (LAPACK's real Schur form). No derivative.
-Schur schur(Operand a, Loc loc = Loc::Current());
+// Returns t, upper triangular, and the unitary z with z t z^H = a. For real matrices both are real,
+// and t has blocks of two rows for complex eigenvalues (LAPACK's real Schur form). No derivative.
+Schur schur(Operand a, SchurOptions options = {}, Loc loc = Loc::Current());
+// Returns the complex Schur form for a real one.
+Schur rsf2csf(Schur form, Loc loc = Loc::Current());
 struct Hessenberg {
   Array a;     // [..., n, n]: h on and above the first subdiagonal, and reflectors below it
   Array taus;  // [..., n - 1]
@@ -207,7 +247,7 @@ Hessenberg hessenberg(Operand a, Loc loc = Loc::Current());
 struct HessenbergForm {
   Array h, q;
 };
-// Returns h, zero below the first subdiagonal, and the orthogonal q with q h q^T = a. No
+// Returns h, zero below the first subdiagonal, and the unitary q with q h q^H = a. No
 // derivative.
 HessenbergForm hessenberg_form(Operand a, Loc loc = Loc::Current());
 struct TridiagonalOptions {
@@ -215,11 +255,11 @@ struct TridiagonalOptions {
 };
 struct Tridiagonal {
   Array a;     // [..., n, n]: the tridiagonal matrix, and reflectors
-  Array d, e;  // its diagonal [..., n], and the diagonal next to it [..., n - 1]
+  Array d, e;  // its diagonal [..., n], and the diagonal next to it [..., n - 1], both real
   Array taus;  // [..., n - 1]
 };
-// Returns the reduction of a symmetric matrix to tridiagonal form, with its reflectors as for
-// householder_product. No derivative.
+// Returns the reduction of a symmetric or Hermitian matrix to tridiagonal form, with its reflectors
+// as for householder_product. No derivative.
 Tridiagonal tridiagonal(Operand a, TridiagonalOptions options = {}, Loc loc = Loc::Current());
 
 struct PolarOptions {
@@ -239,8 +279,37 @@ Array matrix_power(Operand a, int64_t n, Loc loc = Loc::Current());
 // Returns e^a, by Pade approximation with scaling and squaring (Higham, 2005). NaN if the 1-norm of
 // a exceeds about 2^18 (f32) or 2^18.4 (f64), which takes more than 16 squarings.
 Array expm(Operand a, Loc loc = Loc::Current());
+// Returns the square root of a, by its complex Schur form: complex, also for real matrices. No
+// derivative.
+Array sqrtm(Operand a, Loc loc = Loc::Current());
 // Returns x with its last two dims exchanged.
 Array matrix_transpose(Operand x, Loc loc = Loc::Current());
+
+// ---- matrices of a form, and linear equations of arrays ----
+
+struct SylvesterOptions {
+  double tol = 1e-8;  // x is NaN if a and -b have eigenvalues closer than this
+};
+// Returns the solution x [..., m, n] of a x + x b = c, for a [..., m, m] and b [..., n, n], by
+// complex Schur forms. It has a derivative in c only.
+Array solve_sylvester(Operand a, Operand b, Operand c, SylvesterOptions options = {},
+                      Loc loc = Loc::Current());
+// Returns the matrix with the matrices of the list along its diagonal, and zeros elsewhere. Vectors
+// and scalars count as one row.
+Array block_diag(std::vector<Array> matrices, Loc loc = Loc::Current());
+// Returns the matrices [..., m, n] with equal diagonals, whose first column is c [..., m] and whose
+// first row is r [..., n] but for its first element. r is conj(c) by default.
+Array toeplitz(Operand c, std::optional<Operand> r = {}, Loc loc = Loc::Current());
+// Returns 1 / (i + j + 1) in row i and column j: [n, n], in the default float.
+Array hilbert(int64_t n, Loc loc = Loc::Current());
+// Returns the inverse of `tensordot` with a, whose first `ind` dims have together the size of the
+// others; those come first in the result.
+Array tensorinv(Operand a, int ind = 2, Loc loc = Loc::Current());
+struct TensorSolveOptions {
+  std::vector<int> dims = {};  // dims of a that move to its end first
+};
+// Returns the x for which tensordot(a, x) over the last dims of a, those after the dims of b, is b.
+Array tensorsolve(Operand a, Operand b, TensorSolveOptions options = {}, Loc loc = Loc::Current());
 
 // ---- norms and products ----
 

@@ -14,6 +14,8 @@ namespace tessera::ops {
 namespace {
 
 using ir::ValueId;
+using reference::kNaN;
+using reference::LongComplex;
 using reference::WideMatrix;
 using sharding::DimMap;
 
@@ -36,23 +38,23 @@ void CholeskyReference(const ir::ReferenceCall& call) {
     bool definite = true;
     for (int64_t i = 0; i < a.rows; ++i)
       for (int64_t j = 0; j <= i; ++j) {
-        long double rest = a(i, j);
-        for (int64_t m = 0; m < j; ++m) rest -= l(i, m) * l(j, m);
-        l(i, j) = i == j ? std::sqrt(rest) : rest / l(j, j);
-        definite = definite && (i != j || rest > 0);
+        LongComplex rest = i == j ? LongComplex(a(i, j).real()) : a(i, j);
+        for (int64_t m = 0; m < j; ++m) rest -= l(i, m) * std::conj(l(j, m));
+        l(i, j) = i == j ? LongComplex(std::sqrt(rest.real())) : rest / l(j, j);
+        definite = definite && (i != j || rest.real() > 0);
       }
     for (int64_t i = 0; i < a.rows && !definite; ++i)
-      for (int64_t j = 0; j <= i; ++j) l(i, j) = std::numeric_limits<long double>::quiet_NaN();
+      for (int64_t j = 0; j <= i; ++j) l(i, j) = {kNaN, kNaN};
     reference::SetMatrix(*call.results[0], k, l);
   }
 }
 
-// From l l^T = a follows l^-1 dl + (l^-1 dl)^T = l^-1 da l^-T. The first term is lower triangular
+// From l l^H = a follows l^-1 dl + (l^-1 dl)^H = l^-1 da l^-H. The first term is lower triangular
 // (Murray, https://arxiv.org/abs/1602.07527).
 ValueId CholeskyTangent(const ir::DiffCall& c, ValueId tangent) {
   const X l = WithoutReduced(c.builder, c.results[0]),
           da = MirroredLower(WithoutReduced(c.builder, tangent));
-  const X right = SolveTriangular(l, da, {.lower = true, .transpose_a = true});
+  const X right = SolveTriangular(l, da, {.lower = true, .transpose_a = true, .conjugate_a = true});
   const X both = SolveTriangular(l, right, {.left_side = true, .lower = true});
   return MatMul(l, Lower(both) / (IdentityFor(l) + 1)).id();
 }
@@ -96,9 +98,12 @@ DimMap TriangularSolveDims(const ir::DimsCall& c) {
 
 void MakeTriangularSolve(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& p = ir::As<TriangularSolveParams>(c.params);
-  *out = kernels::TriangularSolve(
-      c.results[0].dtype, c.results[0].shape,
-      {.left = p.left_side, .lower = p.lower, .transpose = p.transpose_a, .unit = p.unit_diagonal});
+  *out = kernels::TriangularSolve(c.results[0].dtype, c.results[0].shape,
+                                  {.left = p.left_side,
+                                   .lower = p.lower,
+                                   .transpose = p.transpose_a,
+                                   .conjugate = p.conjugate_a,
+                                   .unit = p.unit_diagonal});
 }
 
 // Solves a x = b, where `lower` is the triangle of a that counts.
@@ -119,6 +124,7 @@ void TriangularSolveReference(const ir::ReferenceCall& call) {
   for (int64_t k = 0; k < reference::MatrixCount(*call.operands[0]); ++k) {
     WideMatrix a = reference::MatrixAt(*call.operands[0], k);
     WideMatrix b = reference::MatrixAt(*call.operands[1], k);
+    if (p.conjugate_a) a = TransposeOf(AdjointOf(a));
     // x op(a) = b is op(a)^T x^T = b^T.
     const bool transpose = p.transpose_a == p.left_side;
     if (transpose) a = TransposeOf(a);
@@ -140,6 +146,7 @@ ValueId TriangularSolveTangent(const ir::DiffCall& c, ValueId tangent) {
   const int64_t k = p.unit_diagonal ? 1 : 0;
   X da = p.lower ? Lower(value(tangent), -k) : Upper(value(tangent), k);
   if (p.transpose_a) da = Transposed(da);
+  if (p.conjugate_a) da = Conjugated(da);
   return SolveTriangular(a, -(p.left_side ? MatMul(da, x) : MatMul(x, da)), p).id();
 }
 
@@ -164,6 +171,9 @@ void MakeLu(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Lu(c.operands[0].dtype, c.operands[0].shape);
 }
 
+// As LAPACK: the sum of the parts is the size of a complex number.
+long double PivotSize(LongComplex z) { return std::fabs(z.real()) + std::fabs(z.imag()); }
+
 // Eliminates with the largest element of the rest of each column as pivot.
 void LuReference(const ir::ReferenceCall& call) {
   for (int64_t k = 0; k < reference::MatrixCount(*call.operands[0]); ++k) {
@@ -174,11 +184,11 @@ void LuReference(const ir::ReferenceCall& call) {
     for (int64_t p = 0; p < steps; ++p) {
       int64_t pivot = p;
       for (int64_t r = p; r < a.rows; ++r)
-        if (std::fabs(a(r, p)) > std::fabs(a(pivot, p))) pivot = r;
+        if (PivotSize(a(r, p)) > PivotSize(a(pivot, p))) pivot = r;
       for (int64_t c = 0; c < a.cols; ++c) std::swap(a(p, c), a(pivot, c));
       std::swap(permutation[static_cast<size_t>(p)], permutation[static_cast<size_t>(pivot)]);
       call.results[1]->SetInt(k * steps + p, pivot);
-      for (int64_t r = p + 1; r < a.rows && a(p, p) != 0; ++r) {
+      for (int64_t r = p + 1; r < a.rows && a(p, p) != LongComplex(0); ++r) {
         a(r, p) /= a(p, p);
         for (int64_t c = p + 1; c < a.cols; ++c) a(r, c) -= a(r, p) * a(p, c);
       }
@@ -221,7 +231,7 @@ std::vector<ValueId> LuJvp(const ir::DiffCall& c, absl::Span<const ValueId> tang
 }  // namespace
 
 constexpr OpDef kCholesky{.name = "cholesky",
-                          .doc = "The lower triangular l with l l^T = a, for definite matrices.",
+                          .doc = "The lower triangular l with l l^H = a, for definite matrices.",
                           .type = ir::TypeFn{CholeskyType},
                           .dims = ir::DimMapFn{CholeskyDims},
                           .lowering = ir::AsKernel{MakeCholesky},

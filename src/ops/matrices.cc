@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
 #include "ops/lookup.h"
 #include "ops/ops.h"
 #include "ops/pieces.h"
@@ -18,7 +19,8 @@ void CheckMatrices(const TypeCall& c, size_t n, size_t vectors) {
   CheckCount(c, n);
   CheckSameDType(c);
   const DType t = c.operands[0]->dtype();
-  if (t != f32 && t != f64) c.FailDType(14, fmt::format("it takes f32 and f64, not {}", t.name()));
+  if (base::PartOf(t) != f32 && base::PartOf(t) != f64)
+    c.FailDType(14, fmt::format("it takes f32, f64, c64 and c128, not {}", t.name()));
   for (size_t i = 0; i < n; ++i) {
     const int64_t rank = i < vectors ? 2 : 1;
     if (c.operands[i]->rank() < rank)
@@ -146,6 +148,15 @@ X Transposed(X x) {
   return Emit(kTranspose, ir::MakeParams(std::move(params)), {x});
 }
 
+X Conjugated(X x) { return IsComplex(x) ? Conj(x) : x; }
+X RealOf(X x) { return IsComplex(x) ? Real(x) : x; }
+X InDTypeOf(X x, X like) {
+  const ShapeAndDType wanted{x.type()->shape(), like.type()->dtype()};
+  return x.type()->dtype() == wanted.dtype
+             ? x
+             : Emit(Elementwise(ScalarOp::kConvert), nullptr, {x}, &wanted);
+}
+
 X Lower(X x, int64_t k) { return Triangle(x, k, Side::kLower); }
 X Upper(X x, int64_t k) { return Triangle(x, k, Side::kUpper); }
 
@@ -161,7 +172,10 @@ X IdentityFrom(X x, int64_t k) {
   return Where(kept, x.Number(1), x.Number(0));
 }
 
-X MirroredLower(X x) { return Lower(x) + Transposed(Lower(x, -1)); }
+X MirroredLower(X x) {
+  const X below = Lower(x, -1), both = below + Adjoint(below);
+  return both + Where(Equal(Index(x, 2), Index(x, 1)), InDTypeOf(RealOf(x), x), x.Number(0));
+}
 
 X DiagonalOf(X x) {
   const X only = Where(Equal(Index(x, 2), Index(x, 1)), x, x.Number(0));

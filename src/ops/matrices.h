@@ -10,8 +10,8 @@
 
 namespace tessera::ops {
 
-// C11, C13, C14, C17: there must be n operands [..., rows, columns] of one dtype, f32 or f64. The
-// operands from `vectors` on have one dim less.
+// C11, C13, C14, C17: there must be n operands [..., rows, columns] of one dtype, f32, f64, c64 or
+// c128. The operands from `vectors` on have one dim less.
 void CheckMatrices(const TypeCall& c, size_t n, size_t vectors = 2);
 // C18: operand 0 must be square.
 void CheckSquare(const TypeCall& c);
@@ -44,6 +44,13 @@ inline int64_t ColumnsOf(X x) { return x.type()->shape().back(); }
 
 X MatMul(X a, X b);
 X Transposed(X x);
+// Of real matrices: x, x, and the transpose.
+X Conjugated(X x);
+X RealOf(X x);
+inline X Adjoint(X x) { return Conjugated(Transposed(x)); }
+inline bool IsComplex(X x) { return x.type()->dtype().is_complex(); }
+// Returns x in the dtype of another value.
+X InDTypeOf(X x, X like);
 // Returns x with zeros above, or below, the k-th diagonal.
 X Lower(X x, int64_t k = 0);
 X Upper(X x, int64_t k = 0);
@@ -51,7 +58,7 @@ X Upper(X x, int64_t k = 0);
 X IdentityFor(X x);
 // Returns it with zeros in place of the first k ones.
 X IdentityFrom(X x, int64_t k);
-// Returns the symmetric matrix with the lower triangle of x.
+// Returns the Hermitian matrix with the lower triangle of x, whose diagonal counts as real.
 X MirroredLower(X x);
 // Returns the diagonal [..., n] of square matrices.
 X DiagonalOf(X x);
@@ -70,6 +77,9 @@ X Beside(X a, X b);
 X SolveTriangular(X a, X b, TriangularSolveParams params);
 // Returns x with its rows in the order of a permutation [..., m].
 X PermutedRows(X x, X permutation);
+inline X PermutedColumns(X x, X permutation) {
+  return Transposed(PermutedRows(Transposed(x), permutation));
+}
 // Returns the solution x of a x = b.
 X SolveByLu(X a, X b);
 

@@ -1,5 +1,6 @@
 // QR factorisation, and products of Householder reflectors.
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/solve/matrices.h"
 #include "ops/matrices.h"
@@ -21,21 +22,46 @@ std::vector<ShapeAndDType> QrType(const TypeCall& c) {
   const Shape &a = c.operands[0]->shape(), batch = BatchOf(a);
   const DType t = c.operands[0]->dtype();
   const int64_t m = a[a.size() - 2], n = a.back();
-  const int64_t k = ir::As<QrParams>(c.params).full_matrices ? m : std::min(m, n);
-  return {{WithMatrix(batch, {m, k}), t}, {WithMatrix(batch, {k, n}), t}};
+  const auto& p = ir::As<QrParams>(c.params);
+  const int64_t k = p.full_matrices ? m : std::min(m, n);
+  std::vector<ShapeAndDType> types = {{WithMatrix(batch, {m, k}), t},
+                                      {WithMatrix(batch, {k, n}), t}};
+  if (p.pivoting) types.push_back({WithMatrix(batch, {n}), i32});
+  return types;
 }
-DimMap QrDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2, 2}); }
+DimMap QrDims(const ir::DimsCall& c) {
+  return c.results.size() == 3 ? MatrixMap(c, {2}, {2, 2, 1}) : MatrixMap(c, {2}, {2, 2});
+}
 void MakeQr(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& p = ir::As<QrParams>(c.params);
   *out = kernels::Qr(c.operands[0].dtype, c.operands[0].shape,
-                     ir::As<QrParams>(c.params).full_matrices);
+                     {.full = p.full_matrices, .pivoting = p.pivoting});
+}
+
+// Exchanges column k with the one of the largest norm from row k on.
+void PivotColumns(WideMatrix& a, int64_t k, std::vector<int64_t>& permutation) {
+  const auto rest = [&](int64_t c) {
+    long double sum = 0;
+    for (int64_t r = k; r < a.rows; ++r) sum += std::norm(a(r, c));
+    return sum;
+  };
+  int64_t pivot = k;
+  for (int64_t c = k + 1; c < a.cols; ++c)
+    if (rest(c) > rest(pivot)) pivot = c;
+  for (int64_t r = 0; r < a.rows; ++r) std::swap(a(r, k), a(r, pivot));
+  std::swap(permutation[static_cast<size_t>(k)], permutation[static_cast<size_t>(pivot)]);
 }
 
 void QrReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
     WideMatrix a = reference::MatrixAt(*call.operands[0], i), q = reference::Identity(a.rows);
+    std::vector<int64_t> permutation(static_cast<size_t>(a.cols));
+    std::iota(permutation.begin(), permutation.end(), int64_t{0});
+    const bool pivoting = ir::As<QrParams>(call.params).pivoting;
     for (int64_t k = 0; k < std::min(a.rows, a.cols); ++k) {
+      if (pivoting) PivotColumns(a, k, permutation);
       const Reflector reflector(a, k, k);
-      reflector.ApplyLeft(a);
+      reflector.ApplyAdjointLeft(a);
       reflector.ApplyRight(q);
     }
     const int64_t columns = call.results[0]->shape.back();
@@ -46,6 +72,8 @@ void QrReference(const ir::ReferenceCall& call) {
       for (int64_t col = k; col < a.cols; ++col) r(k, col) = a(k, col);
     reference::SetMatrix(*call.results[0], i, first);
     reference::SetMatrix(*call.results[1], i, r);
+    for (int64_t k = 0; k < a.cols && pivoting; ++k)
+      call.results[2]->SetInt(i * a.cols + k, permutation[static_cast<size_t>(k)]);
   }
 }
 
@@ -53,12 +81,15 @@ struct QrTangents {
   X q, r;
 };
 // For a with at least as many rows as columns, and reduced q. With w = da r^-1 and the
-// skew-symmetric s with the strictly lower triangle of q^T w: dr = (q^T w - s) r and
-// dq = q (s - q^T w) + w (https://j-towns.github.io/papers/qr-derivative.pdf).
+// skew-Hermitian s with the strictly lower triangle of q^H w and its imaginary diagonal:
+// dr = (q^H w - s) r and dq = q (s - q^H w) + w
+// (https://j-towns.github.io/papers/qr-derivative.pdf).
 QrTangents ReducedQrTangents(X q, X r, X da) {
   const X w = SolveTriangular(r, da, {});
-  const X projected = MatMul(Transposed(q), w), lower = Lower(projected, -1);
-  const X rest = projected - (lower - Transposed(lower));
+  const X projected = MatMul(Adjoint(q), w), lower = Lower(projected, -1);
+  X rest = projected - (lower - Adjoint(lower));
+  if (IsComplex(q))
+    rest = rest - IdentityFor(rest) * (projected - InDTypeOf(RealOf(projected), projected));
   return {w - MatMul(q, rest), MatMul(rest, r)};
 }
 
@@ -67,30 +98,39 @@ QrTangents ReducedQrTangents(X q, X r, X da) {
 X RestOfQ(X q, X dq) {
   const int64_t m = RowsOf(q), n = ColumnsOf(dq);
   const X first = ColumnSlice(q, 0, n), top = RowSlice(first, 0, n), bottom = RowSlice(first, n, m);
-  const X shifted = Transposed(top - IdentityFor(top));
-  // z^T = (top - 1)^-T bottom^T.
-  const X z = Transposed(SolveByLu(shifted, Transposed(bottom)));
-  const X mixed = first + MatMul(ColumnSlice(q, n, m), z);
-  return MatMul(dq, Transposed(z)) -
-         MatMul(mixed, Transposed(RowSlice(dq, n, m) - MatMul(z, RowSlice(dq, 0, n))));
+  // z^H = (top - 1)^-H bottom^H.
+  const X adjoint = SolveByLu(Adjoint(top - IdentityFor(top)), Adjoint(bottom));
+  const X z = Adjoint(adjoint), mixed = first + MatMul(ColumnSlice(q, n, m), z);
+  return MatMul(dq, adjoint) -
+         MatMul(mixed, Adjoint(RowSlice(dq, n, m) - MatMul(z, RowSlice(dq, 0, n))));
 }
 
 std::vector<ValueId> QrJvp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,
                            std::vector<ValueId>& results) {
-  const X a = WithoutReduced(c.builder, c.operands[0]), da = WithoutReduced(c.builder, tangents[0]);
+  X a = WithoutReduced(c.builder, c.operands[0]), da = WithoutReduced(c.builder, tangents[0]);
   const X q = WithoutReduced(c.builder, results[0]), r = WithoutReduced(c.builder, results[1]);
+  const auto both = [&](X dq, X dr) {
+    std::vector<ValueId> made = {dq.id(), dr.id()};
+    made.resize(results.size(), ir::kNoValue);
+    return made;
+  };
+  if (results.size() == 3) {
+    const X permutation = WithoutReduced(c.builder, results[2]);
+    a = PermutedColumns(a, permutation);
+    da = PermutedColumns(da, permutation);
+  }
   const int64_t m = RowsOf(a), n = ColumnsOf(a);
   if (m < n) {
-    // The first m columns are a square problem, and r = q^T a in the others.
+    // The first m columns are a square problem, and r = q^H a in the others.
     const QrTangents d = ReducedQrTangents(q, ColumnSlice(r, 0, m), ColumnSlice(da, 0, m));
-    const X rest = MatMul(Transposed(d.q), ColumnSlice(a, m, n)) +
-                   MatMul(Transposed(q), ColumnSlice(da, m, n));
-    return {d.q.id(), Beside(d.r, rest).id()};
+    const X rest =
+        MatMul(Adjoint(d.q), ColumnSlice(a, m, n)) + MatMul(Adjoint(q), ColumnSlice(da, m, n));
+    return both(d.q, Beside(d.r, rest));
   }
   const QrTangents d = ReducedQrTangents(ColumnSlice(q, 0, n), RowSlice(r, 0, n), da);
-  if (ColumnsOf(q) == n) return {d.q.id(), d.r.id()};
+  if (ColumnsOf(q) == n) return both(d.q, d.r);
   const X zeros = RowSlice(r, n, m) * 0;
-  return {Beside(d.q, RestOfQ(q, d.q)).id(), Below(d.r, zeros).id()};
+  return both(Beside(d.q, RestOfQ(q, d.q)), Below(d.r, zeros));
 }
 
 // ---- householder_product ------------------------------------------------------------------------
@@ -136,16 +176,17 @@ void ProductReference(const ir::ReferenceCall& call) {
 
 }  // namespace
 
-constexpr OpDef kQr{.name = "qr",
-                    .doc = "Orthogonal q and upper triangular r with q r = a.",
-                    .type = ir::TypeFn{QrType},
-                    .dims = ir::DimMapFn{QrDims},
-                    .lowering = ir::AsKernel{MakeQr},
-                    .reference = ir::ReferenceFn{QrReference},
-                    .diff = ir::Structural{QrJvp},
-                    .params = ir::KindOf<QrParams>(),
-                    .flops_per_point = 4,
-                    .operand_names = {"a", "", ""}};
+constexpr OpDef kQr{
+    .name = "qr",
+    .doc = "Unitary q and upper triangular r with q r = a, or a with exchanged columns.",
+    .type = ir::TypeFn{QrType},
+    .dims = ir::DimMapFn{QrDims},
+    .lowering = ir::AsKernel{MakeQr},
+    .reference = ir::ReferenceFn{QrReference},
+    .diff = ir::Structural{QrJvp},
+    .params = ir::KindOf<QrParams>(),
+    .flops_per_point = 4,
+    .operand_names = {"a", "", ""}};
 constexpr OpDef kHouseholderProduct{
     .name = "householder_product",
     .doc = "The first columns of a product of Householder reflectors.",

@@ -213,10 +213,11 @@ struct TopKParams {
   }
 };
 
-struct TriangularSolveParams {  // op(a) x = b, or x op(a) = b, where op(a) is a or a^T
+struct TriangularSolveParams {  // op(a) x = b, or x op(a) = b
   bool left_side = false;
   bool lower = false;  // the triangle of a that is read
   bool transpose_a = false;
+  bool conjugate_a = false;
   bool unit_diagonal = false;  // the diagonal of a is not read: it is 1
   friend bool operator==(const TriangularSolveParams&, const TriangularSolveParams&) = default;
   template <class S, class F>
@@ -224,18 +225,21 @@ struct TriangularSolveParams {  // op(a) x = b, or x op(a) = b, where op(a) is a
     f("left_side", s.left_side);
     f("lower", s.lower);
     f("transpose_a", s.transpose_a);
+    f("conjugate_a", s.conjugate_a);
     f("unit_diagonal", s.unit_diagonal);
   }
 };
 struct QrParams {
   bool full_matrices = false;  // q is square
+  bool pivoting = false;       // columns are exchanged
   friend bool operator==(const QrParams&, const QrParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("full_matrices", s.full_matrices);
+    f("pivoting", s.pivoting);
   }
 };
-struct VectorsParams {  // eigh, schur: whether the vectors are results too
+struct VectorsParams {  // eig, eigh, schur: whether the vectors are results too
   bool vectors = true;
   friend bool operator==(const VectorsParams&, const VectorsParams&) = default;
   template <class S, class F>
@@ -323,8 +327,8 @@ extern const OpDef kConvGeneralDilated;
 // dot.cc
 extern const OpDef kDotGeneral, kTridiagonalSolve;
 // factorisations.cc, orthogonal.cc, spectra.cc, similarity.cc
-extern const OpDef kCholesky, kTriangularSolve, kLu, kQr, kHouseholderProduct, kEigh, kSvd, kSchur,
-    kHessenberg, kTridiagonal;
+extern const OpDef kCholesky, kTriangularSolve, kLu, kQr, kHouseholderProduct, kEigh, kEig, kSvd,
+    kSchur, kHessenberg, kTridiagonal;
 // fourier.cc
 extern const OpDef kFft, kIfft, kRfft, kIrfft;
 // sort.cc

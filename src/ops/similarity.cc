@@ -1,7 +1,8 @@
-// Orthogonal similarity: Schur form, and reductions to Hessenberg and tridiagonal form.
+// Unitary similarity: Schur form, and reductions to Hessenberg and tridiagonal form.
 #include <algorithm>
 #include <cmath>
 
+#include "base/dtype.h"
 #include "kernels/solve/matrices.h"
 #include "ops/matrices.h"
 #include "ops/ops.h"
@@ -10,7 +11,11 @@
 namespace tessera::ops {
 namespace {
 
+using reference::Embedded;
+using reference::LongComplex;
 using reference::Reflector;
+using reference::SchurForm;
+using reference::UnitaryFactor;
 using reference::WideMatrix;
 using sharding::DimMap;
 
@@ -31,38 +36,13 @@ void MakeSchur(const ir::LocalCall& c, plan::Kernel* out) {
                         ir::As<VectorsParams>(c.params).vectors);
 }
 
-// Replaces the form of z form z^T by q^T form q, and z by z q.
-void Rotate(WideMatrix& form, WideMatrix& z, const WideMatrix& q) {
-  form = Product(TransposeOf(q), Product(form, q));
-  z = Product(z, q);
-}
-
-// Returns the orthogonal factor of a matrix.
-WideMatrix OrthogonalFactor(WideMatrix a) {
-  WideMatrix q = reference::Identity(a.rows);
-  for (int64_t k = 0; k < a.rows; ++k) {
-    const Reflector reflector(a, k, k);
-    reflector.ApplyLeft(a);
-    reflector.ApplyRight(q);
-  }
-  return q;
-}
-
-// Returns q with the block that begins at `begin` of the identity [n, n] replaced by `block`.
-WideMatrix Embedded(const WideMatrix& block, int64_t begin, int64_t n) {
-  WideMatrix q = reference::Identity(n);
-  for (int64_t r = 0; r < block.rows; ++r)
-    for (int64_t c = 0; c < block.cols; ++c) q(begin + r, begin + c) = block(r, c);
-  return q;
-}
-
 // A step of the double-shift QR iteration on the leading block [n, n].
-void ShiftedStep(WideMatrix& form, WideMatrix& z, int64_t n, int step) {
+void ShiftedStep(SchurForm& out, int64_t n, int step) {
   WideMatrix block(n, n);
   for (int64_t r = 0; r < n; ++r)
-    for (int64_t c = 0; c < n; ++c) block(r, c) = form(r, c);
-  long double trace = block(n - 1, n - 1) + block(n - 2, n - 2);
-  long double det =
+    for (int64_t c = 0; c < n; ++c) block(r, c) = out.form(r, c);
+  LongComplex trace = block(n - 1, n - 1) + block(n - 2, n - 2);
+  LongComplex det =
       block(n - 1, n - 1) * block(n - 2, n - 2) - block(n - 1, n - 2) * block(n - 2, n - 1);
   if (step % 10 == 9) trace *= 1.5L, det += block(n - 1, n - 2);  // leaves a cycle
   WideMatrix shifted = Product(block, block);
@@ -70,13 +50,13 @@ void ShiftedStep(WideMatrix& form, WideMatrix& z, int64_t n, int step) {
     for (int64_t c = 0; c < n; ++c) shifted(r, c) -= trace * block(r, c);
     shifted(r, r) += det;
   }
-  Rotate(form, z, Embedded(OrthogonalFactor(shifted), 0, form.rows));
+  out.Rotate(Embedded(UnitaryFactor(std::move(shifted)), 0, out.form.rows));
 }
 
 // Makes a block of two real eigenvalues at `begin` upper triangular.
-void SplitBlock(WideMatrix& form, WideMatrix& z, int64_t begin) {
-  const long double a = form(begin, begin), b = form(begin, begin + 1), c = form(begin + 1, begin),
-                    d = form(begin + 1, begin + 1);
+void SplitBlock(SchurForm& out, int64_t begin) {
+  const auto at = [&](int64_t r, int64_t c) { return out.form(begin + r, begin + c).real(); };
+  const long double a = at(0, 0), b = at(0, 1), c = at(1, 0), d = at(1, 1);
   const long double half = (a - d) / 2, discriminant = half * half + b * c;
   if (discriminant < 0 || c == 0) return;
   const long double value = (a + d) / 2 + std::copysign(std::sqrt(discriminant), half);
@@ -84,14 +64,11 @@ void SplitBlock(WideMatrix& form, WideMatrix& z, int64_t begin) {
   vector(0, 0) = value - d;
   vector(1, 0) = c;
   vector(1, 1) = 1;
-  Rotate(form, z, Embedded(OrthogonalFactor(vector), begin, form.rows));
-  form(begin + 1, begin) = 0;
+  out.Rotate(Embedded(UnitaryFactor(std::move(vector)), begin, out.form.rows));
+  out.form(begin + 1, begin) = 0;
 }
 
-struct SchurForm {
-  WideMatrix form, z;
-};
-SchurForm SchurOf(const WideMatrix& a) {
+SchurForm RealSchurOf(const WideMatrix& a) {
   SchurForm out{a, reference::Identity(a.rows)};
   constexpr long double kSmall = 1e-18L;
   // The rows before `n` are not reduced yet. Eigenvalues split off at the end, one or two at a
@@ -100,7 +77,7 @@ SchurForm SchurOf(const WideMatrix& a) {
   for (int step = 0; n > 2 && step < 1000; ++step) {
     const auto row_is_small = [&](int64_t r) {
       for (int64_t c = 0; c < r; ++c)
-        if (std::fabs(out.form(r, c)) > kSmall * std::fabs(out.form(r, r)) + 1e-300L) return false;
+        if (std::abs(out.form(r, c)) > kSmall * std::abs(out.form(r, r)) + 1e-300L) return false;
       return true;
     };
     const auto clear = [&](int64_t first) {
@@ -110,27 +87,29 @@ SchurForm SchurOf(const WideMatrix& a) {
     bool pair = true;
     for (int64_t r = n - 2; r < n; ++r)
       for (int64_t c = 0; c < n - 2; ++c)
-        pair = pair && std::fabs(out.form(r, c)) <= kSmall * (std::fabs(out.form(r, r)) + 1);
+        pair = pair && std::abs(out.form(r, c)) <= kSmall * (std::abs(out.form(r, r)) + 1);
     if (row_is_small(n - 1)) {
       clear(n - 1);
       n -= 1;
     } else if (pair) {
       clear(n - 2);
-      SplitBlock(out.form, out.z, n - 2);
+      SplitBlock(out, n - 2);
       n -= 2;
     } else {
-      ShiftedStep(out.form, out.z, n, step);
+      ShiftedStep(out, n, step);
     }
   }
-  if (n == 2) SplitBlock(out.form, out.z, 0);
+  if (n == 2) SplitBlock(out, 0);
   return out;
 }
 
 void SchurReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
-    const SchurForm made = SchurOf(reference::MatrixAt(*call.operands[0], i));
+    const WideMatrix a = reference::MatrixAt(*call.operands[0], i);
+    const SchurForm made =
+        call.operands[0]->dtype.is_complex() ? reference::ComplexSchurOf(a) : RealSchurOf(a);
     reference::SetMatrix(*call.results[0], i, made.form);
-    if (call.results.size() > 1) reference::SetMatrix(*call.results[1], i, made.z);
+    if (call.results.size() > 1) reference::SetMatrix(*call.results[1], i, made.vectors);
   }
 }
 
@@ -160,7 +139,7 @@ void HessenbergReference(const ir::ReferenceCall& call) {
     WideMatrix taus(1, a.rows - 1);
     for (int64_t k = 0; k + 1 < a.rows; ++k) {
       const Reflector reflector(a, k, k + 1);
-      reflector.ApplyLeft(a);
+      reflector.ApplyAdjointLeft(a);
       reflector.ApplyRight(a);
       taus(0, k) = reflector.tau;
       for (int64_t r = k + 2; r < a.rows; ++r)
@@ -180,9 +159,9 @@ std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
   CheckSquare(c);
   CheckNotEmpty(c);
   const Shape &a = c.operands[0]->shape(), batch = BatchOf(a);
-  const DType t = c.operands[0]->dtype();
-  const ShapeAndDType beside{WithMatrix(batch, {a.back() - 1}), t};
-  return {{a, t}, {WithMatrix(batch, {a.back()}), t}, beside, beside};
+  const DType t = c.operands[0]->dtype(), part = base::PartOf(t);
+  const Shape beside = WithMatrix(batch, {a.back() - 1});
+  return {{a, t}, {WithMatrix(batch, {a.back()}), part}, {beside, part}, {beside, t}};
 }
 DimMap TridiagonalDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2, 1, 1, 1}); }
 void MakeTridiagonal(const ir::LocalCall& c, plan::Kernel* out) {
@@ -205,12 +184,13 @@ struct TridiagonalForm {
 TridiagonalForm TridiagonalOf(const WideMatrix& a) {
   const int64_t n = a.rows;
   WideMatrix full = a;
+  for (int64_t r = 0; r < n; ++r) full(r, r) = full(r, r).real();
   for (int64_t r = 0; r < n; ++r)
-    for (int64_t c = r + 1; c < n; ++c) full(r, c) = full(c, r);
+    for (int64_t c = r + 1; c < n; ++c) full(r, c) = std::conj(full(c, r));
   TridiagonalForm out{a, WideMatrix(1, n), WideMatrix(1, n - 1), WideMatrix(1, n - 1)};
   for (int64_t k = 0; k + 1 < n; ++k) {
     const Reflector reflector(full, k, k + 1);
-    reflector.ApplyLeft(full);
+    reflector.ApplyAdjointLeft(full);
     reflector.ApplyRight(full);
     out.taus(0, k) = reflector.tau;
     for (int64_t r = k + 2; r < n; ++r) out.packed(r, k) = reflector.v[static_cast<size_t>(r)];
@@ -238,16 +218,18 @@ void TridiagonalReference(const ir::ReferenceCall& call) {
 
 }  // namespace
 
-constexpr OpDef kSchur{.name = "schur",
-                       .doc = "Quasi upper triangular t and orthogonal z with z t z^T = a.",
-                       .type = ir::TypeFn{SchurType},
-                       .dims = ir::DimMapFn{SchurDims},
-                       .lowering = ir::AsKernel{MakeSchur},
-                       .reference = ir::ReferenceFn{SchurReference},
-                       .diff = ir::NotDifferentiable{"its factors are not unique"},
-                       .params = ir::KindOf<VectorsParams>(),
-                       .flops_per_point = 25,
-                       .operand_names = {"a", "", ""}};
+constexpr OpDef kSchur{
+    .name = "schur",
+    .doc =
+        "Upper triangular t and unitary z with z t z^H = a; t of real matrices has 2 x 2 blocks.",
+    .type = ir::TypeFn{SchurType},
+    .dims = ir::DimMapFn{SchurDims},
+    .lowering = ir::AsKernel{MakeSchur},
+    .reference = ir::ReferenceFn{SchurReference},
+    .diff = ir::NotDifferentiable{"its factors are not unique"},
+    .params = ir::KindOf<VectorsParams>(),
+    .flops_per_point = 25,
+    .operand_names = {"a", "", ""}};
 constexpr OpDef kHessenberg{
     .name = "hessenberg",
     .doc = "The reduction of matrices to Hessenberg form, with its reflectors.",
@@ -260,7 +242,7 @@ constexpr OpDef kHessenberg{
     .operand_names = {"a", "", ""}};
 constexpr OpDef kTridiagonal{
     .name = "tridiagonal",
-    .doc = "The reduction of symmetric matrices to tridiagonal form, with its reflectors.",
+    .doc = "The reduction of Hermitian matrices to tridiagonal form, with its reflectors.",
     .type = ir::TypeFn{TridiagonalType},
     .dims = ir::DimMapFn{TridiagonalDims},
     .lowering = ir::AsKernel{MakeTridiagonal},

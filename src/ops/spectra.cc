@@ -1,7 +1,8 @@
-// Eigenvalues of symmetric matrices, and singular values.
+// Eigenvalues and singular values.
 #include <algorithm>
 #include <cmath>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "kernels/solve/matrices.h"
 #include "ops/matrices.h"
@@ -12,6 +13,7 @@ namespace tessera::ops {
 namespace {
 
 using ir::ValueId;
+using reference::LongComplex;
 using reference::WideMatrix;
 using sharding::DimMap;
 
@@ -22,7 +24,7 @@ std::vector<ShapeAndDType> EighType(const TypeCall& c) {
   CheckSquare(c);
   const Shape& a = c.operands[0]->shape();
   const DType t = c.operands[0]->dtype();
-  const ShapeAndDType values{WithMatrix(BatchOf(a), {a.back()}), t};
+  const ShapeAndDType values{WithMatrix(BatchOf(a), {a.back()}), base::PartOf(t)};
   if (!ir::As<VectorsParams>(c.params).vectors) return {values};
   return {{a, t}, values};
 }
@@ -35,16 +37,18 @@ void MakeEigh(const ir::LocalCall& c, plan::Kernel* out) {
                        ir::As<VectorsParams>(c.params).vectors);
 }
 
-WideMatrix Symmetric(WideMatrix a) {
-  for (int64_t r = 0; r < a.rows; ++r)
-    for (int64_t c = r + 1; c < a.cols; ++c) a(r, c) = a(c, r);
+WideMatrix Hermitian(WideMatrix a) {
+  for (int64_t r = 0; r < a.rows; ++r) {
+    a(r, r) = a(r, r).real();
+    for (int64_t c = r + 1; c < a.cols; ++c) a(r, c) = std::conj(a(c, r));
+  }
   return a;
 }
 
 void EighReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
     const auto spectrum =
-        reference::SpectrumOf(Symmetric(reference::MatrixAt(*call.operands[0], i)));
+        reference::SpectrumOf(Hermitian(reference::MatrixAt(*call.operands[0], i)));
     const auto n = static_cast<int64_t>(spectrum.values.size());
     for (int64_t k = 0; k < n; ++k)
       call.results.back()->SetFloat(i * n + k, spectrum.values[static_cast<size_t>(k)]);
@@ -58,7 +62,7 @@ X Reciprocals(X differences) {
   return 1 / (differences + identity) - identity;
 }
 
-// For distinct eigenvalues: dw is the diagonal of v^T da v, and dv = v (f * (v^T da v)), where
+// For distinct eigenvalues: dw is the diagonal of v^H da v, and dv = v (f * (v^H da v)), where
 // f_ij = 1 / (w_j - w_i) (Giles, https://people.maths.ox.ac.uk/gilesm/files/NA-08-01.pdf).
 std::vector<ValueId> EighJvp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,
                              std::vector<ValueId>& results) {
@@ -66,20 +70,114 @@ std::vector<ValueId> EighJvp(const ir::DiffCall& c, absl::Span<const ValueId> ta
   if (!vectors) {
     const ir::Type* values = c.result_types[0];
     const int64_t n = values->shape().back();
-    const ir::Type* types[] = {TypeBeside(values, 1, {n, n}), values};
+    const ir::Type* vectors_type =
+        TypeBeside(values, 1, {n, n})->WithDType(c.operand_types[0]->dtype());
+    const ir::Type* types[] = {vectors_type, values};
     const auto both =
         c.builder.EmitTyped(kEigh, ir::MakeParams(VectorsParams{true}), {c.operands[0]}, types);
     results = {both[1]};
     const X v = WithoutReduced(c.builder, both[0]),
             da = MirroredLower(WithoutReduced(c.builder, tangents[0]));
-    // The diagonal of v^T da v, without the rest of the product.
-    return {ColumnSums(v * MatMul(da, v)).id()};
+    // The diagonal of v^H da v, without the rest of the product.
+    return {RealOf(ColumnSums(Conjugated(v) * MatMul(da, v))).id()};
   }
   const X v = WithoutReduced(c.builder, results[0]), w = WithoutReduced(c.builder, results[1]);
   const X da = MirroredLower(WithoutReduced(c.builder, tangents[0]));
-  const X rotated = MatMul(MatMul(Transposed(v), da), v);
-  const X dv = MatMul(v, Reciprocals(AsRow(w) - AsColumn(w)) * rotated);
-  return {dv.id(), DiagonalOf(rotated).id()};
+  const X rotated = MatMul(MatMul(Adjoint(v), da), v);
+  const X dv = MatMul(v, InDTypeOf(Reciprocals(AsRow(w) - AsColumn(w)), v) * rotated);
+  return {dv.id(), RealOf(DiagonalOf(rotated)).id()};
+}
+
+// ---- eig ----------------------------------------------------------------------------------------
+
+std::vector<ShapeAndDType> EigType(const TypeCall& c) {
+  CheckMatrices(c, 1);
+  CheckSquare(c);
+  const Shape& a = c.operands[0]->shape();
+  const DType t = base::ComplexOf(base::PartOf(c.operands[0]->dtype()));
+  const ShapeAndDType values{WithMatrix(BatchOf(a), {a.back()}), t};
+  if (!ir::As<VectorsParams>(c.params).vectors) return {values};
+  return {{a, t}, values};
+}
+void MakeEig(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::Eig(c.operands[0].dtype, c.operands[0].shape,
+                      ir::As<VectorsParams>(c.params).vectors);
+}
+
+// Returns the eigenvectors of an upper triangular matrix, by substitution.
+WideMatrix VectorsOfTriangular(const WideMatrix& t) {
+  WideMatrix x(t.rows, t.rows);
+  for (int64_t k = 0; k < t.rows; ++k) {
+    x(k, k) = 1;
+    for (int64_t i = k - 1; i >= 0; --i) {
+      for (int64_t j = i + 1; j <= k; ++j) x(i, k) -= t(i, j) * x(j, k);
+      x(i, k) /= t(i, i) - t(k, k);
+    }
+  }
+  return x;
+}
+
+// Gives each column the norm 1, and makes its largest element real.
+void Normalise(WideMatrix& v) {
+  for (int64_t k = 0; k < v.cols; ++k) {
+    long double sum = 0;
+    LongComplex largest = 0;
+    for (int64_t r = 0; r < v.rows; ++r) {
+      sum += std::norm(v(r, k));
+      if (std::abs(v(r, k)) > std::abs(largest)) largest = v(r, k);
+    }
+    const LongComplex by = std::conj(largest) / std::abs(largest) / std::sqrt(sum);
+    for (int64_t r = 0; r < v.rows; ++r) v(r, k) *= by;
+  }
+}
+
+void EigReference(const ir::ReferenceCall& call) {
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    const WideMatrix a = reference::MatrixAt(*call.operands[0], i);
+    const reference::SchurForm schur = reference::ComplexSchurOf(a);
+    for (int64_t k = 0; k < a.rows; ++k)
+      call.results.back()->SetComplex(i * a.rows + k, schur.form(k, k));
+    if (call.results.size() == 1) continue;
+    WideMatrix vectors = Product(schur.vectors, VectorsOfTriangular(schur.form));
+    Normalise(vectors);
+    reference::SetMatrix(*call.results[0], i, vectors);
+  }
+}
+
+// Returns the first index of the largest element of each column.
+X LargestRows(X x) {
+  const ShapeAndDType wanted{{}, i32};
+  const int64_t rows = x.type()->rank() - 2;
+  return {x.builder(), x.builder().Emit(kArgmax, ir::MakeParams(DimParams{{rows}}), {x.id()},
+                                        {.wanted = &wanted})};
+}
+
+// For distinct eigenvalues, with p = v^-1 da v: dw is the diagonal of p, and dv = u + c v, where u
+// = v (f * p) as for eigh. The factor c of each column keeps its norm, and its largest element
+// real.
+std::vector<ValueId> EigJvp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,
+                            std::vector<ValueId>& results) {
+  const bool vectors = results.size() > 1;
+  std::vector<ValueId> all = results;
+  if (!vectors) {
+    const ir::Type* values = c.result_types[0];
+    const int64_t n = values->shape().back();
+    const ir::Type* types[] = {TypeBeside(values, 1, {n, n}), values};
+    const auto made =
+        c.builder.EmitTyped(kEig, ir::MakeParams(VectorsParams{true}), {c.operands[0]}, types);
+    all = {made.begin(), made.end()};
+    results = {all[1]};
+  }
+  const X v = WithoutReduced(c.builder, all[0]), w = WithoutReduced(c.builder, all[1]);
+  const X inner = SolveByLu(v, InDTypeOf(WithoutReduced(c.builder, tangents[0]), v));
+  if (!vectors) return {ColumnSums(Transposed(inner) * v).id()};
+  const X p = MatMul(inner, v);
+  const X u = MatMul(v, Reciprocals(AsRow(w) - AsColumn(w)) * p);
+  const X size = Abs(v), row = IndexAlong(v, v.type()->rank() - 2);
+  const X largest = Where(Equal(row, AsRow(LargestRows(size))), size.Number(1), size.Number(0));
+  const X factor = ComplexOf(-ColumnSums(Real(v) * Real(u) + Imag(v) * Imag(u)),
+                             -(ColumnSums(largest * Imag(u)) / ColumnSums(largest * Real(v))));
+  return {(u + v * AsRow(factor)).id(), DiagonalOf(p).id()};
 }
 
 // ---- svd ----------------------------------------------------------------------------------------
@@ -90,7 +188,7 @@ std::vector<ShapeAndDType> SvdType(const TypeCall& c) {
   const Shape &a = c.operands[0]->shape(), batch = BatchOf(a);
   const DType t = c.operands[0]->dtype();
   const int64_t m = a[a.size() - 2], n = a.back(), k = std::min(m, n);
-  const ShapeAndDType values{WithMatrix(batch, {k}), t};
+  const ShapeAndDType values{WithMatrix(batch, {k}), base::PartOf(t)};
   if (!p.compute_uv) return {values};
   return {{WithMatrix(batch, {m, p.full_matrices ? m : k}), t},
           values,
@@ -114,16 +212,17 @@ WideMatrix Completed(const WideMatrix& m, int64_t k, int64_t columns) {
   for (int64_t r = 0; r < m.rows; ++r)
     for (int64_t c = 0; c < k; ++c) out(r, c) = m(r, c);
   for (int64_t c = k, axis = 0; c < columns; ++axis) {
-    std::vector<long double> rest(static_cast<size_t>(m.rows));
+    std::vector<LongComplex> rest(static_cast<size_t>(m.rows));
     rest[static_cast<size_t>(axis)] = 1;
     for (int pass = 0; pass < 2; ++pass)
       for (int64_t j = 0; j < c; ++j) {
-        long double dot = 0;
-        for (int64_t r = 0; r < m.rows; ++r) dot += out(r, j) * rest[static_cast<size_t>(r)];
+        LongComplex dot = 0;
+        for (int64_t r = 0; r < m.rows; ++r)
+          dot += std::conj(out(r, j)) * rest[static_cast<size_t>(r)];
         for (int64_t r = 0; r < m.rows; ++r) rest[static_cast<size_t>(r)] -= dot * out(r, j);
       }
     long double norm = 0;
-    for (long double x : rest) norm += x * x;
+    for (const LongComplex& x : rest) norm += std::norm(x);
     if (norm < 1e-6L) continue;  // the axis is in the span of the columns
     for (int64_t r = 0; r < m.rows; ++r) out(r, c) = rest[static_cast<size_t>(r)] / std::sqrt(norm);
     ++c;
@@ -131,13 +230,13 @@ WideMatrix Completed(const WideMatrix& m, int64_t k, int64_t columns) {
   return out;
 }
 
-// The eigenvectors of a^T a are the right singular vectors v, and u = a v / s.
+// The eigenvectors of a^H a are the right singular vectors v, and u = a v / s.
 void SvdReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
     const WideMatrix a = reference::MatrixAt(*call.operands[0], i);
     const bool wide = a.rows < a.cols;
-    const WideMatrix tall = wide ? TransposeOf(a) : a;
-    const auto spectrum = reference::SpectrumOf(Product(TransposeOf(tall), tall));
+    const WideMatrix tall = wide ? AdjointOf(a) : a;
+    const auto spectrum = reference::SpectrumOf(Product(AdjointOf(tall), tall));
     const int64_t n = tall.cols;
     WideMatrix u(tall.rows, n), v(n, n);
     for (int64_t k = 0; k < n; ++k) {
@@ -152,7 +251,7 @@ void SvdReference(const ir::ReferenceCall& call) {
     const bool full = ir::As<SvdParams>(call.params).full_matrices;
     const WideMatrix all = Completed(u, n, full ? tall.rows : n);
     reference::SetMatrix(*call.results[0], i, wide ? v : all);
-    reference::SetMatrix(*call.results[2], i, TransposeOf(wide ? all : v));
+    reference::SetMatrix(*call.results[2], i, AdjointOf(wide ? all : v));
   }
 }
 
@@ -165,9 +264,9 @@ void SvdReference(const ir::ReferenceCall& call) {
       {"set .full_matrices = false"}));
 }
 
-// For distinct singular values, with ds = u^T da v and f_ij = 1 / (s_j^2 - s_i^2) (Giles, as for
-// eigh): du = u (f * (ds s + s ds^T)), and dv likewise. In the larger dim, du has a part outside
-// the span of u.
+// For distinct singular values, with ds = u^H da v and f_ij = 1 / (s_j^2 - s_i^2) (Giles, as for
+// eigh): du = u (f * (ds s + s ds^H)), and dv likewise. In the larger dim, du has a part outside
+// the span of u. The imaginary diagonal of ds turns the columns of u.
 std::vector<ValueId> SvdJvp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,
                             std::vector<ValueId>& results) {
   const Shape& a = c.operand_types[0]->shape();
@@ -178,7 +277,9 @@ std::vector<ValueId> SvdJvp(const ir::DiffCall& c, absl::Span<const ValueId> tan
   std::vector<ValueId> all = results;
   if (!vectors) {
     const ir::Type* s = c.result_types[0];
-    const ir::Type* types[] = {TypeBeside(s, 1, {m, k}), s, TypeBeside(s, 1, {k, n})};
+    const DType t = c.operand_types[0]->dtype();
+    const ir::Type* types[] = {TypeBeside(s, 1, {m, k})->WithDType(t), s,
+                               TypeBeside(s, 1, {k, n})->WithDType(t)};
     const auto made =
         c.builder.EmitTyped(kSvd, ir::MakeParams(SvdParams{}), {c.operands[0]}, types);
     all = {made.begin(), made.end()};
@@ -186,31 +287,34 @@ std::vector<ValueId> SvdJvp(const ir::DiffCall& c, absl::Span<const ValueId> tan
   }
   const X u = WithoutReduced(c.builder, all[0]), s = WithoutReduced(c.builder, all[1]),
           vt = WithoutReduced(c.builder, all[2]);
-  const X v = Transposed(vt);
-  if (!vectors) return {ColumnSums(u * MatMul(da, v)).id()};
-  const X rotated = MatMul(MatMul(Transposed(u), da), v), row = AsRow(s), column = AsColumn(s);
-  const X f = Reciprocals((row + column) * (row - column));
-  const X right = row * rotated, left = column * rotated;
+  const X v = Adjoint(vt);
+  if (!vectors) return {RealOf(ColumnSums(Conjugated(u) * MatMul(da, v))).id()};
+  const X rotated = MatMul(MatMul(Adjoint(u), da), v), row = AsRow(s), column = AsColumn(s);
+  const X f = InDTypeOf(Reciprocals((row + column) * (row - column)), u);
+  const X right = InDTypeOf(row, u) * rotated, left = InDTypeOf(column, u) * rotated;
   // s is at least 0. Where it is 0, the reciprocal counts as 0.
   const X zero = Apply(ScalarOp::kEq, {row, row.Number(0)});
-  const X inverse = Where(zero, row.Number(0), 1 / Where(zero, row.Number(1), row));
-  X du = MatMul(u, f * (right + Transposed(right)));
-  X dv = MatMul(v, f * (left + Transposed(left)));
+  const X inverse = InDTypeOf(Where(zero, row.Number(0), 1 / Where(zero, row.Number(1), row)), u);
+  X turned = f * (right + Adjoint(right));
+  if (IsComplex(u))
+    turned = turned + IdentityFor(turned) * ((rotated - Adjoint(rotated)) * inverse * 0.5);
+  X du = MatMul(u, turned);
+  X dv = MatMul(v, f * (left + Adjoint(left)));
   if (m > n) {
     const X moved = MatMul(da, v);
-    du = du + (moved - MatMul(u, MatMul(Transposed(u), moved))) * inverse;
+    du = du + (moved - MatMul(u, MatMul(Adjoint(u), moved))) * inverse;
   }
   if (n > m) {
-    const X moved = MatMul(Transposed(da), u);
+    const X moved = MatMul(Adjoint(da), u);
     dv = dv + (moved - MatMul(v, MatMul(vt, moved))) * inverse;
   }
-  return {du.id(), DiagonalOf(rotated).id(), Transposed(dv).id()};
+  return {du.id(), RealOf(DiagonalOf(rotated)).id(), Adjoint(dv).id()};
 }
 
 }  // namespace
 
 constexpr OpDef kEigh{.name = "eigh",
-                      .doc = "Eigenvectors and eigenvalues of symmetric matrices, ascending.",
+                      .doc = "Eigenvectors and eigenvalues of Hermitian matrices, ascending.",
                       .type = ir::TypeFn{EighType},
                       .dims = ir::DimMapFn{EighDims},
                       .lowering = ir::AsKernel{MakeEigh},
@@ -219,6 +323,16 @@ constexpr OpDef kEigh{.name = "eigh",
                       .params = ir::KindOf<VectorsParams>(),
                       .flops_per_point = 9,
                       .operand_names = {"a", "", ""}};
+constexpr OpDef kEig{.name = "eig",
+                     .doc = "Eigenvectors and eigenvalues of square matrices, complex.",
+                     .type = ir::TypeFn{EigType},
+                     .dims = ir::DimMapFn{EighDims},
+                     .lowering = ir::AsKernel{MakeEig},
+                     .reference = ir::ReferenceFn{EigReference},
+                     .diff = ir::Structural{EigJvp},
+                     .params = ir::KindOf<VectorsParams>(),
+                     .flops_per_point = 25,
+                     .operand_names = {"a", "", ""}};
 constexpr OpDef kSvd{.name = "svd",
                      .doc = "Singular vectors and singular values, descending: a = u s vt.",
                      .type = ir::TypeFn{SvdType},
@@ -231,7 +345,7 @@ constexpr OpDef kSvd{.name = "svd",
                      .operand_names = {"a", "", ""}};
 
 Records SpectrumOps() {
-  static constexpr const OpDef* kOps[] = {&kEigh, &kSvd};
+  static constexpr const OpDef* kOps[] = {&kEigh, &kEig, &kSvd};
   return kOps;
 }
 

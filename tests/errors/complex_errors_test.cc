@@ -47,7 +47,6 @@ const std::vector<Case>& Cases() {
       {"update_of_reals", [] { ones({2}).at({0}).set(1i); }},
       {"read_as_reals", [] { ones({2}, c64).to_vector<float>(); }},
       {"uniform", [] { random::uniform(random::key(0), {2}, {.dtype = c64}); }},
-      {"cholesky", [] { linalg::cholesky(eye(2, {.dtype = c64})); }},
       {"file",
        [] {
          const std::map<std::string, Array> z{{"z", ones({2}, c128)}};

@@ -30,6 +30,31 @@ const std::vector<Case>& Cases() {
          MeshScope scope(abstract_mesh({{"x", 2}}));
          linalg::cholesky(abstract_array("f32[8@x,8]"), {.symmetrize_input = false});
        }},
+      {"cholesky_update_size",
+       [] {
+         linalg::cholesky_update(ones({2, 2}), ones({3}));
+       }},
+      {"lu_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::lu(abstract_array("f32[8@x,8]"));
+       }},
+      {"qr_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::qr(abstract_array("c64[8,8@x]"));
+       }},
+      {"solve_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::solve(abstract_array("f32[8@x,8]"), abstract_array("f32[8,4]"));
+       }},
+      {"triangular_solve_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));
+         linalg::triangular_solve(abstract_array("f32[8@x,8@y]"), abstract_array("f32[8,4]"),
+                                  {.left_side = true, .lower = true});
+       }},
       {"lu_uneven",
        [] {
          MeshScope scope(abstract_mesh({{"x", 2}, {"y", 3}}));
@@ -88,6 +113,47 @@ const std::vector<Case>& Cases() {
       {"schur_derivative",
        [] {
          grad([](Array x) { return sum(linalg::schur(x).t); })(ones({2, 2}));
+       }},
+      {"sqrtm_derivative",
+       [] {
+         grad([](Array x) { return sum(abs(linalg::sqrtm(x))); })(ones({2, 2}));
+       }},
+      {"eig_wide",
+       [] {
+         linalg::eig(ones({2, 3}));
+       }},
+      {"eig_half",
+       [] {
+         linalg::eigvals(ones({2, 2}, bf16));
+       }},
+      {"eigh_tridiagonal_sizes", [] { linalg::eigh_tridiagonal(ones({3}), ones({3})); }},
+      {"rsf2csf_shapes",
+       [] {
+         linalg::rsf2csf({ones({2, 2}), ones({3, 3})});
+       }},
+      {"sylvester_sizes",
+       [] {
+         linalg::solve_sylvester(ones({2, 2}), ones({3, 3}), ones({3, 2}));
+       }},
+      {"block_diag_rank",
+       [] {
+         linalg::block_diag({ones({2, 2}), ones({1, 2, 2})});
+       }},
+      {"toeplitz_batch",
+       [] {
+         linalg::toeplitz(ones({2, 3}), ones({3, 3}));
+       }},
+      {"tensorinv_ind",
+       [] {
+         linalg::tensorinv(ones({2, 2}), 3);
+       }},
+      {"tensorinv_sizes",
+       [] {
+         linalg::tensorinv(ones({2, 3, 4}));
+       }},
+      {"tensorsolve_sizes",
+       [] {
+         linalg::tensorsolve(ones({2, 3, 4}), ones({2}));
        }},
       {"linear_solve_in_reverse",
        [] {

@@ -6,6 +6,7 @@
 
 #include "elementwise_rows.h"
 #include "ir/op.h"
+#include "tessera/array.h"
 
 namespace tessera::suite {
 
@@ -26,16 +27,20 @@ struct Tolerance {
 using AlignFn = void (*)(const std::vector<ir::HostTensor>& operands,
                          const std::vector<ir::HostTensor>& want, std::vector<ir::HostTensor>& got);
 
+// Returns what is unique in results that are not, to be differentiated.
+using UniqueFn = std::vector<Array> (*)(const std::vector<Array>& made);
+
 struct Sample {
   const ir::OpDef* op;
   ir::ParamsPtr params;
   std::vector<SampleOperand> operands;
   std::optional<ir::ShapeAndDType> wanted = {};
-  Tolerance forward = {};   // compared with the reference
-  Tolerance sharded = {};   // sharded compared with unsharded; exact unless the order
-                            // of a sum may differ
-  bool truth = false;       // small: every placement is tried (rule_truth_test)
-  AlignFn align = nullptr;  // if the results are not unique
+  Tolerance forward = {};     // compared with the reference
+  Tolerance sharded = {};     // sharded compared with unsharded; exact unless the order
+                              // of a sum may differ
+  bool truth = false;         // small: every placement is tried (rule_truth_test)
+  AlignFn align = nullptr;    // if the results are not unique
+  UniqueFn unique = nullptr;  // if the choice among them does not have the derivative
 
   // "add(f32[8,12], f32[])"
   std::string name() const;

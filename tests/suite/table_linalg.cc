@@ -3,6 +3,7 @@
 
 #include "ops/reference_matrices.h"
 #include "suite/table.h"
+#include "tessera/ops.h"
 
 namespace tessera::suite {
 namespace {
@@ -10,12 +11,14 @@ namespace {
 using namespace ops;
 using base::Shape;
 using ir::HostTensor;
+using reference::LongComplex;
 using reference::WideMatrix;
 using Tensors = std::vector<HostTensor>;
 
 // Matrices that suit every factorisation.
 constexpr Fill kRegular{.lo = -0.5, .hi = 0.5, .diagonal = 3};
 
+constexpr DType kDTypes[] = {f32, f64, c64, c128};
 const Shape kSquares[] = {{8, 8}, {1, 1}, {0, 0}, {24, 24}, {4, 6, 6}, {0, 3, 3}, {7, 24, 2, 2}};
 const Shape kMatrices[] = {{8, 8}, {12, 5},   {5, 12},   {1, 4},      {4, 1},
                            {0, 3}, {4, 6, 3}, {4, 3, 6}, {3, 2, 5, 4}};
@@ -30,16 +33,20 @@ Sample& AddMatrix(Table& table, const OpDef& op, ir::ParamsPtr params, DType dty
 }
 
 void AddFactorisations(Table& table) {
-  for (DType dtype : {f32, f64}) {
+  for (DType dtype : kDTypes) {
     for (const Shape& shape : kSquares) AddMatrix(table, kCholesky, {}, dtype, shape);
     for (const Shape& shape : kMatrices) AddMatrix(table, kLu, {}, dtype, shape);
-    for (bool full : {false, true})
+    for (int bits = 0; bits < 4; ++bits)
       for (const Shape& shape : kMatrices)
-        AddMatrix(table, kQr, ir::MakeParams(QrParams{full}), dtype, shape);
+        AddMatrix(table, kQr, ir::MakeParams(QrParams{(bits & 1) != 0, (bits & 2) != 0}), dtype,
+                  shape);
   }
-  AddMatrix(table, kCholesky, {}, f32, {4, 4, 4}).truth = true;
-  AddMatrix(table, kLu, {}, f32, {4, 4, 2}).truth = true;
-  AddMatrix(table, kQr, ir::MakeParams(QrParams{}), f32, {4, 4, 2}).truth = true;
+  for (DType dtype : {f32, c64}) {
+    AddMatrix(table, kCholesky, {}, dtype, {4, 4, 4}).truth = true;
+    AddMatrix(table, kLu, {}, dtype, {4, 4, 2}).truth = true;
+    AddMatrix(table, kQr, ir::MakeParams(QrParams{}), dtype, {4, 4, 2}).truth = true;
+  }
+  AddMatrix(table, kQr, ir::MakeParams(QrParams{.pivoting = true}), f32, {4, 4, 2}).truth = true;
 }
 
 void AddTriangular(Table& table) {
@@ -51,21 +58,28 @@ void AddTriangular(Table& table) {
     s.sharded = kClose;  // columns are solved in groups
     return s;
   };
-  for (int bits = 0; bits < 16; ++bits) {
+  for (int bits = 0; bits < 32; ++bits) {
     const TriangularSolveParams p{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0,
-                                  (bits & 8) != 0};
-    add(bits % 3 == 0 ? f64 : f32, {6, 6}, p.left_side ? Shape{6, 8} : Shape{8, 6}, p);
-    add(bits % 3 == 0 ? f32 : f64, {4, 3, 3}, p.left_side ? Shape{4, 3, 1} : Shape{4, 1, 3}, p);
+                                  (bits & 16) != 0, (bits & 8) != 0};
+    const bool first = bits % 3 == 0;
+    const auto add_both = [&](DType one, DType other) {
+      add(first ? one : other, {6, 6}, p.left_side ? Shape{6, 8} : Shape{8, 6}, p);
+      add(first ? other : one, {4, 3, 3}, p.left_side ? Shape{4, 3, 1} : Shape{4, 1, 3}, p);
+    };
+    if (bits < 20) add_both(f64, f32);  // conjugates of real numbers too
+    add_both(c128, c64);
   }
   const TriangularSolveParams left{.left_side = true, .lower = true};
   for (const auto& [a, b] : {std::pair<Shape, Shape>{{0, 0}, {0, 4}}, {{3, 3}, {3, 0}}})
     add(f32, a, b, left);
   add(f32, {4, 4, 4}, {4, 4, 4}, left).truth = true;
+  add(c64, {4, 4, 4}, {4, 4, 4}, {.left_side = true, .transpose_a = true, .conjugate_a = true})
+      .truth = true;
   add(f32, {4, 4}, {8, 4}, {.transpose_a = true}).truth = true;
 }
 
 void AddProducts(Table& table) {
-  for (DType dtype : {f32, f64})
+  for (DType dtype : kDTypes)
     for (const auto& [a, taus] : {std::pair<Shape, Shape>{{8, 8}, {8}},
                                   {{8, 5}, {3}},
                                   {{4, 1}, {1}},
@@ -75,50 +89,44 @@ void AddProducts(Table& table) {
       Sample& s = Add(table, kHouseholderProduct, {},
                       {{a, dtype, Range(-1, 1)}, {taus, dtype, Range(0, 1)}});
       s.forward = kClose;
-      s.truth = dtype == f32 && a == Shape{4, 4, 2};
+      s.truth = (dtype == f32 || dtype == c64) && a == Shape{4, 4, 2};
     }
 }
 
-// Negates column k of the matrices, or row k.
-void NegateColumn(HostTensor& t, int64_t matrix, int64_t k) {
-  const int64_t rows = t.shape[t.shape.size() - 2], columns = t.shape.back();
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t at = (matrix * rows + r) * columns + k;
-    t.SetFloat(at, -t.Float(at));
-  }
+// Multiplies column k of a matrix by a number, or row k.
+void ScaleColumn(WideMatrix& m, int64_t k, LongComplex by) {
+  for (int64_t r = 0; r < m.rows; ++r) m(r, k) *= by;
 }
-void NegateRow(HostTensor& t, int64_t matrix, int64_t k) {
-  const int64_t rows = t.shape[t.shape.size() - 2], columns = t.shape.back();
-  for (int64_t c = 0; c < columns; ++c) {
-    const int64_t at = (matrix * rows + k) * columns + c;
-    t.SetFloat(at, -t.Float(at));
-  }
+void ScaleRow(WideMatrix& m, int64_t k, LongComplex by) {
+  for (int64_t c = 0; c < m.cols; ++c) m(k, c) *= by;
 }
-double ColumnsProduct(const WideMatrix& a, const WideMatrix& b, int64_t k) {
-  long double sum = 0;
-  for (int64_t r = 0; r < a.rows; ++r) sum += a(r, k) * b(r, k);
-  return static_cast<double>(sum);
+// Returns the number of size 1 by which column k of `got` differs from that of `want`.
+LongComplex PhaseOf(const WideMatrix& want, const WideMatrix& got, int64_t k) {
+  LongComplex sum = 0;
+  for (int64_t r = 0; r < want.rows; ++r) sum += std::conj(got(r, k)) * want(r, k);
+  return sum == LongComplex(0) ? 1 : sum / std::abs(sum);
 }
 
-// An eigenvector may be negated.
+// An eigenvector may be multiplied by a number of size 1.
 void AlignEigenvectors(const Tensors&, const Tensors& want, Tensors& got) {
   if (got.size() == 1) return;
   for (int64_t i = 0; i < reference::MatrixCount(want[0]); ++i) {
-    const WideMatrix w = reference::MatrixAt(want[0], i), g = reference::MatrixAt(got[0], i);
-    for (int64_t k = 0; k < w.cols; ++k)
-      if (ColumnsProduct(w, g, k) < 0) NegateColumn(got[0], i, k);
+    const WideMatrix w = reference::MatrixAt(want[0], i);
+    WideMatrix g = reference::MatrixAt(got[0], i);
+    for (int64_t k = 0; k < w.cols; ++k) ScaleColumn(g, k, PhaseOf(w, g, k));
+    reference::SetMatrix(got[0], i, g);
   }
 }
 
 bool IsIdentity(const WideMatrix& m, long double tolerance) {
   for (int64_t r = 0; r < m.rows; ++r)
     for (int64_t c = 0; c < m.cols; ++c)
-      if (!(std::fabs(m(r, c) - (r == c ? 1 : 0)) <= tolerance)) return false;
+      if (!(std::abs(m(r, c) - LongComplex(r == c ? 1 : 0)) <= tolerance)) return false;
   return true;
 }
 
-// A pair of singular vectors may be negated, and those beyond the smaller dim only have to be
-// orthonormal.
+// A pair of singular vectors may be multiplied by a number of size 1, and those beyond the smaller
+// dim only have to be orthonormal.
 void AlignSingularVectors(const Tensors&, const Tensors& want, Tensors& got) {
   if (got.size() == 1) return;
   const int64_t k = want[1].shape.back();
@@ -126,35 +134,37 @@ void AlignSingularVectors(const Tensors&, const Tensors& want, Tensors& got) {
     WideMatrix u = reference::MatrixAt(got[0], i), vt = reference::MatrixAt(got[2], i);
     const WideMatrix want_u = reference::MatrixAt(want[0], i),
                      want_vt = reference::MatrixAt(want[2], i);
-    if (IsIdentity(Product(TransposeOf(u), u), 1e-4L))
+    if (IsIdentity(Product(AdjointOf(u), u), 1e-4L))
       for (int64_t c = k; c < u.cols; ++c)
         for (int64_t r = 0; r < u.rows; ++r) u(r, c) = want_u(r, c);
-    if (IsIdentity(Product(vt, TransposeOf(vt)), 1e-4L))
+    if (IsIdentity(Product(vt, AdjointOf(vt)), 1e-4L))
       for (int64_t r = k; r < vt.rows; ++r)
         for (int64_t c = 0; c < vt.cols; ++c) vt(r, c) = want_vt(r, c);
+    for (int64_t c = 0; c < k; ++c) {
+      const LongComplex phase = PhaseOf(want_u, u, c);
+      ScaleColumn(u, c, phase);
+      ScaleRow(vt, c, std::conj(phase));
+    }
     reference::SetMatrix(got[0], i, u);
     reference::SetMatrix(got[2], i, vt);
-    for (int64_t c = 0; c < k; ++c)
-      if (ColumnsProduct(want_u, u, c) < 0) {
-        NegateColumn(got[0], i, c);
-        NegateRow(got[2], i, c);
-      }
   }
 }
 
-// Any orthogonal z and quasi upper triangular t with z t z^T = a are correct.
+// Any unitary z and upper triangular t with z t z^H = a are correct. Of real matrices t has blocks.
 void AlignSchur(const Tensors& operands, const Tensors& want, Tensors& got) {
   if (got.size() == 1) return;
   for (int64_t i = 0; i < reference::MatrixCount(want[0]); ++i) {
     const WideMatrix a = reference::MatrixAt(operands[0], i), t = reference::MatrixAt(got[0], i),
                      z = reference::MatrixAt(got[1], i);
-    bool correct = IsIdentity(Product(TransposeOf(z), z), 1e-4L);
-    const WideMatrix made = Product(z, Product(t, TransposeOf(z)));
+    bool correct = IsIdentity(Product(AdjointOf(z), z), 1e-4L);
+    const bool blocks = !want[0].dtype.is_complex();
+    const LongComplex zero = 0;
+    const WideMatrix made = Product(z, Product(t, AdjointOf(z)));
     for (int64_t r = 0; r < a.rows; ++r)
       for (int64_t c = 0; c < a.cols; ++c) {
-        correct = correct && std::fabs(made(r, c) - a(r, c)) <= 1e-3L;
-        correct = correct && (c >= r - 1 || t(r, c) == 0);
-        correct = correct && (r < 2 || c != r - 1 || t(r, c) == 0 || t(r - 1, c - 1) == 0);
+        correct = correct && std::abs(made(r, c) - a(r, c)) <= 1e-3L;
+        correct = correct && (c >= r - (blocks ? 1 : 0) || t(r, c) == zero);
+        correct = correct && (r < 2 || c != r - 1 || t(r, c) == zero || t(r - 1, c - 1) == zero);
       }
     if (!correct) continue;
     reference::SetMatrix(got[0], i, reference::MatrixAt(want[0], i));
@@ -162,12 +172,67 @@ void AlignSchur(const Tensors& operands, const Tensors& want, Tensors& got) {
   }
 }
 
+// Eigenvalues may come in any order, with their vectors.
+void AlignEig(const Tensors& operands, const Tensors& want, Tensors& got) {
+  const int64_t n = want.back().shape.back();
+  for (int64_t i = 0; i < reference::MatrixCount(operands[0]); ++i) {
+    const WideMatrix a = reference::MatrixAt(operands[0], i),
+                     values = reference::MatrixAt(got.back(), i, 1, n),
+                     wanted = reference::MatrixAt(want.back(), i, 1, n);
+    const WideMatrix vectors = got.size() == 1 ? WideMatrix(n, 0) : reference::MatrixAt(got[0], i);
+    const WideMatrix moved = Product(a, vectors);
+    std::vector<bool> used(static_cast<size_t>(n));
+    bool correct = true;
+    for (int64_t k = 0; k < n && correct; ++k) {
+      int64_t from = 0;
+      while (from < n && (used[static_cast<size_t>(from)] ||
+                          !(std::abs(values(0, k) - wanted(0, from)) <= 1e-3L)))
+        ++from;
+      if (from < n) used[static_cast<size_t>(from)] = true;
+      correct = from < n;
+      if (vectors.cols == 0) continue;
+      long double norm = 0;
+      LongComplex largest = 0;
+      for (int64_t r = 0; r < n; ++r) {
+        const LongComplex z = vectors(r, k);
+        norm += std::norm(z);
+        if (std::abs(z) > std::abs(largest)) largest = z;
+        correct = correct && std::abs(moved(r, k) - z * values(0, k)) <= 1e-3L;
+      }
+      correct = correct && std::fabs(norm - 1) <= 1e-4L && std::fabs(largest.imag()) <= 1e-4L;
+    }
+    if (!correct) continue;
+    reference::SetMatrix(got.back(), i, wanted);
+    if (vectors.cols > 0) reference::SetMatrix(got[0], i, reference::MatrixAt(want[0], i));
+  }
+}
+
+// ---- results that do not depend on the choice of vectors ----
+
+// Returns x diag(1, 2, ..) y^H.
+Array Weighted(const Array& x, const Array& y) {
+  const Array weights = arange(x.shape(-1), {.dtype = f64}) + 1.0;
+  return matmul(x * weights, swapaxes(conj(y), -1, -2));
+}
+std::vector<Array> UniqueOfVectors(const std::vector<Array>& made) {
+  if (made.size() == 1) return made;
+  return {Weighted(made[0], made[0]), made[1]};
+}
+std::vector<Array> UniqueOfSingularVectors(const std::vector<Array>& made) {
+  if (made.size() == 1) return made;
+  const Array v = swapaxes(conj(made[2]), -1, -2);
+  return {Weighted(made[0], made[0]), Weighted(v, v), Weighted(made[0], v), made[1]};
+}
+
 void AddSpectra(Table& table) {
-  for (DType dtype : {f32, f64}) {
+  for (DType dtype : kDTypes) {
     for (bool vectors : {true, false})
       for (const Shape& shape : kSquares) {
-        AddMatrix(table, kEigh, ir::MakeParams(VectorsParams{vectors}), dtype, shape).align =
-            AlignEigenvectors;
+        Sample& s = AddMatrix(table, kEigh, ir::MakeParams(VectorsParams{vectors}), dtype, shape);
+        s.align = AlignEigenvectors;
+        s.unique = UniqueOfVectors;
+        AddMatrix(table, kEig, ir::MakeParams(VectorsParams{vectors}), dtype, shape).align =
+            AlignEig;
       }
     for (const Shape& shape : kSquares)
       AddMatrix(table, kSchur, ir::MakeParams(VectorsParams{true}), dtype, shape).align =
@@ -176,7 +241,9 @@ void AddSpectra(Table& table) {
       for (const Shape& shape : kMatrices) {
         // The derivative of full matrices needs square ones.
         if (p.full_matrices && shape[shape.size() - 2] != shape.back()) continue;
-        AddMatrix(table, kSvd, ir::MakeParams(p), dtype, shape).align = AlignSingularVectors;
+        Sample& s = AddMatrix(table, kSvd, ir::MakeParams(p), dtype, shape);
+        s.align = AlignSingularVectors;
+        s.unique = UniqueOfSingularVectors;
       }
     for (const Shape& shape : {Shape{8, 8}, {1, 1}, {4, 6, 6}}) {
       AddMatrix(table, kHessenberg, {}, dtype, shape);
@@ -184,16 +251,25 @@ void AddSpectra(Table& table) {
         AddMatrix(table, kTridiagonal, ir::MakeParams(TridiagonalParams{lower}), dtype, shape);
     }
   }
-  const auto add_truth = [&](const OpDef& op, ir::ParamsPtr params, AlignFn align) {
-    Sample& s = AddMatrix(table, op, std::move(params), f32, {4, 4, 4});
-    s.align = align;
-    s.truth = true;
-  };
-  add_truth(kEigh, ir::MakeParams(VectorsParams{true}), AlignEigenvectors);
-  add_truth(kSvd, ir::MakeParams(SvdParams{}), AlignSingularVectors);
-  add_truth(kSchur, ir::MakeParams(VectorsParams{true}), AlignSchur);
-  add_truth(kHessenberg, {}, nullptr);
-  add_truth(kTridiagonal, ir::MakeParams(TridiagonalParams{}), nullptr);
+  // Eigenvalues of real matrices in conjugate pairs.
+  for (bool vectors : {true, false})
+    Add(table, kEig, ir::MakeParams(VectorsParams{vectors}), {{{3, 5, 5}, f64, Range(-1, 1)}})
+        .align = AlignEig;
+  for (DType dtype : {f32, c64}) {
+    const auto add_truth = [&](const OpDef& op, ir::ParamsPtr params, AlignFn align,
+                               UniqueFn unique = nullptr) {
+      Sample& s = AddMatrix(table, op, std::move(params), dtype, {4, 4, 4});
+      s.align = align;
+      s.unique = unique;
+      s.truth = true;
+    };
+    add_truth(kEigh, ir::MakeParams(VectorsParams{true}), AlignEigenvectors, UniqueOfVectors);
+    add_truth(kEig, ir::MakeParams(VectorsParams{true}), AlignEig);
+    add_truth(kSvd, ir::MakeParams(SvdParams{}), AlignSingularVectors, UniqueOfSingularVectors);
+    add_truth(kSchur, ir::MakeParams(VectorsParams{true}), AlignSchur);
+    add_truth(kHessenberg, {}, nullptr);
+    add_truth(kTridiagonal, ir::MakeParams(TridiagonalParams{}), nullptr);
+  }
 }
 
 }  // namespace

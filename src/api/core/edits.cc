@@ -127,11 +127,11 @@ class Edits {
   // the fixes that it offers are tried first.
   std::vector<Fix> Tried(const ErrorDetail& refused) {
     for (const Fix& fix : refused.fixes) TryFixOf(refused, fix);
-    const bool op_has_none = fixes_.empty();
-    if (!OffersOut()) TryOutShardings();
-    if (op_has_none) {
-      for (size_t i = 0; i < arrays_.size(); ++i) TryOperand(i);
-    }
+    // The op inside may know no out_sharding where the call takes one.
+    const bool has_out = absl::c_any_of(fixes_, [](const Fix& fix) { return fix.operand < 0; });
+    const bool has_none = fixes_.empty();
+    if (!has_out) TryOutShardings();
+    for (size_t i = 0; i < arrays_.size() && has_none; ++i) TryOperand(i);
     if (how_.others)
       for (const OtherCall& other : how_.others())
         if (std::optional<Outcome> trial = Try(other.f))
@@ -272,10 +272,6 @@ class Edits {
     if (std::optional<Outcome> known = TryAuto(P()))
       for (const PartitionSpec& spec : OutSpecs(known->types)) TryOut(spec);
     TryOut(P());
-  }
-
-  bool OffersOut() const {
-    return absl::c_any_of(fixes_, [](const Fix& f) { return f.operand < 0; });
   }
 
   void TryOut(const PartitionSpec& spec) {

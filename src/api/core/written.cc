@@ -327,6 +327,28 @@ std::string Code(const ConvTransposeOptions& v) {
       .Add(v.out_sharding)
       .code();
 }
+std::string Code(const linalg::CholeskyOptions& v) {
+  return Fields()
+      .Add("upper", v.upper, false)
+      .Add("symmetrize_input", v.symmetrize_input, true)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const linalg::TriangularSolveOptions& v) {
+  return Fields()
+      .Add("left_side", v.left_side, false)
+      .Add("lower", v.lower, false)
+      .Add("transpose_a", v.transpose_a, false)
+      .Add("conjugate_a", v.conjugate_a, false)
+      .Add("unit_diagonal", v.unit_diagonal, false)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const linalg::LuOptions& v) { return Fields().Add(v.out_sharding).code(); }
+std::string Code(const linalg::SolveOptions& v) { return Fields().Add(v.out_sharding).code(); }
+std::string Code(const linalg::QrOptions& v) {
+  return Fields().Add("full_matrices", v.full_matrices, false).Add(v.out_sharding).code();
+}
 
 namespace {
 std::string CodeOf(const Slice::End& end) {

@@ -8,6 +8,7 @@
 
 #include "tessera/convolution.h"
 #include "tessera/fft.h"
+#include "tessera/linalg.h"
 #include "tessera/lookup.h"
 #include "tessera/ops.h"
 #include "tessera/windows.h"
@@ -70,6 +71,11 @@ std::string Code(const AvgPoolOptions& v);
 std::string Code(const ConvDims& v);
 std::string Code(const ConvOptions& v);
 std::string Code(const ConvTransposeOptions& v);
+std::string Code(const linalg::CholeskyOptions& v);
+std::string Code(const linalg::TriangularSolveOptions& v);
+std::string Code(const linalg::LuOptions& v);
+std::string Code(const linalg::SolveOptions& v);
+std::string Code(const linalg::QrOptions& v);
 // Returns the code of an index that has this number of index arrays. They are named `indices`.
 std::string Code(const std::vector<Index>& v, size_t arrays);
 

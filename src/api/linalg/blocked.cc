@@ -104,11 +104,12 @@ Array BlockedCholesky(const Array& a, Call call) {
       columns.push_back(b.AfterRows(b.ByRows(first), n - m));
       break;
     }
-    const Array below = linalg::triangular_solve(first, b.Columns(b.Rows(rest, size, m), 0, size),
-                                                 {.lower = true, .transpose_a = true}, call.loc);
+    const Array below = linalg::triangular_solve(
+        first, b.Columns(b.Rows(rest, size, m), 0, size),
+        {.lower = true, .transpose_a = true, .conjugate_a = true}, call.loc);
     columns.push_back(b.AfterRows(b.Below({b.ByRows(first), below}), n - m));
     rest = f.Sub(b.Columns(b.Rows(rest, size, m), size, m),
-                 f.MatMul(below, f.Transposed(b.Whole(below))));
+                 f.MatMul(below, f.Adjoint(b.Whole(below))));
   }
   if (columns.empty()) return a;
   // If a is not positive definite, the last block is NaN, and so is the result.
@@ -234,7 +235,7 @@ linalg::Qr BlockedQr(const Array& a, Call call) {
     Array r = made.r;
     if (done > 0) {
       // Rounding leaves parts along the columns before. Subtracts them and factors the panel again.
-      const Array again = f.MatMul(f.Transposed(q), made.q);  // [done, size], by rows
+      const Array again = f.MatMul(f.Adjoint(q), made.q);  // [done, size], by rows
       const Array clean = f.Sub(made.q, f.MatMul(q, b.Whole(again)));
       made = linalg::qr(b.Whole(clean), {}, call.loc);
       r = f.MatMul(made.r, r);
@@ -242,7 +243,7 @@ linalg::Qr BlockedQr(const Array& a, Call call) {
     Array row = b.ByColumns(triu(r, 0, call.loc));
     if (left > size) {
       const Array trailing = b.Columns(rest, size, left);
-      const Array projected = f.MatMul(f.Transposed(made.q), trailing);
+      const Array projected = f.MatMul(f.Adjoint(made.q), trailing);
       row = b.Beside({row, projected});
       rest = f.Sub(trailing, f.MatMul(made.q, projected));
     }

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "base/dtype.h"
 #include "ops/check.h"
 #include "tessera/lookup.h"
 
@@ -24,6 +25,7 @@ Array MatrixFormulas::MatMul(const Array& a, const Array& b) const {
   return matmul(a, b, {}, loc_);
 }
 Array MatrixFormulas::Transposed(const Array& a) const { return swapaxes(a, -1, -2, loc_); }
+Array MatrixFormulas::Adjoint(const Array& a) const { return conj(Transposed(a), loc_); }
 Array MatrixFormulas::NumberLike(const Array& x, double value) const {
   return StrongScalar(value, TypeOf(x)->dtype(), call_);
 }
@@ -95,8 +97,8 @@ base::Shape JointBatch(const Array& a, const Array& b, Call call) {
 }
 
 double EpsilonOf(DType dtype) {
-  return dtype == f64 ? std::numeric_limits<double>::epsilon()
-                      : std::numeric_limits<float>::epsilon();
+  return base::PartOf(dtype) == f64 ? std::numeric_limits<double>::epsilon()
+                                    : std::numeric_limits<float>::epsilon();
 }
 
 }  // namespace tessera::api

@@ -18,6 +18,7 @@ class MatrixFormulas {
   Array Where(const Array& c, const Array& a, const Array& b) const;
   Array MatMul(const Array& a, const Array& b) const;
   Array Transposed(const Array& a) const;
+  Array Adjoint(const Array& a) const;  // the conjugate transpose
   // Returns a number of the dtype of x.
   Array NumberLike(const Array& x, double value) const;
   // Returns vectors [..., n] as matrices of one column, or one row.
@@ -54,7 +55,7 @@ inline int64_t ColumnsOf(const Array& x) { return ShapeOf(x).back(); }
 base::Shape BatchOf(const Array& x, size_t own = 2);
 // Returns the batch dims to which those of both arrays broadcast. C18: there must be some.
 base::Shape JointBatch(const Array& a, const Array& b, Call call);
-// The distance from 1 to the next number of a floating dtype.
+// The distance from 1 to the next number of a floating dtype, or of a complex dtype's parts.
 double EpsilonOf(DType dtype);
 
 }  // namespace tessera::api

@@ -6,6 +6,7 @@
 #include "api/array/reductions.h"
 #include "api/core/edits.h"
 #include "api/linalg/systems.h"
+#include "base/dtype.h"
 #include "tessera/control.h"
 #include "tessera/linalg.h"
 
@@ -41,7 +42,7 @@ struct Pade {
   double largest;
 };
 Pade PadeOf(DType dtype) {
-  if (dtype == f64)
+  if (base::PartOf(dtype) == f64)
     return {{64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800.,
              129060195264000., 10559470521600., 670442572800., 33522128640., 1323241920., 40840800.,
              960960., 16380., 182., 1.},
@@ -78,7 +79,7 @@ Array Exponential(const Array& a, const MatrixFormulas& f) {
             [](Array y) { return y; }, x);
         return std::pair(next, None);
       },
-      start, arange(kMostSquarings, {.dtype = TypeOf(a)->dtype()}, loc), {}, loc);
+      start, arange(kMostSquarings, {.dtype = TypeOf(size)->dtype()}, loc), {}, loc);
   const Array far = gt(squarings, Operand(kMostSquarings, loc), {}, loc);
   return f.Where(far, f.NumberLike(a, std::numeric_limits<double>::quiet_NaN()), result);
 }

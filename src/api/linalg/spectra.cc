@@ -14,7 +14,7 @@ using namespace api;
 
 Qr qr(Operand a, QrOptions options, Loc loc) {
   const Call call{"qr", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+  std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
     const Array m = ToMatrices(x, call);
     std::vector<Array> qr;
     if (options.out_sharding && IsShardedMatrix(m) && !options.full_matrices) {
@@ -27,6 +27,15 @@ Qr qr(Operand a, QrOptions options, Loc loc) {
     return qr;
   });
   return {made[0], made[1]};
+}
+
+PivotedQr pivoted_qr(Operand a, PivotedQrOptions options, Loc loc) {
+  const Call call{"pivoted_qr", loc};
+  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+    return RunAll(ops::kQr, ir::MakeParams(ops::QrParams{options.full_matrices, true}),
+                  {ToMatrices(x, call)}, call);
+  });
+  return {made[0], made[1], made[2]};
 }
 
 Array householder_product(Operand a, Operand taus, Loc loc) {
@@ -43,12 +52,12 @@ std::vector<Array> SvdOf(const Array& a, bool compute_uv, bool full, Call call) 
   return RunAll(ops::kSvd, ir::MakeParams(params), {a}, call);
 }
 
-// Returns the symmetric matrices whose lower triangle is the one that the options name.
-Array SymmetricOf(const Operand& x, const EighOptions& options, Call call) {
+// Returns the Hermitian matrices whose lower triangle is the one that the options name.
+Array HermitianOf(const Operand& x, const EighOptions& options, Call call) {
   const MatrixFormulas f(call);
   const Array a = ToSquare(x, call);
-  if (options.symmetrize_input) return f.Scaled(f.Add(a, f.Transposed(a)), 0.5);
-  return options.upper ? f.Transposed(a) : a;
+  if (options.symmetrize_input) return f.Scaled(f.Add(a, f.Adjoint(a)), 0.5);
+  return options.upper ? f.Adjoint(a) : a;
 }
 
 }  // namespace
@@ -57,7 +66,7 @@ Eigh eigh(Operand a, EighOptions options, Loc loc) {
   const Call call{"eigh", loc};
   std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
     return RunAll(ops::kEigh, ir::MakeParams(ops::VectorsParams{true}),
-                  {SymmetricOf(x, options, call)}, call);
+                  {HermitianOf(x, options, call)}, call);
   });
   return {made[1], made[0]};
 }
@@ -66,7 +75,65 @@ Array eigvalsh(Operand a, EighOptions options, Loc loc) {
   const Call call{"eigvalsh", loc};
   return AsOne(call, {a}, [&](const Operand& x) {
     return Run(ops::kEigh, ir::MakeParams(ops::VectorsParams{false}),
-               {SymmetricOf(x, options, call)}, call);
+               {HermitianOf(x, options, call)}, call);
+  });
+}
+
+namespace {
+
+// Returns the matrices with the diagonal d and conj(e) below it, whose upper triangle is not read.
+Array TridiagonalMatrix(const Operand& d, const Operand& e, Call call) {
+  const MatrixFormulas f(call);
+  const Loc loc = call.loc;
+  const DType t = FloatOf(PromotedDType({d, e}, call));
+  const Array main = Convert(ToArray(d, call), t, call), next = Convert(ToArray(e, call), t, call);
+  const int64_t n = Rank(main) == 0 ? 0 : ShapeOf(main).back();
+  if (Rank(main) == 0 || Rank(next) == 0 || ShapeOf(next).back() != n - 1)
+    FailShape(call, 13,
+              fmt::format("d [..., n] and e [..., n - 1] do not fit: their shapes are {} and {}",
+                          ops::ShapeText(ShapeOf(main)), ops::ShapeText(ShapeOf(next))));
+  std::vector<Padding> padding(ShapeOf(next).size());
+  padding.back().low = 1;
+  const Array below = pad(conj(next, loc), padding, f.NumberLike(next, 0), loc);
+  const Array index = iota({n, n}, 0, {.dtype = i32}, loc);
+  const Array distance = f.Sub(index, f.Transposed(index));
+  const auto at = [&](int64_t k, const Array& x, const Array& otherwise) {
+    return f.Where(eq(distance, Operand(k, loc), {}, loc), f.Column(x), otherwise);
+  };
+  return at(0, main, at(1, below, f.NumberLike(main, 0)));
+}
+
+}  // namespace
+
+Eigh eigh_tridiagonal(Operand d, Operand e, Loc loc) {
+  const Call call{"eigh_tridiagonal", loc};
+  std::vector<Array> made = AsOne(call, {d, e}, [&](const Operand& x, const Operand& y) {
+    return RunAll(ops::kEigh, ir::MakeParams(ops::VectorsParams{true}),
+                  {TridiagonalMatrix(x, y, call)}, call);
+  });
+  return {made[1], made[0]};
+}
+
+Array eigvalsh_tridiagonal(Operand d, Operand e, Loc loc) {
+  const Call call{"eigvalsh_tridiagonal", loc};
+  return AsOne(call, {d, e}, [&](const Operand& x, const Operand& y) {
+    return Run(ops::kEigh, ir::MakeParams(ops::VectorsParams{false}),
+               {TridiagonalMatrix(x, y, call)}, call);
+  });
+}
+
+Eig eig(Operand a, Loc loc) {
+  const Call call{"eig", loc};
+  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+    return RunAll(ops::kEig, ir::MakeParams(ops::VectorsParams{true}), {ToSquare(x, call)}, call);
+  });
+  return {made[1], made[0]};
+}
+
+Array eigvals(Operand a, Loc loc) {
+  const Call call{"eigvals", loc};
+  return AsOne(call, {a}, [&](const Operand& x) {
+    return Run(ops::kEig, ir::MakeParams(ops::VectorsParams{false}), {ToSquare(x, call)}, call);
   });
 }
 
@@ -107,10 +174,10 @@ Lstsq lstsq(Operand a, Operand b, LstsqOptions options, Loc loc) {
     if (k > 0)
       kept = bitwise_and(kept, ge(s, f.Scaled(f.Slice(s, 1, 0, 1), rcond), {}, loc), {}, loc);
     const Array inverse = f.Where(kept, f.Div(one, f.Where(kept, s, one)), zero);
-    const Array projected = f.MatMul(f.Transposed(usv[0]), right);
-    Array solution = f.MatMul(f.Transposed(usv[2]), f.Mul(f.Column(inverse), projected));
+    const Array projected = f.MatMul(f.Adjoint(usv[0]), right);
+    Array solution = f.MatMul(f.Adjoint(usv[2]), f.Mul(f.Column(inverse), projected));
     const Array rest = f.Sub(right, f.MatMul(m, solution));
-    const Array residuals = reduce_sum(f.Mul(rest, rest), {0}, {}, loc);
+    const Array residuals = reduce_sum(real(f.Mul(rest, conj(rest, loc)), loc), {0}, {}, loc);
     if (is_vector) solution = squeeze(solution, {-1}, loc);
     return std::vector<Array>{solution, residuals, sum(kept, {-1}, {}, loc), s};
   });
@@ -119,23 +186,33 @@ Lstsq lstsq(Operand a, Operand b, LstsqOptions options, Loc loc) {
 
 namespace {
 
-// Which singular values exceed rtol times the largest.
-Array IsLarge(const Array& s, double rtol, const MatrixFormulas& f) {
-  if (ShapeOf(s).back() == 0) return gt(s, s, {}, f.loc());
-  return gt(s, f.Scaled(f.Slice(s, 1, 0, 1), rtol), {}, f.loc());
+// Which values exceed rtol times the largest in size.
+Array IsLarge(const Array& values, double rtol, const MatrixFormulas& f) {
+  const Array size = abs(values, f.loc());
+  if (ShapeOf(size).back() == 0) return gt(size, size, {}, f.loc());
+  const Array largest = reduce_max(size, {-1}, {}, f.loc());
+  return gt(size, f.Scaled(f.Column(largest), rtol), {}, f.loc());
 }
 
-Array PinvOf(const Array& a, double rtol, const MatrixFormulas& f) {
+// For a = u diag(values) vh.
+Array PinvOf(const Array& u, const Array& values, const Array& vh, double rtol,
+             const MatrixFormulas& f) {
+  const Array infinite = f.NumberLike(values, std::numeric_limits<double>::infinity());
+  const Array safe = f.Where(IsLarge(values, rtol, f), values, infinite);
+  return f.MatMul(f.Adjoint(vh), f.Div(f.Adjoint(u), f.Column(safe)));
+}
+Array PinvOf(const Array& a, double rtol, bool hermitian, const MatrixFormulas& f) {
+  if (hermitian) {
+    const Eigh made = eigh(a, {}, f.loc());
+    return PinvOf(made.eigenvectors, made.eigenvalues, f.Adjoint(made.eigenvectors), rtol, f);
+  }
   const std::vector<Array> usv = SvdOf(a, true, false, f.call());
-  const Array& s = usv[1];
-  const Array safe =
-      f.Where(IsLarge(s, rtol, f), s, f.NumberLike(s, std::numeric_limits<double>::infinity()));
-  return f.MatMul(f.Transposed(usv[2]), f.Div(f.Transposed(usv[0]), f.Column(safe)));
+  return PinvOf(usv[0], usv[1], usv[2], rtol, f);
 }
 
 // Golub and Pereyra, The differentiation of pseudo-inverses (1973).
 Array PinvTangent(const Array& a, const Array& da, const Array& p, const MatrixFormulas& f) {
-  const Array pt = f.Transposed(p), dat = f.Transposed(da);
+  const Array pt = f.Adjoint(p), dat = f.Adjoint(da);
   const auto times = [&](const Array& x, const Array& y) { return f.MatMul(x, y); };
   // The order of the products that takes the least operations.
   const bool tall = RowsOf(a) >= ColumnsOf(a);
@@ -153,12 +230,14 @@ Array pinv(Operand a, RankOptions options, Loc loc) {
   const Call call{"pinv", loc};
   return AsOne(call, {a}, [&](const Operand& x) {
     const MatrixFormulas f(call);
-    const Array m = ToMatrices(x, call);
+    const bool hermitian = options.hermitian;
+    Array m = hermitian ? ToSquare(x, call) : ToMatrices(x, call);
+    if (hermitian) m = HermitianOf(m, {}, call);
     const auto size = static_cast<double>(std::max(RowsOf(m), ColumnsOf(m)));
     const double rtol = options.rtol.value_or(10 * size * EpsilonOf(TypeOf(m)->dtype()));
-    const auto plain = [f, rtol](Array y) { return PinvOf(y, rtol, f); };
-    return custom_jvp(plain, [f, rtol](auto values, auto tangents) {
-      const Array p = PinvOf(std::get<0>(values), rtol, f);
+    const auto plain = [=](Array y) { return PinvOf(y, rtol, hermitian, f); };
+    return custom_jvp(plain, [=](auto values, auto tangents) {
+      const Array p = PinvOf(std::get<0>(values), rtol, hermitian, f);
       return std::pair(p, PinvTangent(std::get<0>(values), std::get<0>(tangents), p, f));
     })(m, loc);
   });
@@ -171,7 +250,8 @@ Array matrix_rank(Operand a, RankOptions options, Loc loc) {
     const Array m = ToMatrices(x, call);
     const auto size = static_cast<double>(std::max(RowsOf(m), ColumnsOf(m)));
     const double rtol = options.rtol.value_or(size * EpsilonOf(TypeOf(m)->dtype()));
-    return sum(IsLarge(SvdOf(m, false, false, call)[0], rtol, f), {-1}, {}, loc);
+    const Array values = options.hermitian ? eigvalsh(m, {}, loc) : SvdOf(m, false, false, call)[0];
+    return sum(IsLarge(values, rtol, f), {-1}, {}, loc);
   });
 }
 
@@ -199,14 +279,6 @@ Array cond(Operand a, NormOrder order, Loc loc) {
     const Array made = bitwise_and(isnan(ratio, loc), logical_not(given, loc), {}, loc);
     return f.Where(made, f.NumberLike(ratio, std::numeric_limits<double>::infinity()), ratio);
   });
-}
-
-Schur schur(Operand a, Loc loc) {
-  const Call call{"schur", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
-    return RunAll(ops::kSchur, ir::MakeParams(ops::VectorsParams{true}), {ToSquare(x, call)}, call);
-  });
-  return {made[0], made[1]};
 }
 
 Hessenberg hessenberg(Operand a, Loc loc) {
@@ -252,8 +324,8 @@ Polar polar(Operand a, PolarOptions options, Loc loc) {
     const MatrixFormulas f(call);
     const std::vector<Array> usv = SvdOf(ToMatrices(x, call), true, false, call);
     const Array &u = usv[0], &vh = usv[2];
-    const Array side = options.left ? f.Transposed(u) : vh;
-    const Array p = f.MatMul(f.Transposed(side), f.Mul(f.Column(usv[1]), side));
+    const Array side = options.left ? f.Adjoint(u) : vh;
+    const Array p = f.MatMul(f.Adjoint(side), f.Mul(f.Column(usv[1]), side));
     return std::vector<Array>{f.MatMul(u, vh), p};
   });
   return {made[0], made[1]};

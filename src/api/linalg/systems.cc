@@ -18,14 +18,16 @@ using namespace api;
 namespace api {
 
 Array SolveFactored(const linalg::Lu& lu, Array b, System system, const MatrixFormulas& f) {
-  const bool transposed = system == System::kTransposed;
   const auto solve = [&](const Array& right, bool lower) {
-    return linalg::triangular_solve(
-        lu.lu, right,
-        {.left_side = true, .lower = lower, .transpose_a = transposed, .unit_diagonal = lower},
-        f.loc());
+    return linalg::triangular_solve(lu.lu, right,
+                                    {.left_side = true,
+                                     .lower = lower,
+                                     .transpose_a = system.transposed,
+                                     .conjugate_a = system.conjugated,
+                                     .unit_diagonal = lower},
+                                    f.loc());
   };
-  if (!transposed) return solve(solve(f.PermutedRows(b, lu.permutation), true), false);
+  if (!system.transposed) return solve(solve(f.PermutedRows(b, lu.permutation), true), false);
   const Array inverse = argsort(lu.permutation, -1, {}, f.loc());
   return f.PermutedRows(solve(solve(b, false), true), inverse);
 }
@@ -40,10 +42,10 @@ Array SolveSystem(const Array& a, const Array& b, const MatrixFormulas& f) {
   };
   const LinearEquation equation{
       .matvec = body([=](const Array& x) { return f.MatMul(a, x); }),
-      .solve = body([=](const Array& r) { return SolveFactored(lu, r, System::kPlain, f); }),
+      .solve = body([=](const Array& r) { return SolveFactored(lu, r, {}, f); }),
       .transpose_matvec = body([=](const Array& x) { return f.MatMul(f.Transposed(a), x); }),
       .transpose_solve =
-          body([=](const Array& r) { return SolveFactored(lu, r, System::kTransposed, f); })};
+          body([=](const Array& r) { return SolveFactored(lu, r, {.transposed = true}, f); })};
   return SolveEquation(equation, {b}, f.call()).arrays[0];
 }
 
@@ -67,9 +69,9 @@ namespace linalg {
 namespace {
 
 Array Symmetrized(const Array& a, const MatrixFormulas& f) {
-  Array transposed = f.Transposed(a);
-  if (IsShardedMatrix(a)) transposed = Moved(transposed, TypeOf(a)->sharding(), f.call());
-  return f.Scaled(f.Add(a, transposed), 0.5);
+  Array adjoint = f.Adjoint(a);
+  if (IsShardedMatrix(a)) adjoint = Moved(adjoint, TypeOf(a)->sharding(), f.call());
+  return f.Scaled(f.Add(a, adjoint), 0.5);
 }
 
 Array ReshardTo(const Array& x, const std::optional<PartitionSpec>& spec, Call call) {
@@ -83,7 +85,8 @@ Array SolveSharded(const Array& a, const Array& b, const TriangularSolveOptions&
   if (TypeOf(b)->shape().size() != 2 || (options.left_side ? RowsOf(b) : ColumnsOf(b)) != RowsOf(a))
     FailShape(call, 20, fmt::format("{} and {} do not fit", TypeOf(a)->text(), TypeOf(b)->text()));
   const bool transpose = options.transpose_a == options.left_side;
-  const Array x = BlockedTriangularSolve(a, options.left_side ? b : f.Transposed(b), options.lower,
+  const Array x = BlockedTriangularSolve(options.conjugate_a ? conj(a, call.loc) : a,
+                                         options.left_side ? b : f.Transposed(b), options.lower,
                                          transpose, options.unit_diagonal, call);
   return options.left_side ? x : f.Transposed(x);
 }
@@ -94,7 +97,7 @@ Array CholeskyOf(const Operand& operand, const CholeskyOptions& options, Call ca
   const bool blocked = options.out_sharding && IsShardedMatrix(a);
   if (options.symmetrize_input) a = Symmetrized(a, f);
   const Array l = blocked ? BlockedCholesky(a, call) : Run(ops::kCholesky, nullptr, {a}, call);
-  return ReshardTo(options.upper ? f.Transposed(l) : l, options.out_sharding, call);
+  return ReshardTo(options.upper ? f.Adjoint(l) : l, options.out_sharding, call);
 }
 
 // Promotes the operands of a function of two matrices to one floating dtype.
@@ -107,7 +110,29 @@ std::pair<Array, Array> PromotedPair(const Operand& a, const Operand& b, Call ca
 
 Array cholesky(Operand a, CholeskyOptions options, Loc loc) {
   const Call call{"cholesky", loc};
-  return AsOne(call, {a}, [&](const Operand& x) { return CholeskyOf(x, options, call); });
+  return AsOne(call, {a, options}, [&](const Operand& x) { return CholeskyOf(x, options, call); });
+}
+
+Array cholesky_update(Operand r, Operand w, Loc loc) {
+  const Call call{"cholesky_update", loc};
+  return AsOne(call, {r, w}, [&](const Operand& x, const Operand& y) {
+    const MatrixFormulas f(call);
+    const auto [matrix, vector] = PromotedPair(x, y, call);
+    const Array square = ToSquare(matrix, call);
+    if (Rank(vector) == 0 || ShapeOf(vector).back() != RowsOf(square))
+      FailShape(call, 13,
+                fmt::format("w must have {} elements along its last dim, not the shape {}",
+                            RowsOf(square), ops::ShapeText(ShapeOf(vector))));
+    // With the row w^H below it, r has the same factor as q^H times that.
+    const Array row = f.Row(conj(vector, loc));
+    const base::Shape batch = JointBatch(square, row, call);
+    const Array stacked =
+        concatenate({f.WithBatch(square, batch, 2), f.WithBatch(row, batch, 2)}, -2, loc);
+    const Array made = qr(stacked, {}, loc).r;
+    const Array diag = real(f.Diagonal(made), loc), one = f.NumberLike(diag, 1);
+    const Array negative = lt(diag, f.NumberLike(diag, 0), {}, loc);
+    return f.Mul(f.Column(f.Where(negative, neg(one, loc), one)), made);
+  });
 }
 
 ChoFactor cho_factor(Operand a, ChoFactorOptions options, Loc loc) {
@@ -124,8 +149,12 @@ Array cho_solve(ChoFactor factor, Operand b, Loc loc) {
     const Array square = ToSquare(a, call);
     return WithRightSide(square, y, RowsOf(square), call, [&](const Array& m, const Array& r) {
       const auto solve = [&](const Array& side, bool transpose) {
-        return triangular_solve(
-            m, side, {.left_side = true, .lower = factor.lower, .transpose_a = transpose}, loc);
+        return triangular_solve(m, side,
+                                {.left_side = true,
+                                 .lower = factor.lower,
+                                 .transpose_a = transpose,
+                                 .conjugate_a = transpose},
+                                loc);
       };
       return solve(solve(r, !factor.lower), factor.lower);
     });
@@ -134,9 +163,9 @@ Array cho_solve(ChoFactor factor, Operand b, Loc loc) {
 
 Array triangular_solve(Operand a, Operand b, TriangularSolveOptions options, Loc loc) {
   const Call call{"triangular_solve", loc};
-  return AsOne(call, {a, b}, [&](const Operand& x, const Operand& y) {
+  return AsOne(call, {a, b, options}, [&](const Operand& x, const Operand& y) {
     const ops::TriangularSolveParams params{options.left_side, options.lower, options.transpose_a,
-                                            options.unit_diagonal};
+                                            options.conjugate_a, options.unit_diagonal};
     const Array m = ToArray(x, call), right = ToArray(y, call);
     const Array solved = options.out_sharding && IsShardedMatrix(m)
                              ? SolveSharded(ToSquare(m, call), right, options, call)
@@ -155,6 +184,7 @@ Array solve_triangular(Operand a, Operand b, SolveTriangularOptions options, Loc
                               {.left_side = true,
                                .lower = options.lower,
                                .transpose_a = options.transposed,
+                               .conjugate_a = options.conjugated,
                                .unit_diagonal = options.unit_diagonal},
                               loc);
     });
@@ -163,7 +193,7 @@ Array solve_triangular(Operand a, Operand b, SolveTriangularOptions options, Loc
 
 Lu lu(Operand a, LuOptions options, Loc loc) {
   const Call call{"lu", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+  std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
     const Array m = ToMatrices(x, call);
     if (!options.out_sharding || !IsShardedMatrix(m)) {
       std::vector<Array> plain = RunAll(ops::kLu, nullptr, {m}, call);
@@ -231,15 +261,14 @@ Array lu_solve(LuFactor factor, Operand b, LuSolveOptions options, Loc loc) {
         const Array permutation = lu_pivots_to_permutation(pivots, n, loc);
         return WithRightSide(square, y, n, call, [&](const Array& m, const Array& r) {
           const Lu factors{m, ToArray(pivots, call), f.WithBatch(permutation, BatchOf(m), 1)};
-          return SolveFactored(factors, r,
-                               options.transposed ? System::kTransposed : System::kPlain, f);
+          return SolveFactored(factors, r, {options.transposed, options.conjugated}, f);
         });
       });
 }
 
 Array solve(Operand a, Operand b, SolveOptions options, Loc loc) {
   const Call call{"solve", loc};
-  return AsOne(call, {a, b}, [&](const Operand& x, const Operand& y) {
+  return AsOne(call, {a, b, options}, [&](const Operand& x, const Operand& y) {
     const auto [matrix, right] = PromotedPair(x, y, call);
     const Array square = ToSquare(matrix, call);
     const bool blocked = options.out_sharding && IsShardedMatrix(square);
@@ -282,7 +311,7 @@ std::pair<Array, Array> SignAndLog(const Array& a, const MatrixFormulas& f) {
   const Array signs = reduce_prod(sign(diag, f.loc()), {-1}, {}, f.loc());
   const Array total = reduce_sum(log(abs(diag, f.loc()), f.loc()), {-1}, {}, f.loc());
   return {f.Where(singular, zero, f.Mul(PermutationSign(factors, f), signs)),
-          f.Where(singular, f.NumberLike(diag, -std::numeric_limits<double>::infinity()), total)};
+          f.Where(singular, f.NumberLike(total, -std::numeric_limits<double>::infinity()), total)};
 }
 
 // The determinant, and the trace of adj(a) g, which is its tangent. With l u = a[permutation] and
@@ -363,8 +392,12 @@ Slogdet slogdet(Operand a, Loc loc) {
       const auto& [m] = values;
       const auto& [g] = tangents;
       const std::pair<Array, Array> both = SignAndLog(m, f);
-      return std::pair(
-          both, std::pair(zeros_like(both.first, {}, f.loc()), f.Trace(SolveSystem(m, g, f))));
+      // The logarithm of the determinant is log + i angle, and the sign is e^(i angle).
+      const Array moved = f.Trace(SolveSystem(m, g, f)), log = real(moved, f.loc());
+      const Array turned = TypeOf(moved)->dtype().is_complex()
+                               ? f.Mul(f.Sub(moved, log), both.first)
+                               : zeros_like(both.first, {}, f.loc());
+      return std::pair(both, std::pair(turned, log));
     };
     const auto [sign, log] = custom_jvp(plain, rule)(ToSquare(x, call), loc);
     return std::vector<Array>{sign, log};

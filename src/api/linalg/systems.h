@@ -5,9 +5,11 @@
 
 namespace tessera::api {
 
-enum class System { kPlain, kTransposed };
-// Returns the solution of a x = b or a^T x = b for b [..., n, k], given the factors of a. Both have
-// the same batch dims.
+struct System {
+  bool transposed = false, conjugated = false;
+};
+// Returns the solution of op(a) x = b for b [..., n, k], given the factors of a. Both have the same
+// batch dims.
 Array SolveFactored(const linalg::Lu& lu, Array b, System system, const MatrixFormulas& f);
 // Returns the solution of a x = b for square a and b [..., n, k] with the same batch dims.
 Array SolveSystem(const Array& a, const Array& b, const MatrixFormulas& f);

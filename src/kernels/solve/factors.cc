@@ -41,18 +41,24 @@ struct TriangularWork {
     LapackOf<T>();
     return 0;
   }
-  // LAPACK sees the transposes of all matrices: x op(a) = b is op(a)^T x^T = b^T.
+  // LAPACK sees the transposes of all matrices: x op(a) = b is op(a)^T x^T = b^T. It has no
+  // conj(a): conj(a) x = b is a conj(x) = conj(b).
   static void Run(const TriangularConfig& c, const plan::KernelArgs& call, int64_t i, Scratch) {
     const int64_t size = c.desc.left ? c.m : c.n;
     const T *a = In<T>(call, 0) + i * size * size, *b = In<T>(call, 1) + i * c.m * c.n;
     T* x = Out<T>(call, 0) + i * c.m * c.n;
+    const bool conjugate = c.desc.conjugate && !c.desc.transpose;
     if (x != b) std::copy_n(b, c.m * c.n, x);
+    if (conjugate) std::transform(x, x + c.m * c.n, x, Conjugate<T>);
     const int m = static_cast<int>(c.n), n = static_cast<int>(c.m), lda = Lead(size),
               ldb = Lead(c.n);
     const T one = 1;
     LapackOf<T>().trsm(c.desc.left ? "R" : "L", c.desc.lower ? "U" : "L",
-                       c.desc.transpose ? "T" : "N", c.desc.unit ? "U" : "N", &m, &n, &one, a, &lda,
-                       x, &ldb, 1, 1, 1, 1);
+                       !c.desc.transpose  ? "N"
+                       : c.desc.conjugate ? "C"
+                                          : "T",
+                       c.desc.unit ? "U" : "N", &m, &n, &one, a, &lda, x, &ldb, 1, 1, 1, 1);
+    if (conjugate) std::transform(x, x + c.m * c.n, x, Conjugate<T>);
   }
 };
 

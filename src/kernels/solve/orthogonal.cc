@@ -7,80 +7,100 @@ namespace {
 
 struct QrConfig : MatrixBatch {
   int64_t k = 0;  // columns of q
+  bool pivoting = false;
 };
+
+template <class T>
+void CallGeqp3(int m, int n, T* columns, int* pivots, T* taus, const WorkArrays<T>& arrays) {
+  const int lead = Lead(m);
+  int info = 0;
+  if constexpr (kIsComplex<T>)
+    LapackOf<T>().geqp3(&m, &n, columns, &lead, pivots, taus, arrays.work, &arrays.length,
+                        arrays.rwork, &info);
+  else
+    LapackOf<T>().geqp3(&m, &n, columns, &lead, pivots, taus, arrays.work, &arrays.length, &info);
+}
 
 double FlopsOf(int64_t m, int64_t n, int64_t k) {
   return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
 
-// Calls f with a work array of length -1, which asks LAPACK for the best length.
-template <class T, class F>
-int64_t BestWork(F f) {
-  T best = 0;
-  const int ask = -1;
-  f(&best, &ask);
-  return static_cast<int64_t>(best);
-}
-
 template <class T>
-int64_t GeqrfWorkOf(int64_t m, int64_t n) {
-  const int rows = static_cast<int>(m), cols = static_cast<int>(n), lead = Lead(m);
+void AskForGeqrf(QrConfig& c) {
+  const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), lead = Lead(c.m);
   int info = 0;
-  return BestWork<T>([&](T* best, LapackInt ask) {
-    LapackOf<T>().geqrf(&rows, &cols, nullptr, &lead, nullptr, best, ask, &info);
+  AskForWork<T>(c, [&](const WorkArrays<T>& ask) {
+    if (c.pivoting)
+      CallGeqp3<T>(m, n, nullptr, nullptr, nullptr, ask);
+    else
+      LapackOf<T>().geqrf(&m, &n, nullptr, &lead, nullptr, ask.work, &ask.length, &info);
   });
 }
+// For the first n columns of a product of k reflectors.
 template <class T>
-int64_t OrgqrWorkOf(int64_t m, int64_t n, int64_t k) {
-  const int rows = static_cast<int>(m), cols = static_cast<int>(n),
-            reflectors = static_cast<int>(k), lead = Lead(m);
+void AskForOrgqr(QrConfig& c, int64_t n, int64_t k) {
+  const int rows = static_cast<int>(c.m), cols = static_cast<int>(n),
+            reflectors = static_cast<int>(k), lead = Lead(c.m);
   int info = 0;
-  return BestWork<T>([&](T* best, LapackInt ask) {
-    LapackOf<T>().orgqr(&rows, &cols, &reflectors, nullptr, &lead, nullptr, best, ask, &info);
+  AskForWork<T>(c, [&](const WorkArrays<T>& ask) {
+    LapackOf<T>().orgqr(&rows, &cols, &reflectors, nullptr, &lead, nullptr, ask.work, &ask.length,
+                        &info);
   });
 }
 
 template <class T>
-void Factorise(const MatrixBatch& c, T* columns, T* taus, T* work) {
+void Factorise(const MatrixBatch& c, T* columns, T* taus, const WorkArrays<T>& arrays) {
   if (c.rank() == 0) return;
-  const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), lead = Lead(c.m),
-            length = static_cast<int>(c.work);
+  const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), lead = Lead(c.m);
   int info = 0;
-  LapackOf<T>().geqrf(&m, &n, columns, &lead, taus, work, &length, &info);
+  LapackOf<T>().geqrf(&m, &n, columns, &lead, taus, arrays.work, &arrays.length, &info);
+}
+// Fills the permutation of the columns.
+template <class T>
+void FactorisePivoted(const MatrixBatch& c, T* columns, int* permutation, T* taus,
+                      const WorkArrays<T>& arrays) {
+  if (c.rank() == 0) return std::iota(permutation, permutation + c.n, 0);
+  std::fill_n(permutation, c.n, 0);  // LAPACK may exchange every column
+  CallGeqp3(static_cast<int>(c.m), static_cast<int>(c.n), columns, permutation, taus, arrays);
+  for (int64_t k = 0; k < c.n; ++k) --permutation[k];  // LAPACK counts from 1
 }
 // Replaces the reflectors of columns [m, n] by the first n columns of their product.
 template <class T>
 void Multiply(const MatrixBatch& c, int64_t cols, int64_t reflectors, T* columns, const T* taus,
-              T* work) {
+              const WorkArrays<T>& arrays) {
   if (c.m == 0 || cols == 0) return;
   const int m = static_cast<int>(c.m), n = static_cast<int>(cols), k = static_cast<int>(reflectors),
-            lead = Lead(c.m), length = static_cast<int>(c.work);
+            lead = Lead(c.m);
   int info = 0;
-  LapackOf<T>().orgqr(&m, &n, &k, columns, &lead, taus, work, &length, &info);
+  LapackOf<T>().orgqr(&m, &n, &k, columns, &lead, taus, arrays.work, &arrays.length, &info);
 }
 
 template <class T>
 struct QrWork {
   struct Memory {
-    T *columns, *taus, *work;
+    T *columns, *taus;
+    WorkArrays<T> arrays;
     Memory(const QrConfig& c, Scratch& s)
-        : columns(s.Take<T>(c.m * std::max(c.n, c.k))),
-          taus(s.Take<T>(c.rank())),
-          work(s.Take<T>(c.work)) {}
+        : columns(s.Take<T>(c.m * std::max(c.n, c.k))), taus(s.Take<T>(c.rank())), arrays(c, s) {}
   };
   static int64_t Plan(QrConfig& c) {
-    c.work = std::max({int64_t{1}, GeqrfWorkOf<T>(c.m, c.n), OrgqrWorkOf<T>(c.m, c.k, c.rank())});
+    AskForGeqrf<T>(c);
+    AskForOrgqr<T>(c, c.k, c.rank());
+    c.rwork = c.pivoting ? 2 * c.n : 0;
     return BytesOf<Memory>(c);
   }
   static void Run(const QrConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     T *q = Out<T>(call, 0) + i * c.m * c.k, *r = Out<T>(call, 1) + i * c.k * c.n;
     const Memory memory(c, scratch);
     CopyTransposed(In<T>(call, 0) + i * c.m * c.n, c.m, c.n, memory.columns);
-    Factorise(c, memory.columns, memory.taus, memory.work);
+    if (c.pivoting)
+      FactorisePivoted(c, memory.columns, Out<int>(call, 2) + i * c.n, memory.taus, memory.arrays);
+    else
+      Factorise(c, memory.columns, memory.taus, memory.arrays);
     for (int64_t row = 0; row < c.k; ++row)
       for (int64_t col = 0; col < c.n; ++col)
         r[row * c.n + col] = col < row ? T{0} : memory.columns[col * c.m + row];
-    Multiply(c, c.k, c.rank(), memory.columns, memory.taus, memory.work);
+    Multiply(c, c.k, c.rank(), memory.columns, memory.taus, memory.arrays);
     CopyTransposed(memory.columns, c.k, c.m, q);
   }
 };
@@ -88,27 +108,28 @@ struct QrWork {
 template <class T>
 struct ProductWork {
   struct Memory {
-    T *columns, *work;
-    Memory(const QrConfig& c, Scratch& s)
-        : columns(s.Take<T>(c.m * c.n)), work(s.Take<T>(c.work)) {}
+    T* columns;
+    WorkArrays<T> arrays;
+    Memory(const QrConfig& c, Scratch& s) : columns(s.Take<T>(c.m * c.n)), arrays(c, s) {}
   };
   static int64_t Plan(QrConfig& c) {
-    c.work = std::max(int64_t{1}, OrgqrWorkOf<T>(c.m, c.n, c.k));
+    AskForOrgqr<T>(c, c.n, c.k);
     return BytesOf<Memory>(c);
   }
   static void Run(const QrConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const Memory memory(c, scratch);
     CopyTransposed(In<T>(call, 0) + i * c.m * c.n, c.m, c.n, memory.columns);
-    Multiply(c, c.n, c.k, memory.columns, In<T>(call, 1) + i * c.k, memory.work);
+    Multiply(c, c.n, c.k, memory.columns, In<T>(call, 1) + i * c.k, memory.arrays);
     CopyTransposed(memory.columns, c.n, c.m, Out<T>(call, 0) + i * c.m * c.n);
   }
 };
 
 }  // namespace
 
-plan::Kernel Qr(DType dtype, const Shape& a, bool full) {
+plan::Kernel Qr(DType dtype, const Shape& a, QrDesc desc) {
   QrConfig config{MatricesOf(dtype, a)};
-  config.k = full ? config.m : config.rank();
+  config.k = desc.full ? config.m : config.rank();
+  config.pivoting = desc.pivoting;
   return KernelOf<QrConfig, QrWork>(config, 2 * FlopsOf(config.m, config.n, config.k));
 }
 plan::Kernel HouseholderProduct(DType dtype, const Shape& a, int64_t k) {

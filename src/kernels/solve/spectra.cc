@@ -1,4 +1,6 @@
-// Eigenvalues of symmetric matrices, singular values, and reductions to simpler forms.
+// Eigenvalues, singular values, and reductions to simpler forms.
+#include <vector>
+
 #include "kernels/solve/lapack.h"
 #include "kernels/solve/matrices.h"
 
@@ -9,58 +11,46 @@ double CubeOf(const MatrixBatch& c) {
   return static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.rank());
 }
 
-// LAPACK's answer to a call that asks for the lengths of its work arrays.
-template <class T>
-struct Answer {
-  T work = 1;
-  int iwork = 1;
-  const int ask = -1;
-  int info = 0;
-  void SetIn(MatrixBatch& c) const {
-    // The answer is rounded to T.
-    const double exact = static_cast<double>(work);
-    c.work = static_cast<int64_t>(exact * (1 + std::numeric_limits<T>::epsilon())) + 1;
-    c.iwork = iwork;
-  }
-};
-
 struct EighConfig : MatrixBatch {
   bool vectors = true;
   const char* job() const { return vectors ? "V" : "N"; }
 };
 
+// The functions return LAPACK's info: 0 if it succeeded.
+template <class T>
+int CallSyevd(const EighConfig& c, T* columns, PartType<T>* values, const WorkArrays<T>& arrays) {
+  const int n = static_cast<int>(c.n), lead = Lead(c.n);
+  int info = 0;
+  if constexpr (kIsComplex<T>)
+    LapackOf<T>().syevd(c.job(), "L", &n, columns, &lead, values, arrays.work, &arrays.length,
+                        arrays.rwork, &arrays.real_length, arrays.iwork, &arrays.int_length, &info,
+                        1, 1);
+  else
+    LapackOf<T>().syevd(c.job(), "L", &n, columns, &lead, values, arrays.work, &arrays.length,
+                        arrays.iwork, &arrays.int_length, &info, 1, 1);
+  return info;
+}
+
 template <class T>
 struct EighWork {
   struct Memory {
-    T *columns, *work;
-    int* iwork;
+    T* columns;
+    WorkArrays<T> arrays;
     Memory(const EighConfig& c, Scratch& s)
-        : columns(c.vectors ? nullptr : s.Take<T>(c.n * c.n)),
-          work(s.Take<T>(c.work)),
-          iwork(s.Take<int>(c.iwork)) {}
+        : columns(c.vectors ? nullptr : s.Take<T>(c.n * c.n)), arrays(c, s) {}
   };
   static int64_t Plan(EighConfig& c) {
-    Answer<T> answer;
-    const int n = static_cast<int>(c.n), lead = Lead(c.n);
-    LapackOf<T>().syevd(c.job(), "L", &n, nullptr, &lead, nullptr, &answer.work, &answer.ask,
-                        &answer.iwork, &answer.ask, &answer.info, 1, 1);
-    answer.SetIn(c);
+    AskForWork<T>(c, [&](const WorkArrays<T>& ask) { CallSyevd<T>(c, nullptr, nullptr, ask); });
     return BytesOf<Memory>(c);
   }
   static void Run(const EighConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const int64_t n = c.n;
     const Memory memory(c, scratch);
-    T* values = Out<T>(call, c.vectors ? 1 : 0) + i * n;
+    PartType<T>* values = Out<PartType<T>>(call, c.vectors ? 1 : 0) + i * n;
     T* vectors = c.vectors ? Out<T>(call, 0) + i * n * n : memory.columns;
     if (n == 0) return;
     const bool finite = CopyLower(In<T>(call, 0) + i * n * n, n, vectors);
-    const int size = static_cast<int>(n), length = static_cast<int>(c.work),
-              ints = static_cast<int>(c.iwork);
-    int info = finite ? 0 : 1;
-    if (finite)
-      LapackOf<T>().syevd(c.job(), "L", &size, vectors, &size, values, memory.work, &length,
-                          memory.iwork, &ints, &info, 1, 1);
-    if (info != 0) {
+    if (!finite || CallSyevd(c, vectors, values, memory.arrays) != 0) {
       FillNan(values, n);
       FillNan(vectors, n * n);
     } else if (c.vectors) {
@@ -71,13 +61,12 @@ struct EighWork {
  private:
   // Copies the lower triangle to column-major order. Returns whether it is finite.
   static bool CopyLower(const T* a, int64_t n, T* columns) {
-    T sum = 0;
-    for (int64_t r = 0; r < n; ++r)
-      for (int64_t c = 0; c <= r; ++c) {
-        columns[c * n + r] = a[r * n + c];
-        sum += a[r * n + c] * 0;
-      }
-    return sum == 0;
+    bool finite = true;
+    for (int64_t r = 0; r < n; ++r) {
+      for (int64_t c = 0; c <= r; ++c) columns[c * n + r] = a[r * n + c];
+      finite = finite && AllFinite(a + r * n, r + 1);
+    }
+    return finite;
   }
 };
 
@@ -92,33 +81,46 @@ struct SvdConfig : MatrixBatch {
 };
 
 template <class T>
+int CallGesdd(const SvdConfig& c, T* columns, PartType<T>* s, T* u, T* vt,
+              const WorkArrays<T>& arrays) {
+  const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), lda = Lead(c.m),
+            ldvt = Lead(c.right());
+  int info = 0;
+  if constexpr (kIsComplex<T>)
+    LapackOf<T>().gesdd(c.job(), &m, &n, columns, &lda, s, u, &lda, vt, &ldvt, arrays.work,
+                        &arrays.length, arrays.rwork, arrays.iwork, &info, 1);
+  else
+    LapackOf<T>().gesdd(c.job(), &m, &n, columns, &lda, s, u, &lda, vt, &ldvt, arrays.work,
+                        &arrays.length, arrays.iwork, &info, 1);
+  return info;
+}
+
+template <class T>
 struct SvdWork {
   struct Memory {
-    T *columns, *u, *vt, *work;
-    int* iwork;
+    T *columns, *u, *vt;
+    WorkArrays<T> arrays;
     Memory(const SvdConfig& c, Scratch& s)
         : columns(s.Take<T>(c.m * c.n)), u(nullptr), vt(nullptr) {
       if (c.vectors != SingularVectors::kNone) {
         u = s.Take<T>(c.m * c.left());
         vt = s.Take<T>(c.right() * c.n);
       }
-      work = s.Take<T>(c.work);
-      iwork = s.Take<int>(c.iwork);
+      arrays = WorkArrays<T>(c, s);
     }
   };
   static int64_t Plan(SvdConfig& c) {
-    Answer<T> answer;
-    const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), lda = Lead(c.m),
-              ldvt = Lead(c.right());
-    LapackOf<T>().gesdd(c.job(), &m, &n, nullptr, &lda, nullptr, nullptr, &lda, nullptr, &ldvt,
-                        &answer.work, &answer.ask, &answer.iwork, &answer.info, 1);
-    answer.SetIn(c);
+    AskForWork<T>(c, [&](const WorkArrays<T>& ask) {
+      CallGesdd<T>(c, nullptr, nullptr, nullptr, nullptr, ask);
+    });
     c.iwork = 8 * c.rank();
+    const int64_t k = c.rank(), square = 5 * k * k + 7 * k;
+    if (kIsComplex<T>) c.rwork = square + 2 * std::max(c.m, c.n) * k + 2 * k * k;
     return BytesOf<Memory>(c);
   }
   static void Run(const SvdConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const bool vectors = c.vectors != SingularVectors::kNone;
-    T* s = Out<T>(call, vectors ? 1 : 0) + i * c.rank();
+    PartType<T>* s = Out<PartType<T>>(call, vectors ? 1 : 0) + i * c.rank();
     T* u = vectors ? Out<T>(call, 0) + i * c.m * c.left() : nullptr;
     T* vt = vectors ? Out<T>(call, 2) + i * c.right() * c.n : nullptr;
     if (c.rank() == 0) {
@@ -131,10 +133,7 @@ struct SvdWork {
     int info = AllFinite(a, c.m * c.n) ? 0 : 1;
     if (info == 0) {
       CopyTransposed(a, c.m, c.n, memory.columns);
-      const int m = static_cast<int>(c.m), n = static_cast<int>(c.n),
-                right = static_cast<int>(c.right()), length = static_cast<int>(c.work);
-      LapackOf<T>().gesdd(c.job(), &m, &n, memory.columns, &m, s, memory.u, &m, memory.vt, &right,
-                          memory.work, &length, memory.iwork, &info, 1);
+      info = CallGesdd(c, memory.columns, s, memory.u, memory.vt, memory.arrays);
     }
     if (info != 0) {
       FillNan(s, c.rank());
@@ -147,25 +146,100 @@ struct SvdWork {
   }
 };
 
+// `values` has the eigenvalues; of a real matrix first the real parts of all.
+template <class T>
+int CallGees(const EighConfig& c, T* form, T* values, T* vectors, const WorkArrays<T>& arrays) {
+  const int n = static_cast<int>(c.n), lead = Lead(c.n);
+  int info = 0, sorted = 0;
+  if constexpr (kIsComplex<T>)
+    LapackOf<T>().gees(c.job(), "N", nullptr, &n, form, &lead, &sorted, values, vectors, &lead,
+                       arrays.work, &arrays.length, arrays.rwork, nullptr, &info, 1, 1);
+  else
+    LapackOf<T>().gees(c.job(), "N", nullptr, &n, form, &lead, &sorted, values, values + n, vectors,
+                       &lead, arrays.work, &arrays.length, nullptr, &info, 1, 1);
+  return info;
+}
+template <class T>
+int CallGeev(const EighConfig& c, T* columns, T* values, T* vectors, const WorkArrays<T>& arrays) {
+  const int n = static_cast<int>(c.n), lead = Lead(c.n);
+  int info = 0;
+  if constexpr (kIsComplex<T>)
+    LapackOf<T>().geev("N", c.job(), &n, columns, &lead, values, nullptr, &lead, vectors, &lead,
+                       arrays.work, &arrays.length, arrays.rwork, &info, 1, 1);
+  else
+    LapackOf<T>().geev("N", c.job(), &n, columns, &lead, values, values + n, nullptr, &lead,
+                       vectors, &lead, arrays.work, &arrays.length, &info, 1, 1);
+  return info;
+}
+
+// Memory for eigenvalues of any matrices, and for a basis.
+template <class T>
+struct SpectrumMemory {
+  SpectrumMemory(const EighConfig& c, Scratch& s)
+      : columns(s.Take<T>(c.n * c.n)),
+        vectors(s.Take<T>(c.vectors ? c.n * c.n : 0)),
+        values(s.Take<T>(2 * c.n)),
+        arrays(c, s) {}
+  T *columns, *vectors, *values;
+  WorkArrays<T> arrays;
+};
+
+template <class T>
+struct EigWork {
+  using Complex = std::complex<PartType<T>>;
+  static int64_t Plan(EighConfig& c) {
+    std::vector<T> values(2);  // the address of the imaginary parts is computed
+    AskForWork<T>(
+        c, [&](const WorkArrays<T>& ask) { CallGeev<T>(c, nullptr, values.data(), nullptr, ask); });
+    c.rwork = kIsComplex<T> ? 2 * c.n : 0;
+    return BytesOf<SpectrumMemory<T>>(c);
+  }
+  static void Run(const EighConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
+    const int64_t n = c.n;
+    const T* a = In<T>(call, 0) + i * n * n;
+    Complex* values = Out<Complex>(call, c.vectors ? 1 : 0) + i * n;
+    Complex* vectors = c.vectors ? Out<Complex>(call, 0) + i * n * n : nullptr;
+    if (n == 0) return;
+    const SpectrumMemory<T> memory(c, scratch);
+    int info = AllFinite(a, n * n) ? 0 : 1;
+    if (info == 0) {
+      CopyTransposed(a, n, n, memory.columns);
+      info = CallGeev(c, memory.columns, memory.values, memory.vectors, memory.arrays);
+    }
+    if (info != 0) {
+      FillNan(values, n);
+      if (c.vectors) FillNan(vectors, n * n);
+    } else if constexpr (kIsComplex<T>) {
+      std::copy_n(memory.values, n, values);
+      if (c.vectors) CopyTransposed(memory.vectors, n, n, vectors);
+    } else {
+      for (int64_t k = 0; k < n; ++k) values[k] = {memory.values[k], memory.values[n + k]};
+      for (int64_t k = 0; k < n && c.vectors; ++k) SetVector(memory.vectors, values, n, k, vectors);
+    }
+  }
+
+ private:
+  // The vectors of a real matrix: those of a pair of conjugate eigenvalues are x + iy and x - iy,
+  // and columns has x and y.
+  static void SetVector(const T* columns, const Complex* values, int64_t n, int64_t k,
+                        Complex* vectors) {
+    const bool is_second = values[k].imag() < 0;
+    const T *real = columns + (is_second ? k - 1 : k) * n, *imaginary = real + n;
+    for (int64_t r = 0; r < n; ++r)
+      vectors[r * n + k] = {real[r], values[k].imag() == 0 ? 0
+                                     : is_second           ? -imaginary[r]
+                                                           : imaginary[r]};
+  }
+};
+
 template <class T>
 struct SchurWork {
-  struct Memory {
-    T *form, *vectors, *real, *imaginary, *work;
-    Memory(const EighConfig& c, Scratch& s)
-        : form(s.Take<T>(c.n * c.n)),
-          vectors(s.Take<T>(c.vectors ? c.n * c.n : 0)),
-          real(s.Take<T>(c.n)),
-          imaginary(s.Take<T>(c.n)),
-          work(s.Take<T>(c.work)) {}
-  };
   static int64_t Plan(EighConfig& c) {
-    Answer<T> answer;
-    const int n = static_cast<int>(c.n), lead = Lead(c.n);
-    int sorted = 0;
-    LapackOf<T>().gees(c.job(), "N", nullptr, &n, nullptr, &lead, &sorted, nullptr, nullptr,
-                       nullptr, &lead, &answer.work, &answer.ask, nullptr, &answer.info, 1, 1);
-    answer.SetIn(c);
-    return BytesOf<Memory>(c);
+    std::vector<T> values(2);
+    AskForWork<T>(
+        c, [&](const WorkArrays<T>& ask) { CallGees<T>(c, nullptr, values.data(), nullptr, ask); });
+    c.rwork = kIsComplex<T> ? c.n : 0;
+    return BytesOf<SpectrumMemory<T>>(c);
   }
   static void Run(const EighConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
     const int64_t n = c.n;
@@ -173,22 +247,18 @@ struct SchurWork {
     T* form = Out<T>(call, 0) + i * n * n;
     T* vectors = c.vectors ? Out<T>(call, 1) + i * n * n : nullptr;
     if (n == 0) return;
-    const Memory memory(c, scratch);
+    const SpectrumMemory<T> memory(c, scratch);
     int info = AllFinite(a, n * n) ? 0 : 1;
     if (info == 0) {
-      CopyTransposed(a, n, n, memory.form);
-      const int size = static_cast<int>(n), length = static_cast<int>(c.work);
-      int sorted = 0;
-      LapackOf<T>().gees(c.job(), "N", nullptr, &size, memory.form, &size, &sorted, memory.real,
-                         memory.imaginary, memory.vectors, &size, memory.work, &length, nullptr,
-                         &info, 1, 1);
+      CopyTransposed(a, n, n, memory.columns);
+      info = CallGees(c, memory.columns, memory.values, memory.vectors, memory.arrays);
     }
     if (info != 0) {
       FillNan(form, n * n);
       if (c.vectors) FillNan(vectors, n * n);
       return;
     }
-    CopyTransposed(memory.form, n, n, form);
+    CopyTransposed(memory.columns, n, n, form);
     if (c.vectors) CopyTransposed(memory.vectors, n, n, vectors);
   }
 };
@@ -196,16 +266,16 @@ struct SchurWork {
 template <class T>
 struct HessenbergWork {
   struct Memory {
-    T *columns, *work;
-    Memory(const MatrixBatch& c, Scratch& s)
-        : columns(s.Take<T>(c.n * c.n)), work(s.Take<T>(c.work)) {}
+    T* columns;
+    WorkArrays<T> arrays;
+    Memory(const MatrixBatch& c, Scratch& s) : columns(s.Take<T>(c.n * c.n)), arrays(c, s) {}
   };
   static int64_t Plan(MatrixBatch& c) {
-    Answer<T> answer;
     const int n = static_cast<int>(c.n), lead = Lead(c.n), low = 1, high = n;
-    LapackOf<T>().gehrd(&n, &low, &high, nullptr, &lead, nullptr, &answer.work, &answer.ask,
-                        &answer.info);
-    answer.SetIn(c);
+    int info = 0;
+    AskForWork<T>(c, [&](const WorkArrays<T>& ask) {
+      LapackOf<T>().gehrd(&n, &low, &high, nullptr, &lead, nullptr, ask.work, &ask.length, &info);
+    });
     return BytesOf<Memory>(c);
   }
   static void Run(const MatrixBatch& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
@@ -213,10 +283,10 @@ struct HessenbergWork {
     if (n == 0) return;
     const Memory memory(c, scratch);
     CopyTransposed(In<T>(call, 0) + i * n * n, n, n, memory.columns);
-    const int size = static_cast<int>(n), low = 1, length = static_cast<int>(c.work);
+    const int size = static_cast<int>(n), low = 1;
     int info = 0;
     LapackOf<T>().gehrd(&size, &low, &size, memory.columns, &size, Out<T>(call, 1) + i * (n - 1),
-                        memory.work, &length, &info);
+                        memory.arrays.work, &memory.arrays.length, &info);
     CopyTransposed(memory.columns, n, n, Out<T>(call, 0) + i * n * n);
   }
 };
@@ -229,16 +299,17 @@ struct TridiagonalConfig : MatrixBatch {
 template <class T>
 struct TridiagonalWork {
   struct Memory {
-    T *columns, *work;
-    Memory(const MatrixBatch& c, Scratch& s)
-        : columns(s.Take<T>(c.n * c.n)), work(s.Take<T>(c.work)) {}
+    T* columns;
+    WorkArrays<T> arrays;
+    Memory(const MatrixBatch& c, Scratch& s) : columns(s.Take<T>(c.n * c.n)), arrays(c, s) {}
   };
   static int64_t Plan(TridiagonalConfig& c) {
-    Answer<T> answer;
     const int n = static_cast<int>(c.n), lead = Lead(c.n);
-    LapackOf<T>().sytrd(c.triangle(), &n, nullptr, &lead, nullptr, nullptr, nullptr, &answer.work,
-                        &answer.ask, &answer.info, 1);
-    answer.SetIn(c);
+    int info = 0;
+    AskForWork<T>(c, [&](const WorkArrays<T>& ask) {
+      LapackOf<T>().sytrd(c.triangle(), &n, nullptr, &lead, nullptr, nullptr, nullptr, ask.work,
+                          &ask.length, &info, 1);
+    });
     return BytesOf<Memory>(c);
   }
   static void Run(const TridiagonalConfig& c, const plan::KernelArgs& call, int64_t i,
@@ -246,11 +317,12 @@ struct TridiagonalWork {
     const int64_t n = c.n;
     const Memory memory(c, scratch);
     CopyTransposed(In<T>(call, 0) + i * n * n, n, n, memory.columns);
-    const int size = static_cast<int>(n), length = static_cast<int>(c.work);
+    const int size = static_cast<int>(n);
     int info = 0;
-    LapackOf<T>().sytrd(c.triangle(), &size, memory.columns, &size, Out<T>(call, 1) + i * n,
-                        Out<T>(call, 2) + i * (n - 1), Out<T>(call, 3) + i * (n - 1), memory.work,
-                        &length, &info, 1);
+    LapackOf<T>().sytrd(c.triangle(), &size, memory.columns, &size,
+                        Out<PartType<T>>(call, 1) + i * n, Out<PartType<T>>(call, 2) + i * (n - 1),
+                        Out<T>(call, 3) + i * (n - 1), memory.arrays.work, &memory.arrays.length,
+                        &info, 1);
     CopyTransposed(memory.columns, n, n, Out<T>(call, 0) + i * n * n);
   }
 };
@@ -260,6 +332,11 @@ struct TridiagonalWork {
 plan::Kernel Eigh(DType dtype, const Shape& a, bool vectors) {
   const EighConfig config{MatricesOf(dtype, a), vectors};
   return KernelOf<EighConfig, EighWork>(config, (vectors ? 9 : 4.0 / 3) * CubeOf(config));
+}
+
+plan::Kernel Eig(DType dtype, const Shape& a, bool vectors) {
+  const EighConfig config{MatricesOf(dtype, a), vectors};
+  return KernelOf<EighConfig, EigWork>(config, (vectors ? 25 : 10) * CubeOf(config));
 }
 
 plan::Kernel Svd(DType dtype, const Shape& a, SingularVectors vectors) {

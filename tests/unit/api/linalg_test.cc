@@ -89,6 +89,66 @@ TEST(Linalg, SpectraReproduceTheMatrix) {
   ExpectClose(tril(h.h, -2), zeros_like(g));
 }
 
+Array H(const Array& x) { return conj(T(x)); }
+Array ComplexRandom(Shape shape, int seed) {
+  return complex(Random(shape, seed), Random(shape, seed + 1000));
+}
+
+TEST(Linalg, AnySquareMatrixHasEigenvalues) {
+  for (const Array& a : {Random({6, 6}, 60), ComplexRandom({6, 6}, 61)}) {
+    const linalg::Eig e = linalg::eig(a);
+    EXPECT_EQ(type_of(e.eigenvectors).text(), "c128[6,6]");
+    ExpectClose(matmul(a, e.eigenvectors), e.eigenvectors * e.eigenvalues);
+    ExpectClose(linalg::eigvals(a), e.eigenvalues);
+    const linalg::Schur real_or_complex = linalg::schur(a),
+                        form = linalg::schur(a, {.complex = true}),
+                        converted = linalg::rsf2csf(real_or_complex);
+    for (const linalg::Schur& s : {form, converted}) {
+      EXPECT_EQ(type_of(s.t).text(), "c128[6,6]");
+      ExpectClose(matmul(s.z, matmul(s.t, H(s.z))), a);
+      ExpectClose(tril(s.t, -1), zeros_like(s.t), 1e-300);
+      ExpectClose(matmul(H(s.z), s.z), eye(6, {.dtype = f64}));
+    }
+    const Array root = linalg::sqrtm(a);
+    ExpectClose(matmul(root, root), a);
+  }
+  // Roots of 0 are 0, where a root exists.
+  ExpectClose(linalg::sqrtm(diag(array({0.0, 4.0, 0.0}, {.dtype = f64}))),
+              diag(array({0.0, 2.0, 0.0}, {.dtype = f64})));
+  EXPECT_FALSE(all(isfinite(linalg::sqrtm(array({{0.0, 1.0}, {0.0, 0.0}})))).item<bool>());
+}
+
+TEST(Linalg, SylvesterEquationsAreSolved) {
+  const Array a = Random({2, 4, 4}, 62), b = ComplexRandom({3, 3}, 63), c = Random({4, 3}, 64);
+  const Array x = linalg::solve_sylvester(a, b, c);
+  ExpectClose(matmul(a, x) + matmul(x, b), broadcast_to(c, {2, 4, 3}));
+  EXPECT_TRUE(AllNan(linalg::solve_sylvester(a[0], -a[0], Random({4, 4}, 65))));
+}
+
+TEST(Linalg, ColumnsAreExchanged) {
+  for (const Array& a : {Random({5, 7}, 66), ComplexRandom({7, 5}, 67)}) {
+    const linalg::PivotedQr made = linalg::pivoted_qr(a);
+    ExpectClose(matmul(made.q, made.r), take(a, made.permutation, 1));
+    const Array sizes = abs(diagonal(made.r));
+    ExpectClose(sort(sizes, -1, {.descending = true}), sizes, 1e-300);
+  }
+}
+
+TEST(Linalg, TridiagonalMatricesAreNotStoredByTheUser) {
+  const Array d = Random({2, 5}, 68), e = ComplexRandom({4}, 69);
+  const linalg::Eigh made = linalg::eigh_tridiagonal(d, e);
+  const Array full = diag(d[1]) + diag(e, 1) + diag(conj(e), -1);
+  ExpectClose(linalg::eigvalsh(full), made.eigenvalues[1]);
+  ExpectClose(matmul(full, made.eigenvectors[1]), made.eigenvectors[1] * made.eigenvalues[1]);
+  ExpectClose(linalg::eigvalsh_tridiagonal(d, e), made.eigenvalues);
+}
+
+TEST(Linalg, FactorsAreUpdated) {
+  const Array d = Definite(5, 70), w = Random({5}, 71);
+  const Array r = linalg::cholesky_update(linalg::cholesky(d, {.upper = true}), w);
+  ExpectClose(r, linalg::cholesky(d + outer(w, w), {.upper = true}));
+}
+
 TEST(Linalg, SystemsAreSolved) {
   const Array a = Regular(6, 7), b = Random({6, 2}, 8), d = Definite(6, 9);
   ExpectClose(matmul(a, linalg::solve(a, b)), b);
@@ -347,6 +407,26 @@ TEST_P(LargeMatrices, AreSolvedBlockByBlock) {
   ExpectClose(matmul(T(q), q), eye(32, {.dtype = f64}), 1e-13 * 32);
   ExpectClose(tril(r, -1), zeros_like(r), 1e-300);
   EXPECT_TRUE(IsNanTriangle(reshard(linalg::cholesky(-definite, {.out_sharding = spec}), P())));
+}
+
+TEST_P(LargeMatrices, MayBeComplex) {
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  const Array a = ComplexRandom({16, 16}, 44) + 3 * eye(16, {.dtype = f64});
+  const Array d = matmul(a, H(a)), b = ComplexRandom({16, 3}, 45);
+  const PartitionSpec spec = Spec();
+  const auto whole = [](const Array& x) { return reshard(x, P()); };
+  const Array large = reshard(a, spec);
+  ExpectClose(whole(linalg::cholesky(reshard(d, spec), {.out_sharding = spec})),
+              linalg::cholesky(d));
+  ExpectClose(linalg::solve(large, b, {.out_sharding = P()}), linalg::solve(a, b));
+  linalg::TriangularSolveOptions options{
+      .left_side = true, .lower = true, .transpose_a = true, .conjugate_a = true};
+  const Array want = linalg::triangular_solve(a, b, options);
+  options.out_sharding = P();
+  ExpectClose(linalg::triangular_solve(large, b, options), want, 1e-8);
+  const linalg::Qr qr = linalg::qr(large, {.out_sharding = spec});
+  ExpectClose(matmul(whole(qr.q), whole(qr.r)), a);
+  ExpectClose(matmul(H(whole(qr.q)), whole(qr.q)), eye(16, {.dtype = f64}), 1e-13 * 16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, LargeMatrices, testing::Range(0, 4));
