@@ -1,11 +1,11 @@
 // Measures the machine's limit: independent chains of multiply-adds on every core. Compiled for the
 // machine that it runs on.
+#include "fma_peak.h"
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
 #include <vector>
-
-#include "screen.h"
 
 namespace train_lm {
 namespace {

@@ -3,10 +3,9 @@
 //   train_lm [--text FILE | FOLDER] [--mesh 4x2] [--layout dp+tp] [--steps 300] ... (--help)
 //
 //   model.h      the transformer, and its layouts: the mesh axes that shard each dim
-//   optimizer.h  AdamW, clipping and the schedule
 //   train.h      one step: micro-batches, the sum of their gradients, the update
 //   text.h       characters as numbers, and a bigram table as the baseline
-//   screen.h     progress, curve and the machine's peak
+//   ../shared    the optimizer, flags, progress and curve
 //
 // The whole run is a function of its State, which is saved as one file. A run that resumes from it
 // gives the same bits, or, on another mesh or in another layout, the same numbers. The processes of
@@ -14,15 +13,15 @@
 #include <fmt/format.h>
 #include <tessera/processes.h>
 
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <variant>
 
-#include "screen.h"
+#include "../shared/flags.h"
+#include "../shared/screen.h"
+#include "fma_peak.h"
 #include "text.h"
 #include "train.h"
 
@@ -38,13 +37,7 @@ struct Options {
   bool resume = false;
 };
 
-struct Flag {
-  std::string name;
-  std::variant<std::string*, int64_t*, double*, bool*> value;
-  const char* help;
-};
-
-std::vector<Flag> flags_of(Options& o) {
+std::vector<samples::Flag> flags_of(Options& o) {
   return {{"text", &o.text, "a file, or a folder of them"},
           {"mesh", &o.mesh, "devices along axes data and model"},
           {"layout", &o.layout, "dp, fsdp, tp, dp+tp, or auto: Tessera lays out axis model"},
@@ -63,45 +56,6 @@ std::vector<Flag> flags_of(Options& o) {
           {"save-every", &o.save_every, "steps between checkpoints"},
           {"sample", &o.sample, "characters to write at the end"},
           {"resume", &o.resume, "continue from the checkpoint"}};
-}
-
-std::string shown(const Flag& flag) {
-  return std::visit([](auto* value) { return fmt::format("{}", *value); }, flag.value);
-}
-
-void set(const Flag& flag, const std::string& text) {
-  const auto read = [&](auto* value) {
-    if constexpr (std::is_same_v<decltype(value), std::string*>) {
-      *value = text;
-    } else if constexpr (!std::is_same_v<decltype(value), bool*>) {
-      const char* end = text.data() + text.size();
-      if (std::from_chars(text.data(), end, *value).ptr != end || !(*value >= 0 && *value < 1e15))
-        throw std::runtime_error(fmt::format("--{} takes a number, not \"{}\"", flag.name, text));
-    }
-  };
-  std::visit(read, flag.value);
-}
-
-// Returns false if only help was asked for.
-bool parse(const std::vector<std::string>& arguments, Options& options) {
-  const std::vector<Flag> flags = flags_of(options);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--help") {
-      for (const Flag& f : flags) fmt::print("--{:<14} {} ({})\n", f.name, f.help, shown(f));
-      return false;
-    }
-    const auto flag = std::find_if(flags.begin(), flags.end(),
-                                   [&](const Flag& f) { return "--" + f.name == arguments[i]; });
-    if (flag == flags.end())
-      throw std::runtime_error("there is no flag " + arguments[i] + ": --help lists them");
-    if (bool* const* on = std::get_if<bool*>(&flag->value)) {
-      **on = true;
-    } else {
-      if (i + 1 == arguments.size()) throw std::runtime_error(arguments[i] + " takes a value");
-      set(*flag, arguments[++i]);
-    }
-  }
-  return true;
 }
 
 std::pair<int64_t, int64_t> mesh_sizes(const std::string& text) {
@@ -150,7 +104,7 @@ class Run {
       State state = begin();
       state = train(std::move(state));
       if (interrupted) return 130;
-      say("\nloss of each step\n{}", curve(state.losses.to_vector<float>()));
+      say("\nloss of each step\n{}", samples::curve(state.losses.to_vector<float>()));
       say("\nheld-back text: loss {:.3f} per character, bigram table {:.3f}\n",
           held_back_loss(state), bigram_loss(text_));
     }
@@ -251,7 +205,7 @@ class Run {
 
     std::signal(SIGINT, [](int) { interrupted = 1; });
     int64_t done = state.step.item<int>();
-    Progress progress(done, options_.steps);
+    samples::Progress progress(done, options_.steps);
     double begin = seconds();
     while (done < options_.steps && !interrupted) {
       state = step(std::move(state), text);
@@ -319,7 +273,7 @@ class Run {
 int main(int argc, char** argv) {
   try {
     train_lm::Options options;
-    if (!train_lm::parse({argv + 1, argv + argc}, options)) return 0;
+    if (!samples::parse({argv + 1, argv + argc}, train_lm::flags_of(options))) return 0;
     return train_lm::Run(options).go();
   } catch (const std::exception& e) {
     fmt::print(stderr, "train_lm: {}\n", e.what());

@@ -1,7 +1,7 @@
 // One step of training: sample sequences, add up the gradients of micro-batches, update.
 #pragma once
+#include "../shared/optimizer.h"
 #include "model.h"
-#include "optimizer.h"
 
 namespace train_lm {
 
@@ -15,7 +15,7 @@ TESSERA_FIELDS(State, weights, means, squares, step, key, losses);
 
 struct Trainer {
   Model model;
-  AdamW optimizer;
+  samples::AdamW optimizer;
   int64_t batch = 24, micro_batches = 1;
   double dropout = 0.1;
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <numeric>
 
-namespace train_lm {
+namespace samples {
 
 void Progress::show(int64_t done, const std::string& text) {
   const bool terminal = isatty(STDOUT_FILENO) != 0;
@@ -54,4 +54,4 @@ std::string curve(const std::vector<float>& values, size_t columns, size_t rows)
                      values.size());
 }
 
-}  // namespace train_lm
+}  // namespace samples

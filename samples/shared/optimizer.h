@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numbers>
 
-namespace train_lm {
+namespace samples {
 
 using namespace tessera;
 
@@ -48,4 +48,4 @@ struct AdamW {
   }
 };
 
-}  // namespace train_lm
+}  // namespace samples

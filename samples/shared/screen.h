@@ -1,10 +1,10 @@
-// The output of a run on the terminal: a progress line, a curve, and the peak of this machine.
+// The output of a training run on the terminal: a progress line, and a curve.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace train_lm {
+namespace samples {
 
 // A line that is redrawn on a terminal; in a file, a line now and then.
 class Progress {
@@ -22,7 +22,4 @@ class Progress {
 // Returns a plot of the values with this many columns and rows.
 std::string curve(const std::vector<float>& values, size_t columns = 64, size_t rows = 10);
 
-// Returns the f32 FLOPs per second of all cores in a loop of multiply-adds only.
-double measured_fma_peak();
-
-}  // namespace train_lm
+}  // namespace samples
