@@ -232,18 +232,26 @@ DimMap TakeDims(const ir::DimsCall& c) {
   return map;
 }
 
+// Tiles are parts of a dim, as those of a reshape. Other windows may overlap, so their dims are
+// whole.
 DimMap PutDims(const ir::DimsCall& c) {
   const WindowParams& p = WindowsOf(c.params);
   DimMap map;
   sharding::DimFactors whole, windows;
   for (size_t d = 0; d < p.sizes.size(); ++d) {
-    const bool passes = WindowAt(p, d).is_trivial();
-    const FactorKind kind = passes ? FactorKind::kPass : FactorKind::kPermute;
-    whole.push_back({map.AddFactor({.size = (*c.operands[0])[d], .kind = kind})});
-    windows.push_back(whole.back());
-    if (!passes)
-      windows.back() = {
-          map.AddFactor({.size = (*c.operands[1])[d], .kind = FactorKind::kReplicate})};
+    const DimWindow w = WindowAt(p, d);
+    const int64_t n = (*c.operands[0])[d], count = (*c.operands[1])[d];
+    if (w.is_trivial()) {
+      whole.push_back({map.AddFactor({.size = n})});
+      windows.push_back(whole.back());
+    } else if (w.is_tile(n, count)) {
+      windows.push_back({map.AddFactor({.size = count})});
+      whole.push_back(windows.back());
+      whole.back().push_back(map.AddFactor({.size = w.size, .kind = FactorKind::kReplicate}));
+    } else {
+      whole.push_back({map.AddFactor({.size = n, .kind = FactorKind::kPermute})});
+      windows.push_back({map.AddFactor({.size = count, .kind = FactorKind::kReplicate})});
+    }
   }
   map.operands = {whole, windows};
   map.results = {whole};

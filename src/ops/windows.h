@@ -16,6 +16,11 @@ struct DimWindow {
   bool is_trivial() const {
     return size == 1 && stride == 1 && low == 0 && high == 0 && base_dilation == 1;
   }
+  // Whether each of `n` elements is in one of the windows, and in no other.
+  bool is_tile(int64_t n, int64_t windows) const {
+    return stride == size && low == 0 && base_dilation == 1 && window_dilation == 1 &&
+           n == windows * size;
+  }
   // Returns the number of positions that a window covers, and that `n` elements cover.
   int64_t reach() const { return size == 0 ? 0 : (size - 1) * window_dilation + 1; }
   int64_t spread(int64_t n) const { return n == 0 ? 0 : (n - 1) * base_dilation + 1; }

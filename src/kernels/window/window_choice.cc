@@ -39,6 +39,8 @@ struct WindowChoiceConfig {
   bool puts = false;
   int64_t batch = 1, inner = 1, operands = 1, results = 1;  // positions per batch index
   std::vector<CoveredDim> by_result, by_operand;
+  // Whether no element, and whether each element, is in two or more windows, and in one or more.
+  bool disjoint = true, complete = true;
   int64_t joined = 1;                  // batch indices whose elements form rows; 1: none
   int64_t columns = 1, per_batch = 1;  // columns of a unit, units per batch index
   int64_t units = 0;
@@ -185,6 +187,19 @@ class WindowChoiceRun {
       });
       return;
     }
+    if (c_.disjoint) {
+      ForEachCovered(c_.by_result, [&](int64_t position, int64_t first, const List& list) {
+        if (list.empty()) return;
+        ChosenRows c = rows(list, first, operand, operand);
+        c.values = {other.At(position), 0};
+        c_.chooser.put(c, out.At(first));
+      });
+      if (c_.complete) return;
+      ForEachCovered(c_.by_operand, [&](int64_t position, int64_t, const List& list) {
+        if (list.empty()) std::memset(out.At(position), 0, base::Size(n * size_));
+      });
+      return;
+    }
     const PositionRows chosen{call_.scratch + c_.chosen, n * c_.chooser.number_size};
     ForEachCovered(c_.by_result, [&](int64_t position, int64_t first, const List& list) {
       if (!list.empty())
@@ -227,7 +242,7 @@ int64_t PlanScratch(WindowChoiceConfig& c) {
     bytes += (positions * c.columns * size + 63) / 64 * 64;
     return at;
   };
-  if (c.puts) c.chosen = take(c.results, c.chooser.number_size);
+  if (c.puts && !c.disjoint) c.chosen = take(c.results, c.chooser.number_size);
   if (c.joined == 1) return bytes;
   c.turned[0] = take(c.operands, c.dtype.size());
   c.turned[1] = take(c.puts ? c.results : c.operands, c.dtype.size());
@@ -245,7 +260,12 @@ plan::Kernel WindowChoice(const WindowsDesc& desc, Reduction reduction, bool put
   for (const WindowedDim& d : dims.dims) {
     c->operands *= d.operand, c->results *= d.result;
     c->by_result.push_back(Along(d, true));
-    if (puts) c->by_operand.push_back(Along(d, false));
+    if (!puts) continue;
+    c->by_operand.push_back(Along(d, false));
+    for (const std::vector<WindowRow>& windows : c->by_operand.back().patterns) {
+      c->disjoint = c->disjoint && windows.size() <= 1;
+      c->complete = c->complete && !windows.empty();
+    }
   }
   ChooseColumns(*c);
   const auto operand = static_cast<double>(base::Elements(desc.operand));

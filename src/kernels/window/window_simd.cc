@@ -232,13 +232,13 @@ struct RowChoice {
   static HWY_INLINE const E* RowAt(const RowTable& rows, const WindowRow& row) {
     return reinterpret_cast<const E*>(rows.first + row.index * rows.next);
   }
-  // Returns the listed row that is chosen for column i.
-  static const WindowRow& ChosenAt(const ChosenRows& c, int64_t i) {
+  // Returns the place in the list of the row that is chosen for column i.
+  static int64_t ChosenAt(const ChosenRows& c, int64_t i) {
     int64_t chosen = 0;
     for (int64_t k = 1; k < c.count; ++k) {
       if (!Keeps(RowAt<T>(c.rows, c.list[chosen])[i], RowAt<T>(c.rows, c.list[k])[i])) chosen = k;
     }
-    return c.list[chosen];
+    return chosen;
   }
 
   static void Take(const ChosenRows& c, std::byte* result) {
@@ -256,7 +256,7 @@ struct RowChoice {
       }
       Lanes::Store(value, out + i);
     }
-    for (; i < c.n; ++i) out[i] = RowAt<T>(c.values, ChosenAt(c, i))[i];
+    for (; i < c.n; ++i) out[i] = RowAt<T>(c.values, c.list[ChosenAt(c, i)])[i];
   }
 
   static void Choose(const ChosenRows& c, std::byte* result) {
@@ -276,7 +276,7 @@ struct RowChoice {
       }
       hn::StoreU(number, d, out + i);
     }
-    for (; i < c.n; ++i) out[i] = static_cast<Number>(ChosenAt(c, i).number);
+    for (; i < c.n; ++i) out[i] = static_cast<Number>(c.list[ChosenAt(c, i)].number);
   }
 
   static void AddChosen(const ChosenRows& c, std::byte* result) {
@@ -304,6 +304,40 @@ struct RowChoice {
       out[i] = Narrow<T>(static_cast<Compute<T>>(sum));
     }
   }
+
+  static void Put(const ChosenRows& c, std::byte* result) {
+    const T* values = reinterpret_cast<const T*>(c.values.first);
+    const auto row = [&](int64_t k) {
+      return reinterpret_cast<T*>(result + c.list[k].index * c.rows.next);
+    };
+    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+    const D d;
+    const N dn;
+    int64_t i = 0;
+    for (; i + lanes <= c.n; i += lanes) {
+      auto chosen = Lanes::Load(RowAt<T>(c.rows, c.list[0]) + i);
+      auto place = hn::Zero(dn);
+      for (int64_t k = 1; k < c.count; ++k) {
+        const auto next = Lanes::Load(RowAt<T>(c.rows, c.list[k]) + i);
+        const auto keeps = Keeps(chosen, next);
+        chosen = hn::IfThenElse(keeps, chosen, next);
+        place =
+            hn::IfThenElse(hn::RebindMask(dn, keeps), place, hn::Set(dn, static_cast<Number>(k)));
+      }
+      // Added to 0, so -0 becomes 0.
+      const auto value = hn::Add(hn::Zero(d), Lanes::Load(values + i));
+      for (int64_t k = 0; k < c.count; ++k) {
+        const auto is = hn::RebindMask(d, hn::Eq(place, hn::Set(dn, static_cast<Number>(k))));
+        Lanes::Store(hn::IfThenElseZero(is, value), row(k) + i);
+      }
+    }
+    for (; i < c.n; ++i) {
+      const int64_t chosen = ChosenAt(c, i);
+      for (int64_t k = 0; k < c.count; ++k) row(k)[i] = T{};
+      row(chosen)[i] =
+          Narrow<T>(static_cast<Compute<T>>(WrapAdd(A{}, static_cast<A>(Widen(values[i])))));
+    }
+  }
 };
 
 RowChooser ChooserFunctions(DType dtype, Reduction reduction) {
@@ -312,8 +346,9 @@ RowChooser ChooserFunctions(DType dtype, Reduction reduction) {
     using Max = RowChoice<T, Reduction::kMax>;
     using Min = RowChoice<T, Reduction::kMin>;
     constexpr int kSize = sizeof(typename Max::Number);
-    if (reduction == Reduction::kMax) return {kSize, &Max::Take, &Max::Choose, &Max::AddChosen};
-    return {kSize, &Min::Take, &Min::Choose, &Max::AddChosen};
+    if (reduction == Reduction::kMax)
+      return {kSize, &Max::Take, &Max::Choose, &Max::AddChosen, &Max::Put};
+    return {kSize, &Min::Take, &Min::Choose, &Max::AddChosen, &Min::Put};
   });
 }
 

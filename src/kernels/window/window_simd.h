@@ -47,6 +47,9 @@ struct RowChooser {
   // Here rows hold numbers. Sets out[i] to the sum of the values of those rows that hold their own
   // number; count may be 0.
   void (*add)(const ChosenRows& c, std::byte* out) = nullptr;
+  // Here `values` is one row. Sets the listed rows of a table at `out`, whose rows are as far apart
+  // as those that are compared: the chosen one has the value of its column, the others have 0.
+  void (*put)(const ChosenRows& c, std::byte* out) = nullptr;
 };
 // For kMax and kMin.
 RowChooser RowChooserOf(DType dtype, Reduction reduction);

@@ -48,6 +48,14 @@ size_t DimOf(const sharding::DimFactors& dims, int32_t factor) {
   return d;
 }
 
+// Whether the view of each shard of the result is the operand's shard, all of whose elements are in
+// the array, whose size is `whole`.
+bool IsShard(const sharding::WindowView& view, int64_t shard, int64_t whole) {
+  const sharding::Access& a = view.access;
+  return shard > 0 && view.extent == shard && whole % shard == 0 && a.offset == 0 &&
+         a.dilation == 1 && a.per_shard == 0;
+}
+
 // Gives the decision the views that the kernel reads, along the dims of the result that are sharded
 // and read through windows.
 void AddViews(const sharding::DimMap& map, const ir::Instruction& instruction,
@@ -60,7 +68,9 @@ void AddViews(const sharding::DimMap& map, const ir::Instruction& instruction,
     const ir::Type* element =
         ir::Type::Get({}, operand->dtype(), sharding::Replicated(operand->mesh(), /*rank=*/0));
     ir::HaloParams halo{.from = {operand, element}, .to = nullptr, .reads = {}, .fill = 1};
-    base::Shape sizes = LocalType(operand)->shape();
+    const base::Shape shard = LocalType(operand)->shape();
+    base::Shape sizes = shard;
+    bool is_shard = true;
     for (const sharding::Access& a : map.accesses) {
       const size_t d = DimOf(map.results[0], a.factor);
       if (base::Size(a.operand) != k || sharding::SizeOf(result.sharding().dims[d].axes) == 1 ||
@@ -72,8 +82,9 @@ void AddViews(const sharding::DimMap& map, const ir::Instruction& instruction,
       sizes[from] = view.extent;
       halo.reads.push_back({0, static_cast<int64_t>(from), view.access.offset, view.access.stride,
                             view.access.dilation, view.access.per_shard});
+      is_shard = is_shard && IsShard(view, shard[from], operand->shape()[from]);
     }
-    if (halo.reads.empty()) continue;
+    if (halo.reads.empty() || is_shard) continue;
     const ir::Type* place = WithLocalSizes(operand, sizes);
     halo.to = place;
     const int64_t bytes = BytesOf(halo);

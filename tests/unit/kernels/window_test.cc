@@ -274,6 +274,16 @@ TEST(WindowChoice, BeginsAgainAfterNaN) {
     EXPECT_EQ(y.At(0), c.max);
     Call(WindowTake(desc, Reduction::kMin), {&x, &other}, {&y});
     EXPECT_EQ(y.At(0), c.min);
+    // The window is alone, and then one of two that overlap.
+    for (const bool overlaps : {false, true}) {
+      const WindowsDesc put{f32, {3}, {overlaps ? 2 : 1}, {WindowAlong(3, 1, 0)}};
+      const Buffer updates = Numbers(f32, {7, 0});
+      for (const auto& [r, at] : {std::pair(Reduction::kMax, c.max), {Reduction::kMin, c.min}}) {
+        Buffer z(f32, 3);
+        Call(WindowPut(put, r), {&x, &updates}, {&z});
+        for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(z.At(i), i + 1 == at ? 7 : 0);
+      }
+    }
   }
 }
 
