@@ -28,7 +28,7 @@ namespace {
 
 struct Options {
   std::string images = "/usr/share/datasets/fashion-mnist", layout = "dp", losses;
-  int64_t devices = 8, epochs = 5, batch = 256, seed = 0;
+  int64_t devices = 8, epochs = 5, batch = 128, seed = 0;
   double rate = 3e-3;
 };
 
@@ -89,14 +89,15 @@ class Run {
     const Examples examples{
         .pixels = array(shown_.pixels, {.shape = Shape{shown_.count(), kSide, kSide}}),
         .labels = array(shown_.labels)};
-    const Array orders = vmap([&](Array key) { return random::permutation(key, shown_.count()); })(
-        random::split(order_key, options_.epochs));
+    const auto order_of = [&](int64_t epoch) {
+      return random::permutation(random::fold_in(order_key, epoch), shown_.count());
+    };
     const History history = train(
-        state, [&](State s, int64_t epoch) { return step(std::move(s), examples, orders[epoch]); });
+        state, [&](State s, Array order) { return step(std::move(s), examples, order); }, order_of);
     if (process_index() == 0) show(history);
     show_mistakes(state.weights);
-    const Lowered lowered = step.lower(state, examples, orders[0]);
-    show_cost(lowered, lowered.profile(state, examples, orders[0]));
+    const Lowered lowered = step.lower(state, examples, order_of(0));
+    show_cost(lowered, lowered.profile(state, examples, order_of(0)));
   }
 
  private:
@@ -129,17 +130,18 @@ class Run {
         held_back_.count());
   }
 
-  // Calls step(state, epoch) for each batch.
-  template <class Step>
-  History train(State& state, const Step& step) const {
+  // Calls step(state, order_of(epoch)) for each batch.
+  template <class Step, class OrderOf>
+  History train(State& state, const Step& step, const OrderOf& order_of) const {
     History history;
     samples::Progress progress(0, options_.epochs * batches_);
     for (int64_t epoch = 0; epoch < options_.epochs; ++epoch) {
+      const Array order = order_of(epoch);
       Epoch mean;
       const double begin = seconds();
       for (int64_t done = 1; done <= batches_; ++done) {
         Array loss, right;
-        std::tie(state, loss, right) = step(std::move(state), epoch);
+        std::tie(state, loss, right) = step(std::move(state), order);
         history.losses.push_back(loss.item<float>());
         history.accuracies.push_back(right.item<float>());
         mean.loss += loss.item<float>(), mean.shown += right.item<float>();

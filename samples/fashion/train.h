@@ -19,7 +19,7 @@ TESSERA_FIELDS(State, weights, means, squares, step);
 struct Trainer {
   Model model;
   samples::AdamW optimizer;
-  int64_t batch = 256;
+  int64_t batch = 128;
 
   State start(Array key) const {
     const Params weights = model.init(key);
