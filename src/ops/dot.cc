@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/dtype.h"
 #include "base/shape.h"
 #include "kernels/solve/tridiagonal.h"
 #include "ops/check.h"
@@ -19,6 +20,7 @@ namespace {
 
 using reference::Coords;
 using reference::HostTensor;
+using reference::LongComplex;
 
 using sharding::DimMap;
 using sharding::FactorKind;
@@ -146,13 +148,13 @@ void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, co
   const Coords contracted = reference::Pick(x.shape, lhs.contract);
   double float_sum = 0;
   uint64_t int_sum = 0;
-  reference::LongComplex complex_sum = 0;
+  LongComplex complex_sum = 0;
   for (int64_t k = 0; k < base::Elements(contracted); ++k) {
     const Coords c = ir::CoordsOf(contracted, k);
     const int64_t a = lhs.Index(x.shape, batch, c, x_free);
     const int64_t b = rhs.Index(y.shape, batch, c, y_free);
     if (out.dtype.is_complex())
-      complex_sum += reference::LongComplex(x.Complex(a)) * reference::LongComplex(y.Complex(b));
+      complex_sum += LongComplex(x.Complex(a)) * LongComplex(y.Complex(b));
     else if (out.dtype.is_floating())
       float_sum += x.Float(a) * y.Float(b);
     else
@@ -175,13 +177,14 @@ void DotGeneralReference(const ir::ReferenceCall& call) {
   for (int64_t j = 0; j < out.size(); ++j) DotElement(x, y, lhs, rhs, out, j);
 }
 
-// C14: the dtype must be f32 or f64. C17: the diagonals must have one shape [..., n]. C18: b must
-// have shape [..., n, k].
+// C14: the dtype must be f32, f64, c64 or c128. C17: the diagonals must have one shape [..., n].
+// C18: b must have shape [..., n, k].
 std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
   CheckCount(c, 4);
   CheckSameDType(c);
   DType t = c.operands[0]->dtype();
-  if (t != f32 && t != f64) c.FailDType(14, fmt::format("it takes f32 and f64, not {}", t.name()));
+  if (base::PartOf(t) != f32 && base::PartOf(t) != f64)
+    c.FailDType(14, fmt::format("it takes f32, f64, c64 and c128, not {}", t.name()));
   const Shape &d = c.operands[1]->shape(), &b = c.operands[3]->shape();
   if (d.empty()) c.FailShape(17, "a diagonal must have one dim or more, not the shape []");
   for (size_t i : {0, 2})
@@ -211,7 +214,7 @@ void MakeTridiagonal(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::TridiagonalSolve(c.results[0].dtype, c.results[0].shape);
 }
 
-using Row = std::vector<long double>;
+using Row = std::vector<LongComplex>;
 
 // Returns the rows of the augmented matrix [A | b] of the system whose diagonals begin at `first`.
 std::vector<Row> SystemAt(const ir::ReferenceCall& call, int64_t first) {
@@ -221,11 +224,11 @@ std::vector<Row> SystemAt(const ir::ReferenceCall& call, int64_t first) {
   std::vector<Row> rows(n, Row(n + k));
   for (size_t i = 0; i < n; ++i) {
     const auto at = first + static_cast<int64_t>(i);
-    rows[i][i] = d.Float(at);
-    if (i > 0) rows[i][i - 1] = dl.Float(at);
-    if (i + 1 < n) rows[i][i + 1] = du.Float(at);
+    rows[i][i] = LongComplex(d.Complex(at));
+    if (i > 0) rows[i][i - 1] = LongComplex(dl.Complex(at));
+    if (i + 1 < n) rows[i][i + 1] = LongComplex(du.Complex(at));
     for (size_t j = 0; j < k; ++j)
-      rows[i][n + j] = b.Float(at * b.shape.back() + static_cast<int64_t>(j));
+      rows[i][n + j] = LongComplex(b.Complex(at * b.shape.back() + static_cast<int64_t>(j)));
   }
   return rows;
 }
@@ -233,11 +236,11 @@ std::vector<Row> SystemAt(const ir::ReferenceCall& call, int64_t first) {
 // Gauss-Jordan elimination with partial pivoting.
 void Diagonalize(std::vector<Row>& rows) {
   for (size_t p = 0; p < rows.size(); ++p) {
-    auto smaller = [&](const Row& a, const Row& b) { return std::fabs(a[p]) < std::fabs(b[p]); };
+    auto smaller = [&](const Row& a, const Row& b) { return std::abs(a[p]) < std::abs(b[p]); };
     std::swap(rows[p], *std::max_element(rows.begin() + static_cast<long>(p), rows.end(), smaller));
     for (size_t i = 0; i < rows.size(); ++i) {
       if (i == p) continue;
-      const long double factor = rows[i][p] / rows[p][p];
+      const LongComplex factor = rows[i][p] / rows[p][p];
       for (size_t j = p; j < rows[i].size(); ++j) rows[i][j] -= factor * rows[p][j];
     }
   }
@@ -252,7 +255,10 @@ void TridiagonalReference(const ir::ReferenceCall& call) {
     std::vector<Row> rows = SystemAt(call, first);
     Diagonalize(rows);
     for (size_t i = 0; i < rows.size(); ++i)
-      for (size_t j = 0; j < k; ++j) out.SetFloat(at++, rows[i][rows.size() + j] / rows[i][i]);
+      for (size_t j = 0; j < k; ++j, ++at) {
+        const LongComplex z = rows[i][rows.size() + j] / rows[i][i];
+        out.dtype.is_complex() ? out.SetComplex(at, z) : out.SetFloat(at, z.real());
+      }
   }
 }
 

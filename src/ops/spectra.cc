@@ -171,6 +171,7 @@ std::vector<ValueId> EigJvp(const ir::DiffCall& c, absl::Span<const ValueId> tan
   const X v = WithoutReduced(c.builder, all[0]), w = WithoutReduced(c.builder, all[1]);
   const X inner = SolveByLu(v, InDTypeOf(WithoutReduced(c.builder, tangents[0]), v));
   if (!vectors) return {ColumnSums(Transposed(inner) * v).id()};
+  if (RowsOf(v) == 0) return {ZerosLike(v).id(), ZerosLike(w).id()};
   const X p = MatMul(inner, v);
   const X u = MatMul(v, Reciprocals(AsRow(w) - AsColumn(w)) * p);
   const X size = Abs(v), row = IndexAlong(v, v.type()->rank() - 2);

@@ -55,6 +55,11 @@ NormOrder OrderOf(const Call& c, const char* key, NormOrder otherwise) {
   return name == "nuc" ? NormOrder("nuc") : NormOrder("fro");
 }
 
+Arrays EigOf(const Call& c) {
+  const linalg::Eig made = linalg::eig(c.in(0), c.loc());
+  return {made.eigenvalues, made.eigenvectors};
+}
+
 void AddLax(OpTable& table) {
   table["linalg.cholesky"] = Cholesky;
   table["linalg.triangular_solve"] = TriangularSolve;
@@ -72,6 +77,11 @@ void AddLax(OpTable& table) {
                                       .symmetrize_input = c.flag("symmetrize_input", true)};
     const linalg::Eigh made = linalg::eigh(c.in(0), options, c.loc());
     return Arrays{made.eigenvectors, made.eigenvalues};
+  };
+  table["linalg.eig"] = [](const Call& c) {
+    c.flag("enable_eigvec_derivs");
+    if (c.flag("compute_left_eigenvectors", true)) throw Unsupported("left eigenvectors");
+    return EigOf(c);
   };
   table["linalg.schur"] = [](const Call& c) {
     const linalg::Schur made = linalg::schur(c.in(0), {}, c.loc());
@@ -131,10 +141,7 @@ void AddNumpyLinalg(OpTable& table) {
     const linalg::Lstsq made = linalg::lstsq(c.in(0), c.in(1), {}, c.loc());
     return Arrays{made.x, made.residuals, made.rank, made.singular_values};
   };
-  table["np.linalg.eig"] = [](const Call& c) {
-    const linalg::Eig made = linalg::eig(c.in(0), c.loc());
-    return Arrays{made.eigenvalues, made.eigenvectors};
-  };
+  table["np.linalg.eig"] = EigOf;
   table["np.linalg.eigvals"] = one(linalg::eigvals);
   table["np.linalg.cond"] = [](const Call& c) {
     return Arrays{linalg::cond(c.in(0), OrderOf(c, "p", 2), c.loc())};

@@ -27,7 +27,7 @@ struct Tolerance {
 using AlignFn = void (*)(const std::vector<ir::HostTensor>& operands,
                          const std::vector<ir::HostTensor>& want, std::vector<ir::HostTensor>& got);
 
-// Returns what is unique in results that are not, to be differentiated.
+// Returns functions of results that are unique where the results are not, to be differentiated.
 using UniqueFn = std::vector<Array> (*)(const std::vector<Array>& made);
 
 struct Sample {

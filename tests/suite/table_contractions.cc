@@ -157,8 +157,9 @@ void AddSolves(Table& table) {
     return s;
   };
   for (const Shape& b : {Shape{24, 8}, {1, 3}, {0, 2}, {5, 0}, {4, 12, 8}, {7, 24, 1}})
-    for (DType dtype : {f32, f64}) add(dtype, b);
+    for (DType dtype : {f32, f64, c64, c128}) add(dtype, b);
   add(f32, {4, 8, 4}).truth = true;
+  add(c64, {4, 8, 4}).truth = true;
 }
 
 void AddReshards(Table& table) {

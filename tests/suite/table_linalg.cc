@@ -37,9 +37,12 @@ void AddFactorisations(Table& table) {
     for (const Shape& shape : kSquares) AddMatrix(table, kCholesky, {}, dtype, shape);
     for (const Shape& shape : kMatrices) AddMatrix(table, kLu, {}, dtype, shape);
     for (int bits = 0; bits < 4; ++bits)
-      for (const Shape& shape : kMatrices)
-        AddMatrix(table, kQr, ir::MakeParams(QrParams{(bits & 1) != 0, (bits & 2) != 0}), dtype,
-                  shape);
+      for (const Shape& shape : kMatrices) {
+        Sample& s = AddMatrix(
+            table, kQr, ir::MakeParams(QrParams{(bits & 1) != 0, (bits & 2) != 0}), dtype, shape);
+        // LAPACK reflects a complex number, but not a real one.
+        if (shape[shape.size() - 2] == 1) s.operands[0].fill = Range(1, 3);
+      }
   }
   for (DType dtype : {f32, c64}) {
     AddMatrix(table, kCholesky, {}, dtype, {4, 4, 4}).truth = true;
@@ -100,7 +103,7 @@ void ScaleColumn(WideMatrix& m, int64_t k, LongComplex by) {
 void ScaleRow(WideMatrix& m, int64_t k, LongComplex by) {
   for (int64_t c = 0; c < m.cols; ++c) m(k, c) *= by;
 }
-// Returns the number of size 1 by which column k of `got` differs from that of `want`.
+// Returns the number of size 1 that turns column k of `got` into that of `want`.
 LongComplex PhaseOf(const WideMatrix& want, const WideMatrix& got, int64_t k) {
   LongComplex sum = 0;
   for (int64_t r = 0; r < want.rows; ++r) sum += std::conj(got(r, k)) * want(r, k);

@@ -1,4 +1,4 @@
-// Schur forms, and what follows from them.
+// Schur forms, square roots of matrices, and Sylvester equations.
 #include <fmt/format.h>
 
 #include <limits>

@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <utility>
 
 #include "kernels/parts.h"
+#include "kernels/solve/lapack.h"
 
 namespace tessera::kernels {
 namespace {
 
 struct Config {
-  bool wide;  // f64
+  DType dtype;
   int64_t systems, n, k;
 };
 
@@ -24,6 +24,12 @@ struct Diagonals {
   T *lower, *main, *upper, *second;
 };
 
+// LAPACK's size of a number, by which pivots are chosen.
+template <class T>
+auto PivotSize(T z) {
+  return std::fabs(std::real(z)) + std::fabs(std::imag(z));
+}
+
 // Eliminates the lower diagonal with partial pivoting (LAPACK's gtsv), and applies the same steps
 // to `x` [n, k]. Returns false if the matrix is singular.
 template <class T>
@@ -31,19 +37,19 @@ bool Eliminate(const Diagonals<T>& a, T* x, int64_t n, int64_t k) {
   for (int64_t i = 0; i + 1 < n; ++i) {
     T *row = x + i * k, *next = row + k;
     a.second[i] = 0;
-    if (std::fabs(a.main[i]) < std::fabs(a.lower[i + 1])) {
+    if (PivotSize(a.main[i]) < PivotSize(a.lower[i + 1])) {
       std::swap(a.main[i], a.lower[i + 1]);
       std::swap(a.upper[i], a.main[i + 1]);
       std::swap(a.second[i], a.upper[i + 1]);
       std::swap_ranges(row, row + k, next);
     }
-    if (a.main[i] == 0) return false;
+    if (a.main[i] == T{0}) return false;
     const T factor = a.lower[i + 1] / a.main[i];
     a.main[i + 1] -= factor * a.upper[i];
     a.upper[i + 1] -= factor * a.second[i];
     for (int64_t j = 0; j < k; ++j) next[j] -= factor * row[j];
   }
-  return n == 0 || a.main[n - 1] != 0;
+  return n == 0 || a.main[n - 1] != T{0};
 }
 
 template <class T>
@@ -77,13 +83,13 @@ void Solve(const Config& c, const plan::KernelArgs& call) {
     if (Eliminate(a, x, c.n, c.k))
       Substitute(a, x, c.n, c.k);
     else
-      std::fill_n(x, c.n * c.k, std::numeric_limits<T>::quiet_NaN());
+      FillNan(x, c.n * c.k);
   }
 }
 
 void RunTridiagonalSolve(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const Config*>(call.config);
-  c.wide ? Solve<double>(c, call) : Solve<float>(c, call);
+  WithElement(c.dtype, [&]<class T>(T) { Solve<T>(c, call); });
 }
 
 }  // namespace
@@ -96,12 +102,12 @@ plan::Kernel TridiagonalSolve(DType dtype, const Shape& b) {
   const double elements = static_cast<double>(systems * n * k);
   plan::Kernel kernel;
   kernel.fn = &RunTridiagonalSolve;
-  kernel.flops = 6 * elements;
+  kernel.flops = (dtype.is_complex() ? 24 : 6) * elements;
   kernel.bytes = (2 * elements + 3 * static_cast<double>(systems * n)) * dtype.size();
   kernel.max_parts = MaxParts(4 * kernel.bytes, systems);
   kernel.scratch_bytes = 4 * n * dtype.size();
   kernel.in_place = 1 << 3;
-  kernel.config = std::make_shared<Config>(Config{dtype == f64, systems, n, k});
+  kernel.config = std::make_shared<Config>(Config{dtype, systems, n, k});
   return kernel;
 }
 
