@@ -217,6 +217,7 @@ inline const std::vector<BinaryRow>& BinaryRows() {
       {"and", kAnd, kBits, kWild, kWild},
       {"or", kOr, kBits, kWild, kWild},
       {"xor", kXor, kBits, kWild, kWild},
+      {"mulhi", kMulHigh, kIntegers, kWild, Range(-3e9, 3e9)},
       {"shift_left", kShiftLeft, kIntegers, kWild, Whole(0, 70)},
       {"shift_right_arithmetic", kShiftRightArithmetic, kIntegers, kWild, Whole(0, 70)},
       {"shift_right_logical", kShiftRightLogical, kIntegers, kWild, Whole(0, 70)},

@@ -4,9 +4,9 @@
 //
 // A combiner takes two trees of scalars, and returns one like them. A comparator returns a bool.
 // They are traced once, and run on all elements at the same time; they may capture scalars. A
-// combiner that is one add, multiply, minimum, maximum, `and` or `or` of a single array becomes
-// that reduction. All others run as written, with derivatives through them. A combiner must be
-// associative; it need not be commutative: elements keep their row-major order, but not their
+// combiner that is one add, multiply, minimum, maximum, `and`, `or` or `xor` of a single array
+// becomes that reduction. All others run as written, with derivatives through them. A combiner must
+// be associative; it need not be commutative: elements keep their row-major order, but not their
 // grouping.
 //
 // All functions throw TraceError if the function returns another number of arrays, other dtypes, or

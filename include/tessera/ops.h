@@ -209,6 +209,12 @@ Array rint(Operand x, Loc loc = Loc::Current());
 // Returns x with NaN and infinities replaced by finite numbers; ints and bools are unchanged.
 // Throws DTypeError if a replacement is out of range for the dtype of x.
 Array nan_to_num(Operand x, NanToNumOptions options = {}, Loc loc = Loc::Current());
+// Returns x rounded to a floating format of this many bits, in the dtype of x: ties to even, values
+// above the largest number to infinity, and values below the smallest normal number to zero of
+// their sign. Nothing changes where the dtype has fewer bits. Refuses ints and complex numbers, and
+// formats of less than 1 exponent bit. Linear in x, as JAX counts it: derivatives are rounded
+// likewise.
+Array reduce_precision(Operand x, int exponent_bits, int mantissa_bits, Loc loc = Loc::Current());
 // Returns x raised to the n-th power, by repeated products. Bools stay bools; ints refuse n < 0
 // with a DTypeError. x^0 is 1, also for NaN. For other exponents use pow.
 Array integer_pow(Operand x, int64_t n, Loc loc = Loc::Current());
@@ -295,6 +301,9 @@ Array bitwise_and(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::
 Array bitwise_or(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns a ^ b, bit by bit. Refuses floats.
 Array bitwise_xor(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns the high half of the product of two integers: a * b, computed with twice the bits,
+// shifted right by the width. Refuses bools and floats.
+Array mulhi(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns a << b; 0 if b is negative or at least the bit width. Bools count as i32. Refuses floats.
 Array shift_left(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns a >> b, filled with copies of the highest bit, for unsigned dtypes too. The operator `>>`
@@ -492,6 +501,8 @@ Array reduce_min(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::C
 Array reduce_and(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns the bitwise or. Bools: same as `any`. Refuses floats.
 Array reduce_or(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns the bitwise exclusive or. Bools: whether an odd number is true. Refuses floats.
+Array reduce_xor(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
 
 // Running reductions along `dim`: each element is the reduction of all elements up to and including
 // itself, [...] -> [...]. The result has x's dtype; bools become the default int, and ints are not

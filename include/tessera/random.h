@@ -59,6 +59,18 @@ struct BallOptions {
   double p = 2;  // order of the norm
   std::optional<PartitionSpec> out_sharding = {};
 };
+// The generators of rng_bit_generator: Threefry-2x32 and Philox-4x32. The default is Philox, as in
+// JAX on a CPU.
+enum class RandomAlgorithm : uint8_t { kDefault, kThreefry, kPhilox };
+struct BitGeneratorOptions {
+  DType dtype = u32;  // unsigned
+  RandomAlgorithm algorithm = RandomAlgorithm::kDefault;
+  std::optional<PartitionSpec> out_sharding = {};  // of the bits
+};
+// Random bits, and the state that follows them.
+struct GeneratedBits {
+  Array state, bits;
+};
 struct PermutationOptions {
   int dim = 0;
   bool independent = false;  // permute each line along the dim independently
@@ -118,6 +130,12 @@ Array wrap_key_data(Operand words, Loc loc = Loc::Current());
 
 // Returns random bits in an unsigned dtype. Default: the unsigned dtype as wide as the default int.
 Array bits(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns the next random bits [shape] of a generator, and its state after them. The state is the
+// generator's own, u32[4] or u64[2]: a 64-bit key and a 64-bit counter, not a key of this header.
+// Bits and states are those of JAX on a CPU. Throws DTypeError for other dtypes, and ShapeError for
+// other shapes of the state.
+GeneratedBits rng_bit_generator(Operand state, Shape shape, BitGeneratorOptions options = {},
+                                Loc loc = Loc::Current());
 // Returns uniform floats in [minval, maxval).
 Array uniform(Operand key, Shape shape = {}, UniformOptions options = {}, Loc loc = Loc::Current());
 // Returns samples of the standard normal distribution. The parts of complex samples are

@@ -29,6 +29,7 @@
 #include "tessera/profile.h"
 #include "tessera/program.h"
 #include "tessera/quantiles.h"
+#include "tessera/ragged.h"
 #include "tessera/random.h"
 #include "tessera/reduction.h"
 #include "tessera/shard_map.h"

@@ -8,7 +8,8 @@
 namespace tessera::base {
 
 inline constexpr std::array kReductions = {Reduction::kSum,  Reduction::kMax, Reduction::kMin,
-                                           Reduction::kProd, Reduction::kAnd, Reduction::kOr};
+                                           Reduction::kProd, Reduction::kAnd, Reduction::kOr,
+                                           Reduction::kXor};
 
 // Returns the index of a reduction in a table with one entry per reduction.
 constexpr size_t IndexOf(Reduction reduction) { return static_cast<size_t>(reduction); }

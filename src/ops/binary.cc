@@ -164,6 +164,30 @@ int64_t Power(Int x, Int y) {
   return Wrap(result);
 }
 
+// Sums the products of digits of 32 bits. The high digits are signed if the dtype is.
+int64_t HighHalf(Int x, Int y) {
+  if (x.width() < 64) {
+    const bool is_signed = x.dtype.is_signed();
+    return is_signed ? (x.value * y.value) >> x.width() : Wrap(x.bits() * y.bits() >> x.width());
+  }
+  const auto high = [](Int v) {
+    return v.dtype.is_signed() ? v.value >> 32 : Wrap(v.bits() >> 32);
+  };
+  const auto low = [](Int v) { return Wrap(v.wrapped() & 0xffffffff); };
+  // Each sum of a product and a carry fits 64 bits, with the sign of the dtype.
+  const auto shifted = [&](uint64_t v) {
+    return x.dtype.is_signed() ? Wrap(v) >> 32 : Wrap(v >> 32);
+  };
+  const uint64_t lowest = static_cast<uint64_t>(low(x)) * static_cast<uint64_t>(low(y)) >> 32;
+  const auto product = [](int64_t a, int64_t b) {
+    return static_cast<uint64_t>(a) * static_cast<uint64_t>(b);
+  };
+  const uint64_t middle = product(high(x), low(y)) + lowest;
+  const uint64_t other = product(low(x), high(y)) + (middle & 0xffffffff);
+  return Wrap(product(high(x), high(y)) + static_cast<uint64_t>(shifted(middle)) +
+              static_cast<uint64_t>(shifted(other)));
+}
+
 // Amounts count as unsigned: a negative one is above the width, and shifts every bit out.
 int64_t ShiftLeft(Int x, Int amount) {
   if (amount.bits() >= static_cast<uint64_t>(x.width())) return 0;
@@ -410,6 +434,12 @@ constexpr OpDef kBinaryOps[] = {
             .op = kXor,
             .takes = kBits,
             .reference = Ints<Xor>,
+            .diff = kZeroAlmostEverywhere}),
+    Binary({.name = "mulhi",
+            .doc = "The high half of a * b, computed with twice the bits.",
+            .op = kMulHigh,
+            .takes = kInteger,
+            .reference = Ints<HighHalf>,
             .diff = kZeroAlmostEverywhere}),
     Binary({.name = "shift_left",
             .doc = "a << b; 0 if b is at least the width.",

@@ -59,6 +59,18 @@ inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
     if (c.operands[i]->dtype() != c.operands[first]->dtype()) FailMixed(c, first, i);
 }
 
+// C14: products must be of numbers. C19: returns the dtype of sums of products of operands 0 and 1,
+// which must represent them.
+inline DType ProductDType(const TypeCall& c) {
+  const DType a = c.operands[0]->dtype(), b = c.operands[1]->dtype(), t = promote_types(a, b);
+  if (a.is_bool() || b.is_bool()) c.FailDType(14, "it multiplies numbers, not bool");
+  const DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
+  if (out.is_bool() || (t.is_inexact() && !out.is_inexact()) ||
+      (t.is_complex() && !out.is_complex()))
+    c.FailDType(19, fmt::format("products of {} cannot be summed in {}", t.name(), out.name()));
+  return out;
+}
+
 // C15: refuses an index operand that is not an integer.
 inline void CheckInteger(const TypeCall& c, size_t i) {
   if (!c.operands[i]->dtype().is_integer())

@@ -60,18 +60,12 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
   }
   CheckPairs(c, p.contract, "contracting");
   CheckPairs(c, p.batch, "batch");
-  DType t = promote_types(c.operands[0]->dtype(), c.operands[1]->dtype());
-  if (c.operands[0]->dtype().is_bool() || c.operands[1]->dtype().is_bool())
-    c.FailDType(14, "it multiplies numbers, not bool");
+  const DType out = ProductDType(c);
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   Shape shape;
   for (int64_t d : p.batch.lhs) shape.push_back(a[d]);
   for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size())) shape.push_back(a[d]);
   for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size())) shape.push_back(b[d]);
-  DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
-  if (out.is_bool() || (t.is_inexact() && !out.is_inexact()) ||
-      (t.is_complex() && !out.is_complex()))
-    c.FailDType(19, fmt::format("products of {} cannot be summed in {}", t.name(), out.name()));
   return {{shape, out}};
 }
 

@@ -15,7 +15,8 @@ std::vector<const OpDef*> AllRecords() {
         CumulativeOps(), WindowOps(),       ConvolutionOps(), DotOps(),     FactorisationOps(),
         OrthogonalOps(), SpectrumOps(),     SimilarityOps(),  FourierOps(), GatherOps(),
         ScatterOps(),    SortOps(),         ControlOps(),     CallOps(),    LinearSolveOps(),
-        HostCallOps(),   PureCallbackOps(), ManualOps(),      MoveOps(),    MaskOps()})
+        HostCallOps(),   PureCallbackOps(), ManualOps(),      MoveOps(),    MaskOps(),
+        PrecisionOps(),  RaggedOps(),       RaggedRowsOps()})
     all.insert(all.end(), records.begin(), records.end());
   return all;
 }

@@ -192,6 +192,24 @@ struct ConvolutionParams {
     f("out_groups", s.out_groups);
   }
 };
+struct PrecisionParams {  // of the floating format to which numbers are rounded
+  int64_t exponent_bits = 1, mantissa_bits = 0;
+  friend bool operator==(const PrecisionParams&, const PrecisionParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("exponent_bits", s.exponent_bits);
+    f("mantissa_bits", s.mantissa_bits);
+  }
+};
+struct RaggedRowsParams {  // of one device
+  int64_t operand_rows = 0, output_rows = 0;
+  friend bool operator==(const RaggedRowsParams&, const RaggedRowsParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("operand_rows", s.operand_rows);
+    f("output_rows", s.output_rows);
+  }
+};
 struct SortParams {  // the first num_keys operands are the keys
   OperandDims<0> dim;
   int64_t num_keys = 1;
@@ -316,16 +334,23 @@ extern const OpDef kSlice, kPad, kRev, kConcatenate, kRoll;
 // dynamic.cc
 extern const OpDef kDynamicSlice, kDynamicUpdateSlice;
 // reduce.cc
-extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, kReduceOr, kArgmax,
-    kArgmin;
+extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, kReduceOr,
+    kReduceXor, kArgmax, kArgmin;
 extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
+// precision.cc
+extern const OpDef kReducePrecision;
 // windows.cc
 extern const OpDef kReduceWindowSum, kReduceWindowProd, kReduceWindowMax, kReduceWindowMin,
-    kReduceWindowAnd, kReduceWindowOr, kWindowTakeMax, kWindowTakeMin, kWindowPutMax, kWindowPutMin;
+    kReduceWindowAnd, kReduceWindowOr, kReduceWindowXor, kWindowTakeMax, kWindowTakeMin,
+    kWindowPutMax, kWindowPutMin;
 // convolution.cc
 extern const OpDef kConvGeneralDilated;
 // dot.cc
 extern const OpDef kDotGeneral, kTridiagonalSolve;
+// ragged.cc
+extern const OpDef kRaggedDot, kRaggedContract;
+// ragged_rows.cc
+extern const OpDef kRaggedRows;
 // factorisations.cc, orthogonal.cc, spectra.cc, similarity.cc
 extern const OpDef kCholesky, kTriangularSolve, kLu, kQr, kHouseholderProduct, kEigh, kEig, kSvd,
     kSchur, kHessenberg, kTridiagonal;

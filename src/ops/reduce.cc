@@ -63,7 +63,7 @@ std::vector<ShapeAndDType> ReduceType(const TypeCall& c) {
   CheckDims(c, dims, c.operands[0]->rank());
   DType t = c.operands[0]->dtype();
   bool arithmetic = r == Reduction::kSum || r == Reduction::kProd;
-  bool bits = r == Reduction::kAnd || r == Reduction::kOr;
+  bool bits = r == Reduction::kAnd || r == Reduction::kOr || r == Reduction::kXor;
   if ((arithmetic && t.is_bool()) || (bits && t.is_inexact()))
     c.FailDType(14, fmt::format("it does not reduce {}", t.name()));
   return {{Without(c.operands[0]->shape(), dims), t}};
@@ -316,6 +316,10 @@ constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>({.name = "reduce_or",
                                                       .doc = "Bitwise or over dims.",
                                                       .reference = ReduceReference,
                                                       .diff = kZeroAlmostEverywhere});
+constexpr OpDef kReduceXor = ReduceOp<Reduction::kXor>({.name = "reduce_xor",
+                                                        .doc = "Bitwise exclusive or over dims.",
+                                                        .reference = ReduceReference,
+                                                        .diff = kZeroAlmostEverywhere});
 constexpr OpDef kArgmax = ArgOp<true>({.name = "argmax",
                                        .doc = "Index of the first largest element; NaN wins.",
                                        .reference = ArgMaxReference,
@@ -325,8 +329,9 @@ constexpr OpDef kArgmin = ArgOp<false>({.name = "argmin",
                                         .reference = ArgMinReference,
                                         .diff = kZeroAlmostEverywhere});
 Records ReduceOps() {
-  static constexpr const OpDef* kOps[] = {&kReduceSum, &kReduceProd, &kReduceMax, &kReduceMin,
-                                          &kReduceAnd, &kReduceOr,   &kArgmax,    &kArgmin};
+  static constexpr const OpDef* kOps[] = {&kReduceSum, &kReduceProd, &kReduceMax,
+                                          &kReduceMin, &kReduceAnd,  &kReduceOr,
+                                          &kReduceXor, &kArgmax,     &kArgmin};
   return kOps;
 }
 

@@ -65,6 +65,8 @@ int64_t IntStep(Reduction reduction, DType dtype, int64_t a, int64_t b) {
       return a & b;
     case Reduction::kOr:
       return a | b;
+    case Reduction::kXor:
+      return a ^ b;
     default:
       return static_cast<int64_t>(wide_a + wide_b);
   }

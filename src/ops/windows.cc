@@ -155,7 +155,7 @@ std::vector<ShapeAndDType> ReduceWindowType(const TypeCall& c) {
   CheckCount(c, 1);
   const DType t = c.operands[0]->dtype();
   const bool arithmetic = r == Reduction::kSum || r == Reduction::kProd;
-  const bool bits = r == Reduction::kAnd || r == Reduction::kOr;
+  const bool bits = r == Reduction::kAnd || r == Reduction::kOr || r == Reduction::kXor;
   if ((arithmetic && t.is_bool()) || (bits && t.is_floating()) || t.is_complex())
     c.FailDType(14, fmt::format("it does not reduce {}", t.name()));
   return {{ShapeOfWindows(c), t}};
@@ -449,6 +449,8 @@ constexpr OpDef kReduceWindowAnd = ReduceWindowOp<Reduction::kAnd>(
     "reduce_window_and", "Bitwise and of each window.", kZeroAlmostEverywhere);
 constexpr OpDef kReduceWindowOr = ReduceWindowOp<Reduction::kOr>(
     "reduce_window_or", "Bitwise or of each window.", kZeroAlmostEverywhere);
+constexpr OpDef kReduceWindowXor = ReduceWindowOp<Reduction::kXor>(
+    "reduce_window_xor", "Bitwise exclusive or of each window.", kZeroAlmostEverywhere);
 constexpr OpDef kWindowTakeMax = TakeOp<Reduction::kMax>(
     "window_take_max", "The element of another array where each window has its first maximum.",
     ChoiceTranspose<kWindowPutMax>);
@@ -465,8 +467,8 @@ constexpr OpDef kWindowPutMin = PutOp<Reduction::kMin>(
 Records WindowOps() {
   static constexpr const OpDef* kOps[] = {&kReduceWindowSum, &kReduceWindowProd, &kReduceWindowMax,
                                           &kReduceWindowMin, &kReduceWindowAnd,  &kReduceWindowOr,
-                                          &kWindowTakeMax,   &kWindowTakeMin,    &kWindowPutMax,
-                                          &kWindowPutMin};
+                                          &kReduceWindowXor, &kWindowTakeMax,    &kWindowTakeMin,
+                                          &kWindowPutMax,    &kWindowPutMin};
   return kOps;
 }
 

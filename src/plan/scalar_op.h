@@ -73,6 +73,7 @@ enum class ScalarOp : uint8_t {
   kAnd,
   kOr,
   kXor,
+  kMulHigh /* the high half of the product of integers */,
   kShiftLeft,
   kShiftRightArithmetic,
   kShiftRightLogical,
@@ -177,6 +178,7 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
     case kAnd:
     case kOr:
     case kXor:
+    case kMulHigh:
     case kShiftLeft:
     case kShiftRightArithmetic:
     case kShiftRightLogical:
@@ -210,6 +212,8 @@ constexpr ScalarOp ScalarOpOf(Reduction reduction) {
       return ScalarOp::kAnd;
     case Reduction::kOr:
       return ScalarOp::kOr;
+    case Reduction::kXor:
+      return ScalarOp::kXor;
   }
   return ScalarOp::kAdd;
 }

@@ -91,6 +91,8 @@ const char* ReductionName(Reduction reduction) {
       return "and";
     case Reduction::kOr:
       return "or";
+    case Reduction::kXor:
+      return "xor";
   }
   return nullptr;
 }

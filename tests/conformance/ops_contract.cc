@@ -1,5 +1,6 @@
 // Contractions, and one_hot.
 #include "ops.h"
+#include "tessera/ragged.h"
 
 namespace tessera::conformance {
 namespace {
@@ -43,9 +44,22 @@ Array Tensordot(const Call& c) {
   return tensordot(c.in(0), c.in(1), dims, DotOptionsOf(c), c.loc());
 }
 
+Array RaggedDotGeneral(const Call& c) {
+  const Json& numbers = c.attr("ragged_dot_dimension_numbers");
+  RaggedDotDims dims{.dot = ParseDims(numbers.at("dot_dimension_numbers")),
+                     .lhs_ragged = List(numbers.at("lhs_ragged_dimensions")).at(0)};
+  const auto groups = List(numbers.at("rhs_group_dimensions"));
+  if (!groups.empty()) dims.rhs_group = groups[0];
+  return ragged_dot_general(c.in(0), c.in(1), c.in(2), dims, DotOptionsOf(c), c.loc());
+}
+
 }  // namespace
 
 void AddContractions(OpTable& table) {
+  table["ragged_dot"] = [](const Call& c) {
+    return std::vector{ragged_dot(c.in(0), c.in(1), c.in(2), DotOptionsOf(c), c.loc())};
+  };
+  table["ragged_dot_general"] = [](const Call& c) { return std::vector{RaggedDotGeneral(c)}; };
   table["dot_general"] = [](const Call& c) {
     return std::vector{dot_general(c.in(0), c.in(1), ParseDims(c.attr("dimension_numbers")),
                                    DotOptionsOf(c), c.loc())};

@@ -140,6 +140,7 @@ void AddBinary(OpTable& table) {
                                                 {"and", bitwise_and},
                                                 {"or", bitwise_or},
                                                 {"xor", bitwise_xor},
+                                                {"mulhi", mulhi},
                                                 {"shift_left", shift_left},
                                                 {"shift_right_arithmetic", shift_right_arithmetic},
                                                 {"shift_right_logical", shift_right_logical}};
@@ -236,6 +237,10 @@ void AddElementwise(OpTable& table) {
   table["round"] = [](const Call& c) {
     return std::vector{
         round(c.in(0), {.away_from_zero = c.integer("rounding_method", 0) == 0}, c.loc())};
+  };
+  table["reduce_precision"] = [](const Call& c) {
+    return std::vector{reduce_precision(c.in(0), static_cast<int>(c.integer("exponent_bits")),
+                                        static_cast<int>(c.integer("mantissa_bits")), c.loc())};
   };
   table["integer_pow"] = [](const Call& c) {
     return std::vector{integer_pow(c.in(0), c.integer("y"), c.loc())};

@@ -1,5 +1,6 @@
 // Collectives inside of shard_map.
 #include "ops.h"
+#include "tessera/ragged.h"
 #include "tessera/shard_map.h"
 
 namespace tessera::conformance {
@@ -52,6 +53,10 @@ void AddCollectives(OpTable& table) {
     const int split = c.dim("split_axis", 0), concat = c.dim("concat_axis", 0);
     return std::vector{
         all_to_all(c.in(0), AxesOf(c), split, concat, {.tiled = c.flag("tiled")}, c.loc())};
+  };
+  table["ragged_all_to_all"] = [](const Call& c) {
+    return std::vector{ragged_all_to_all(c.in(0), c.in(1), c.in(2), c.in(3), c.in(4), c.in(5),
+                                         AxesOf(c), c.loc())};
   };
   table["ppermute"] = [](const Call& c) {
     return std::vector{ppermute(c.in(0), AxesOf(c), PairsOf(c), c.loc())};

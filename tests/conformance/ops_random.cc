@@ -1,4 +1,6 @@
 // Keys and draws of random numbers.
+#include <map>
+
 #include "ops.h"
 #include "tessera/random.h"
 
@@ -160,7 +162,27 @@ void AddKeys(OpTable& table) {
 
 }  // namespace
 
+namespace {
+
+std::vector<Array> Generate(const Call& c) {
+  static const std::map<std::string, RandomAlgorithm> algorithms = {
+      {"RNG_DEFAULT", RandomAlgorithm::kDefault},
+      {"RNG_THREE_FRY", RandomAlgorithm::kThreefry},
+      {"RNG_PHILOX", RandomAlgorithm::kPhilox}};
+  const DType dtype = c.dtype();
+  const GeneratedBits made =
+      random::rng_bit_generator(c.in(0), ShapeOf(c),
+                                {.dtype = dtype.is_default() ? u32 : dtype,
+                                 .algorithm = algorithms.at(c.text("algorithm", "RNG_DEFAULT")),
+                                 .out_sharding = c.spec()},
+                                c.loc());
+  return {made.state, made.bits};
+}
+
+}  // namespace
+
 void AddRandom(OpTable& table) {
+  table["rng_bit_generator"] = Generate;
   AddKeys(table);
   table["random.bits"] = Plain(random::bits);
   table["random.normal"] = Plain(random::normal);

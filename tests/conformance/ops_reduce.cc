@@ -123,6 +123,7 @@ void AddReduces(OpTable& table) {
   table["reduce_min"] = FromStrict(reduce_min);
   table["reduce_and"] = FromStrict(reduce_and);
   table["reduce_or"] = FromStrict(reduce_or);
+  table["reduce_xor"] = FromStrict(reduce_xor);
   table["argmax"] = FromArg(argmax);
   table["argmin"] = FromArg(argmin);
   table["np.argmax"] = FromNumpyArg(argmax);

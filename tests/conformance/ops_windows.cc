@@ -39,7 +39,8 @@ ConvDims DimsOf(const Call& c) {
 Reduction ReductionOf(const std::string& kind) {
   static const std::map<std::string, Reduction> kinds = {
       {"sum", Reduction::kSum}, {"prod", Reduction::kProd}, {"max", Reduction::kMax},
-      {"min", Reduction::kMin}, {"and", Reduction::kAnd},   {"or", Reduction::kOr}};
+      {"min", Reduction::kMin}, {"and", Reduction::kAnd},   {"or", Reduction::kOr},
+      {"xor", Reduction::kXor}};
   return kinds.at(kind);
 }
 

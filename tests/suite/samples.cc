@@ -73,6 +73,7 @@ const std::vector<Sample>& Samples() {
     AddLinalg(*t);
     AddFourier(*t);
     AddHost(*t);
+    AddRagged(*t);
     AddComplex(*t);
     return t;
   }();

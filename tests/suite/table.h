@@ -27,6 +27,7 @@ void AddWindows(Table& table);       // table_windows.cc
 void AddLinalg(Table& table);        // table_linalg.cc: factorisations of matrices
 void AddFourier(Table& table);       // table_fourier.cc
 void AddHost(Table& table);          // table_host.cc: host functions
+void AddRagged(Table& table);        // table_ragged.cc: groups of rows; roundings
 void AddComplex(Table& table);       // table_complex.cc: complex numbers
 
 }  // namespace tessera::suite

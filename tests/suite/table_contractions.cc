@@ -24,6 +24,7 @@ const ReduceRow kReductions[] = {
     {&kReduceMin, kEvery, kWild},
     {&kReduceAnd, kBits, kWild},
     {&kReduceOr, kBits, kWild},
+    {&kReduceXor, kBits, kWild},
 };
 
 const std::pair<Shape, OperandDims<0>> kReduceShapes[] = {

@@ -55,6 +55,7 @@ const WindowOps kReductions[] = {
     {&kReduceWindowMin, kEvery, kWild},
     {&kReduceWindowAnd, kBits, kWild},
     {&kReduceWindowOr, kBits, kWild},
+    {&kReduceWindowXor, kBits, kWild},
 };
 
 double ElementsOf(const std::vector<DimWindow>& windows) {

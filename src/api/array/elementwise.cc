@@ -143,6 +143,9 @@ Array bitwise_or(Operand a, Operand b, OutOptions options, Loc loc) {
 Array bitwise_xor(Operand a, Operand b, OutOptions options, Loc loc) {
   return Binary(ScalarOp::kXor, a, b, options, {"bitwise_xor", loc});
 }
+Array mulhi(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ScalarOp::kMulHigh, a, b, options, {"mulhi", loc});
+}
 Array shift_left(Operand a, Operand b, OutOptions options, Loc loc) {
   return CountedBinary(ScalarOp::kShiftLeft, a, b, options, {"shift_left", loc});
 }

@@ -251,6 +251,9 @@ Array reduce_and(Operand x, Dims dims, OutOptions o, Loc loc) {
 Array reduce_or(Operand x, Dims dims, OutOptions o, Loc loc) {
   return Strict(ops::kReduceOr, x, dims, o, {"reduce_or", loc});
 }
+Array reduce_xor(Operand x, Dims dims, OutOptions o, Loc loc) {
+  return Strict(ops::kReduceXor, x, dims, o, {"reduce_xor", loc});
+}
 
 Array cumsum(Operand x, int dim, CumOptions o, Loc loc) {
   return Running(ops::kCumsum, x, dim, o, {"cumsum", loc});

@@ -90,6 +90,13 @@ Array rint(Operand x, Loc loc) {
   return Run(ops::Elementwise(ops::ScalarOp::kRoundEven), nullptr, {a}, call);
 }
 
+Array reduce_precision(Operand x, int exponent_bits, int mantissa_bits, Loc loc) {
+  const Call call{"reduce_precision", loc};
+  return Run(ops::kReducePrecision,
+             ir::MakeParams(ops::PrecisionParams{exponent_bits, mantissa_bits}), {ToArray(x, call)},
+             call);
+}
+
 Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {
   Call call{"nan_to_num", loc};
   return AsOne(call, {x, options}, [&](const Operand& operand) {

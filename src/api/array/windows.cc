@@ -63,6 +63,8 @@ const ir::OpDef& WindowOp(Reduction r) {
       return ops::kReduceWindowAnd;
     case Reduction::kOr:
       return ops::kReduceWindowOr;
+    case Reduction::kXor:
+      return ops::kReduceWindowXor;
     case Reduction::kSum:
       break;
   }
@@ -107,8 +109,8 @@ Array RunWindows(const Array& x, Reduction reduction, const std::vector<ops::Dim
 
 namespace {
 
-Array Reduced(const Array& x, Reduction reduction, const std::vector<int64_t>& window,
-              const WindowOptions& options, Call call) {
+Array ReducedWindows(const Array& x, Reduction reduction, const std::vector<int64_t>& window,
+                     const WindowOptions& options, Call call) {
   return RunWindows(x, reduction, WindowsOf(ShapeOf(x), window, options, call), call);
 }
 
@@ -146,7 +148,7 @@ Array Pooled(const Operand& x, Reduction reduction, std::vector<int64_t> window,
              const std::vector<int64_t>& strides, const WindowPadding& padding, Call call) {
   const Array a = ToArray(x, call);
   const WindowOptions options = OfAllDims(a, window, strides, padding, call);
-  return Reduced(a, reduction, window, options, call);
+  return ReducedWindows(a, reduction, window, options, call);
 }
 
 }  // namespace
@@ -160,7 +162,7 @@ Array reduce_window(Operand x, Reduction reduction, std::vector<int64_t> window,
                     WindowOptions options, Loc loc) {
   const Call call{"reduce_window", loc};
   return AsOne(call, {x, reduction, window, options}, [&](const Operand& a) {
-    return Reduced(ToArray(a, call), reduction, window, options, call);
+    return ReducedWindows(ToArray(a, call), reduction, window, options, call);
   });
 }
 

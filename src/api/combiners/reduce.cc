@@ -27,6 +27,8 @@ const ir::OpDef& ReduceOp(Reduction r) {
       return ops::kReduceAnd;
     case Reduction::kOr:
       return ops::kReduceOr;
+    case Reduction::kXor:
+      return ops::kReduceXor;
     case Reduction::kSum:
       break;
   }

@@ -110,9 +110,9 @@ void CheckWhole(const Array& x, const std::string& name, const std::vector<DimWi
                {"write reshard(x, " + sharding::ToSpec(whole).text() + ")"});
 }
 
-Arrays ReducedWindows(const ElementFunction& combine, const Arrays& xs, const Arrays& inits,
-                      const std::vector<std::string>& names, const std::vector<DimWindow>& windows,
-                      Call call) {
+Arrays CombinedWindows(const ElementFunction& combine, const Arrays& xs, const Arrays& inits,
+                       const std::vector<std::string>& names, const std::vector<DimWindow>& windows,
+                       Call call) {
   if (const std::optional<Reduction> known = combine.KnownReduction())
     return WithInits(combine, inits, {RunWindows(xs[0], *known, windows, call)}, call);
   CheckWhole(xs[0], names[0], windows, call);
@@ -150,7 +150,7 @@ Arrays ReduceWindowBy(TreeRef xs, TreeRef inits, const OnTwoTrees& combine,
     const auto half = inside.begin() + static_cast<std::ptrdiff_t>(o.xs.size());
     const Arrays operands(inside.begin(), half);
     const ElementFunction f(call, operands, o.names, combine, ElementFunction::kLikeOperands);
-    return ReducedWindows(f, operands, {half, inside.end()}, o.names, windows, call);
+    return CombinedWindows(f, operands, {half, inside.end()}, o.names, windows, call);
   });
 }
 

@@ -269,7 +269,7 @@ std::string Code(const AtOptions& v) {
 }
 
 std::string Code(Reduction v) {
-  static constexpr const char* kNames[] = {"kSum", "kMax", "kMin", "kProd", "kAnd", "kOr"};
+  static constexpr const char* kNames[] = {"kSum", "kMax", "kMin", "kProd", "kAnd", "kOr", "kXor"};
   return fmt::format("Reduction::{}", kNames[static_cast<size_t>(v)]);
 }
 std::string Code(const WindowPadding& v) {

@@ -215,6 +215,10 @@ int LaneGraphBuilder::SmallInteger(const FusedNode& node, int a, int b) {
       const int extra = Number(lane, 32 - node.dtype.size() * 8);
       return Op(lane, kSub, Op(lane, node.op, LowBits(node.dtype, a)), extra);
     }
+    case kMulHigh: {  // the whole product fits a lane
+      const ScalarOp down = node.dtype.is_signed() ? kShiftRightArithmetic : kShiftRightLogical;
+      return Op(lane, down, Op(lane, kMul, a, b), Number(lane, node.dtype.size() * 8));
+    }
     case kShiftRightLogical:
       return Fit(node.dtype, Op(lane, node.op, LowBits(node.dtype, a), b));
     case kShiftRightArithmetic: {
@@ -314,7 +318,7 @@ int LaneGraphBuilder::Node(const FusedNode& node) {
   using enum Reduction;
   if (node.dtype.is_bool()) {
     const bool any = n.reduction == kSum || n.reduction == kMax || n.reduction == kOr;
-    n.reduction = any ? kOr : kAnd;
+    if (n.reduction != kXor) n.reduction = any ? kOr : kAnd;
   }
   n.args[0] = g_.node_of[node.args[0]];
   n.cost = 1;

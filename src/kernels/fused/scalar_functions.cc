@@ -263,6 +263,22 @@ T ShiftRightArithmetic(T x, T y) {
   return static_cast<T>(static_cast<std::make_signed_t<T>>(x) >> std::min(by, kBits<T> - 1));
 }
 
+// Unlike the type of 128 bits, this needs no extension of the language.
+inline uint64_t MulHigh(uint64_t x, uint64_t y) {
+  constexpr uint64_t kLow = 0xffffffff;
+  const uint64_t middle = (x >> 32) * (y & kLow) + ((x & kLow) * (y & kLow) >> 32);
+  const uint64_t other = (x & kLow) * (y >> 32) + (middle & kLow);
+  return (x >> 32) * (y >> 32) + (middle >> 32) + (other >> 32);
+}
+inline int64_t MulHigh(int64_t x, int64_t y) {
+  const auto a = static_cast<uint64_t>(x), b = static_cast<uint64_t>(y);
+  return static_cast<int64_t>(MulHigh(a, b) - (x < 0 ? b : 0) - (y < 0 ? a : 0));
+}
+inline uint32_t MulHigh(uint32_t x, uint32_t y) {
+  return static_cast<uint32_t>(uint64_t{x} * y >> 32);
+}
+inline int32_t MulHigh(int32_t x, int32_t y) { return static_cast<int32_t>(int64_t{x} * y >> 32); }
+
 // ---- the table ----------------------------------------------------------------------------------
 
 // Applies f(x) or f(x, y) to the elements of a block.
@@ -353,6 +369,8 @@ Blocks BlocksOf(ScalarOp op) {
       return Integers<[]<class T>(T x) {
         return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(x)));
       }>();
+    case kMulHigh:
+      return Integers<[](auto x, auto y) { return MulHigh(x, y); }>();
     case kShiftLeft:
       return Integers<[](auto x, auto y) { return ShiftLeft(x, y); }>();
     case kShiftRightLogical:

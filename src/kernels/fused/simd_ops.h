@@ -209,6 +209,7 @@ void AddCommonOps(KernelTable& t) {
   if constexpr (!std::is_floating_point_v<T>) {
     AddAccumulate<T, And>(t, Reduction::kAnd);
     AddAccumulate<T, Or>(t, Reduction::kOr);
+    AddAccumulate<T, Xor>(t, Reduction::kXor);
     AddUnary<T, Not>(t, CodeOf(kNot));
     AddBinary<T, And>(t, CodeOf(kAnd));
     AddBinary<T, Or>(t, CodeOf(kOr));

@@ -11,7 +11,7 @@
 #include "base/shape.h"
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/gemm_dnnl.h"
+#include "kernels/gemm/gemm_types.h"
 #include "kernels/parts.h"
 #include "kernels/strided_dims.h"
 
@@ -39,83 +39,6 @@ struct DotConfig {
   int64_t a_offset = 0, b_offset = 0, c_offset = 0;  // offsets in scratch, in bytes
   std::unique_ptr<Gemm> gemm;
 };
-
-int64_t ItemSize(GemmType type) {
-  switch (type) {
-    case GemmType::kF64:
-    case GemmType::kI64:
-    case GemmType::kC64:
-      return 8;
-    case GemmType::kC128:
-      return 16;
-    case GemmType::kBF16:
-    case GemmType::kBF16ToF32:
-      return 2;
-    default:
-      return 4;
-  }
-}
-
-// Calls f with a value of the type that the product reads.
-template <class F>
-void VisitRead(GemmType type, F f) {
-  switch (type) {
-    case GemmType::kF32:
-      return f(float{});
-    case GemmType::kF64:
-      return f(double{});
-    case GemmType::kI32:
-      return f(int32_t{});
-    case GemmType::kI64:
-      return f(int64_t{});
-    case GemmType::kC64:
-      return f(std::complex<float>{});
-    case GemmType::kC128:
-      return f(std::complex<double>{});
-    default:
-      return f(BFloat16{});
-  }
-}
-
-GemmType TypeOf(DType lhs, DType rhs, DType out) {
-  for (DType d : {lhs, rhs, out})
-    if (d == c128) return GemmType::kC128;
-  for (DType d : {lhs, rhs, out})
-    if (d == c64) return GemmType::kC64;
-  for (DType d : {lhs, rhs, out})
-    if (d == f64) return GemmType::kF64;
-  if (lhs == bf16 && rhs == bf16 && (out == bf16 || out == f32) && HasBFloat16Gemm())
-    return out == bf16 ? GemmType::kBF16 : GemmType::kBF16ToF32;
-  for (DType d : {lhs, rhs, out})
-    if (d.is_floating()) return GemmType::kF32;
-  // Products wrap, so operands with more bits than the result may be cut to its size.
-  return out.size() == 8 ? GemmType::kI64 : GemmType::kI32;
-}
-
-bool IsReadAs(DType dtype, GemmType type) {
-  switch (type) {
-    case GemmType::kF32:
-      return dtype == f32;
-    case GemmType::kF64:
-      return dtype == f64;
-    case GemmType::kI32:
-      return dtype == i32 || dtype == u32;
-    case GemmType::kI64:
-      return dtype == i64 || dtype == u64;
-    case GemmType::kC64:
-      return dtype == c64;
-    case GemmType::kC128:
-      return dtype == c128;
-    default:
-      return dtype == bf16;
-  }
-}
-
-bool IsWrittenAs(DType out, GemmType type) {
-  if (type == GemmType::kBF16) return out == bf16;
-  if (type == GemmType::kBF16ToF32) return out == f32;
-  return IsReadAs(out, type);
-}
 
 // Decides how the product reads a matrix. The libraries need one of the strides to be 1.
 void SetStrides(Matrix& m, GemmType type) {
@@ -202,25 +125,6 @@ const std::byte* ReadMatrix(const Matrix& m, GemmType type, const std::byte* in,
   return scratch;
 }
 
-void ConvertOut(const DotConfig& c, const std::byte* in, std::byte* out, int64_t n) {
-  base::VisitElement(c.out, [&](auto to) {
-    using To = decltype(to);
-    VisitRead(c.type, [&](auto from) {
-      using From = decltype(from);
-      if constexpr (!std::is_same_v<From, BFloat16>) {
-        const From* v = reinterpret_cast<const From*>(in);
-        To* w = reinterpret_cast<To*>(out);
-        for (int64_t k = 0; k < n; ++k) {
-          if constexpr (kIsComplex<From> || kIsComplex<To>)
-            w[k] = CastComplex<To>(v[k]);
-          else
-            w[k] = To(Cast<Compute<To>>(v[k]));
-        }
-      }
-    });
-  });
-}
-
 // Computes rows [begin, end) of the product at one batch index.
 void RunRows(const DotConfig& c, const plan::KernelArgs& call, int64_t batch, int64_t begin,
              int64_t end, const std::byte* b) {
@@ -229,7 +133,7 @@ void RunRows(const DotConfig& c, const plan::KernelArgs& call, int64_t batch, in
   std::byte* out = call.out[0] + (batch * c.m + begin) * c.n * c.out.size();
   std::byte* result = c.converts_out ? call.scratch + c.c_offset : out;
   c.gemm->Run(end - begin, c.n, a, b, result);
-  if (c.converts_out) ConvertOut(c, result, out, (end - begin) * c.n);
+  if (c.converts_out) ConvertProducts(c.type, c.out, result, out, (end - begin) * c.n);
 }
 
 int64_t UnitEnd(const DotConfig& c, int64_t unit) {
@@ -250,7 +154,7 @@ void RunColumns(const DotConfig& c, const plan::KernelArgs& call, int64_t batch,
   if (!c.converts_out) return;
   for (int64_t r = 0; r < c.m; ++r) {
     const int64_t first = r * c.n + begin;
-    ConvertOut(c, result + first * size, out + first * c.out.size(), end - begin);
+    ConvertProducts(c.type, c.out, result + first * size, out + first * c.out.size(), end - begin);
   }
 }
 
@@ -319,7 +223,7 @@ plan::Kernel DotGeneral(const DotDesc& given) {
   DotDesc desc = given;
   OrderContraction(desc);
   auto c = std::make_shared<DotConfig>();
-  c->type = TypeOf(desc.lhs_dtype, desc.rhs_dtype, desc.out_dtype);
+  c->type = GemmTypeOf(desc.lhs_dtype, desc.rhs_dtype, desc.out_dtype);
   c->out = desc.out_dtype;
   c->converts_out = !IsWrittenAs(c->out, c->type);
   c->a = {desc.lhs_dtype, Select(desc.lhs, desc.lhs_batch),

@@ -165,6 +165,7 @@ plan::CombineFn OfComplex(Reduction reduction) {
       return CombineComplex<T, Reduction::kMin>;
     case Reduction::kAnd:
     case Reduction::kOr:
+    case Reduction::kXor:
       return nullptr;
   }
   return nullptr;
@@ -208,6 +209,8 @@ plan::CombineFn OfInteger(Reduction reduction) {
       return CombineBits<sizeof(T), And>;
     case Reduction::kOr:
       return CombineBits<sizeof(T), Or>;
+    case Reduction::kXor:
+      return CombineBits<sizeof(T), Xor>;
   }
   return nullptr;
 }
@@ -225,6 +228,7 @@ plan::CombineFn OfFloat(Reduction reduction) {
       return Elements::template Run<Min>;
     case Reduction::kAnd:
     case Reduction::kOr:
+    case Reduction::kXor:
       return nullptr;
   }
   return nullptr;
@@ -240,6 +244,8 @@ plan::CombineFn OfBool(Reduction reduction) {
     case Reduction::kMax:
     case Reduction::kOr:
       return CombineBits<1, Or>;
+    case Reduction::kXor:
+      return CombineBits<1, Xor>;
   }
   return nullptr;
 }

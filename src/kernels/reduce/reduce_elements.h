@@ -42,6 +42,7 @@ A ReductionIdentity(Reduction reduction) {
 template <class A>
 A Combine(Reduction reduction, A a, A b) {
   if constexpr (std::is_same_v<A, bool>) {
+    if (reduction == Reduction::kXor) return a != b;
     const bool any =
         reduction == Reduction::kSum || reduction == Reduction::kMax || reduction == Reduction::kOr;
     return any ? a || b : a && b;
@@ -59,7 +60,9 @@ A Combine(Reduction reduction, A a, A b) {
         break;
     }
     if constexpr (std::is_integral_v<A>)
-      return static_cast<A>(reduction == Reduction::kAnd ? a & b : a | b);
+      return static_cast<A>(reduction == Reduction::kAnd  ? a & b
+                            : reduction == Reduction::kOr ? a | b
+                                                          : a ^ b);
     else
       return a;
   }

@@ -35,6 +35,8 @@ template <>
 struct RowOp<Reduction::kAnd> : And {};
 template <>
 struct RowOp<Reduction::kOr> : Or {};
+template <>
+struct RowOp<Reduction::kXor> : Xor {};
 
 // Vectors of accumulators A, loaded from and stored to elements T.
 template <class T, class D>
@@ -162,8 +164,9 @@ RowCombiner CombinerOf(Reduction reduction) {
     if (reduction == Reduction::kSum) return CombinerFor<Reduction::kSum, T>();
     if (reduction == Reduction::kProd) return CombinerFor<Reduction::kProd, T>();
     if constexpr (std::is_integral_v<T>)
-      return reduction == Reduction::kAnd ? CombinerFor<Reduction::kAnd, T>()
-                                          : CombinerFor<Reduction::kOr, T>();
+      return reduction == Reduction::kAnd  ? CombinerFor<Reduction::kAnd, T>()
+             : reduction == Reduction::kOr ? CombinerFor<Reduction::kOr, T>()
+                                           : CombinerFor<Reduction::kXor, T>();
     return {};
   }
 }
@@ -174,6 +177,7 @@ RowCombiner CombinerFunctions(DType dtype, Reduction reduction) {
     if constexpr (std::is_same_v<T, bool>) {
       const bool any = reduction == Reduction::kSum || reduction == Reduction::kMax ||
                        reduction == Reduction::kOr;
+      if (reduction == Reduction::kXor) return CombinerFor<Reduction::kXor, uint8_t>();
       return any ? CombinerFor<Reduction::kOr, uint8_t>() : CombinerFor<Reduction::kAnd, uint8_t>();
     } else {
       return CombinerOf<T>(reduction);

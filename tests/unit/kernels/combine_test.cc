@@ -38,6 +38,8 @@ A CombineTwo(A a, A b, Reduction r) {
         return std::min(a, b);
       case Reduction::kAnd:
         return static_cast<A>(a & b);
+      case Reduction::kXor:
+        return static_cast<A>(a ^ b);
       default:
         return static_cast<A>(a | b);
     }
@@ -106,7 +108,7 @@ TEST(Combine, EqualsALoopForEveryDTypeAndReduction) {
   for (int code = DType::kI8; code <= DType::kF64; ++code) {
     const DType dtype(static_cast<DType::Code>(code));
     for (Reduction r : base::kReductions) {
-      if (dtype.is_floating() && (r == Reduction::kAnd || r == Reduction::kOr)) {
+      if (dtype.is_floating() && r >= Reduction::kAnd) {
         EXPECT_EQ(Combiner(dtype, r), nullptr);
         continue;
       }
@@ -128,7 +130,9 @@ TEST(Combine, OfBoolIsLogical) {
     std::vector<uint8_t> got(4);
     Combiner(bool_, r)(src, 2, reinterpret_cast<std::byte*>(got.data()), 4, false);
     const bool both = r == Reduction::kProd || r == Reduction::kMin || r == Reduction::kAnd;
-    EXPECT_THAT(got, both ? testing::ElementsAre(0, 0, 0, 1) : testing::ElementsAre(0, 1, 1, 1));
+    EXPECT_THAT(got, both                   ? testing::ElementsAre(0, 0, 0, 1)
+                     : r == Reduction::kXor ? testing::ElementsAre(0, 1, 1, 0)
+                                            : testing::ElementsAre(0, 1, 1, 1));
   }
 }
 

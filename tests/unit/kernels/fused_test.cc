@@ -205,6 +205,9 @@ TEST(Fused, FunctionsOfTwoFloatsMatchLibm) {
   }
 }
 
+__extension__ using Signed128 = __int128;
+__extension__ using Unsigned128 = unsigned __int128;
+
 // Functions of integers as the README of the conformance values defines them.
 template <class T>
 T IntegerWant(ScalarOp op, T a, T b) {
@@ -236,6 +239,10 @@ T IntegerWant(ScalarOp op, T a, T b) {
       return a | b;
     case kXor:
       return a ^ b;
+    case kMulHigh: {
+      using Whole = std::conditional_t<std::is_signed_v<T>, Signed128, Unsigned128>;
+      return static_cast<T>(static_cast<Whole>(a) * static_cast<Whole>(b) >> (sizeof(T) * 8));
+    }
     case kShiftLeft:
       return beyond ? T{0} : static_cast<T>(static_cast<U>(a) << b);
     case kShiftRightLogical:
@@ -258,6 +265,7 @@ TEST(Fused, FunctionsOfIntegersWrap) {
                                kAnd,
                                kOr,
                                kXor,
+                               kMulHigh,
                                kShiftLeft,
                                kShiftRightLogical,
                                kShiftRightArithmetic};

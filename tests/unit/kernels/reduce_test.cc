@@ -44,6 +44,8 @@ double Combine(Reduction r, double a, double b) {
       return static_cast<double>(static_cast<int64_t>(a) & static_cast<int64_t>(b));
     case Reduction::kOr:
       return static_cast<double>(static_cast<int64_t>(a) | static_cast<int64_t>(b));
+    case Reduction::kXor:
+      return static_cast<double>(static_cast<int64_t>(a) ^ static_cast<int64_t>(b));
     default:
       return a + b;
   }
@@ -100,9 +102,9 @@ TEST(Reduce, MatchesALoopForAllFormsAndDTypes) {
     for (DType dtype : kAllDTypes) {
       const bool is_float = dtype.is_floating();
       const Buffer x = Random(dtype, Count(f.shape), 5);
-      for (Reduction r :
-           {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kAnd, Reduction::kOr}) {
-        if (is_float && (r == Reduction::kAnd || r == Reduction::kOr)) continue;
+      for (Reduction r : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kAnd,
+                          Reduction::kOr, Reduction::kXor}) {
+        if (is_float && r >= Reduction::kAnd) continue;
         if (dtype.is_bool() && r == Reduction::kSum) continue;
         std::vector<double> want = Want(x, f.shape, f.dims, r);
         Buffer y(dtype, static_cast<int64_t>(want.size())), z = y;

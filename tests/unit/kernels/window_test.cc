@@ -107,7 +107,8 @@ double LimitOf(DType dtype, bool largest) {
 }
 
 double IdentityOf(Reduction reduction, DType dtype) {
-  if (reduction == Reduction::kSum || reduction == Reduction::kOr) return 0;
+  if (reduction == Reduction::kSum || reduction == Reduction::kOr || reduction == Reduction::kXor)
+    return 0;
   if (reduction == Reduction::kProd) return 1;
   if (reduction == Reduction::kAnd) return dtype.is_bool() ? 1 : -1;
   const bool max = reduction == Reduction::kMax;
@@ -127,13 +128,15 @@ double Combined(Reduction reduction, double a, double b) {
       return std::isnan(a) || std::isnan(b) ? kNan : std::min(a, b);
     case Reduction::kAnd:
       return static_cast<double>(static_cast<int64_t>(a) & static_cast<int64_t>(b));
+    case Reduction::kXor:
+      return static_cast<double>(static_cast<int64_t>(a) ^ static_cast<int64_t>(b));
     default:
       return static_cast<double>(static_cast<int64_t>(a) | static_cast<int64_t>(b));
   }
 }
 
 bool HasReduction(DType dtype, Reduction reduction) {
-  if (dtype.is_floating()) return reduction != Reduction::kAnd && reduction != Reduction::kOr;
+  if (dtype.is_floating()) return reduction < Reduction::kAnd;
   return !dtype.is_bool() || (reduction != Reduction::kSum && reduction != Reduction::kProd);
 }
 
@@ -173,8 +176,8 @@ TEST(ReduceWindow, MatchesALoop) {
       const WindowsDesc desc = WindowsOf(dtype, c);
       const Buffer x = Random(dtype, Count(c.operand), 7, true);
       const Buffer numbers = Random(dtype, x.n, 7);
-      for (Reduction r :
-           {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kAnd, Reduction::kOr}) {
+      for (Reduction r : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kAnd,
+                          Reduction::kOr, Reduction::kXor}) {
         const bool sums = r == Reduction::kSum;
         if (HasReduction(dtype, r)) CheckReduction(desc, r, sums ? numbers : x, sums ? 16 : 0);
       }

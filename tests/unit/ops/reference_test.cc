@@ -144,6 +144,7 @@ TEST(ReferenceReduce, OfNoElementsIsTheIdentity) {
     ExpectReduce(kMin, {0}, none, Ints(t, {}, {High(t)}));
     ExpectReduce(kAnd, {0}, none, Ints(t, {}, {-1}));
     ExpectReduce(kOr, {0}, none, Ints(t, {}, {0}));
+    ExpectReduce(kXor, {0}, none, Ints(t, {}, {0}));
   }
 }
 
@@ -167,6 +168,8 @@ TEST(ReferenceReduce, OverSomeDims) {
   ExpectReduce(kMin, {0}, Ints(i64, {1, -1, 2}), Ints(i64, {}, {-1}));
   ExpectReduce(kAnd, {0}, Ints(bool_, {1, 0}), Ints(bool_, {}, {0}));
   ExpectReduce(kOr, {0}, Ints(u16, {5, 8}), Ints(u16, {}, {13}));
+  ExpectReduce(kXor, {0}, Ints(bool_, {1, 1, 1}), Ints(bool_, {}, {1}));
+  ExpectReduce(kXor, {0}, Ints(i16, {-5, 6}), Ints(i16, {}, {-3}));
 }
 
 TEST(ReferenceReduce, ArgMaxAndArgMinTakeTheFirst) {
