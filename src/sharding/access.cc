@@ -96,11 +96,16 @@ struct OperandReads {
   std::vector<ElementsRead> along;
 };
 
+bool Reads(const DimMap& map, int32_t operand, int32_t factor) {
+  return absl::c_any_of(
+      map.accesses, [=](const Access& a) { return a.operand == operand && a.factor == factor; });
+}
+
 class Halo {
  public:
   Halo(const DimMap& map, const std::vector<PartitionTensor>& operands, const Shape& result,
        const FactorAxes& axes)
-      : map_(map), result_(result), axes_(axes) {
+      : map_(map), shapes_(operands), result_(result), axes_(axes) {
     for (size_t i = 0; i < operands.size(); ++i) Add(static_cast<int32_t>(i), operands[i]);
   }
 
@@ -127,14 +132,16 @@ class Halo {
       int32_t moved = -1;
       for (int32_t f : map_.operands[i][d]) {
         shards *= SizeOf(axes_[f]);
-        if (MayExchange(map_, f)) moved = f;
+        if (MayExchange(map_, f) && Reads(map_, i, f)) moved = f;
       }
       if (moved < 0) {
         reads.bytes *= CeilDiv(size, shards);
         continue;
       }
       reads_any = true;
-      int64_t to = result_[ResultDim(moved)];
+      const CountingDim counted = CountedBy(map_, moved);
+      const Shape& counts = counted.operand < 0 ? result_ : *shapes_[counted.operand].shape;
+      const int64_t to = counts[counted.dim];
       std::vector<Access> accesses = AccessesOf(map_, i, moved);
       if (shards == 1 && accesses[0].window > 0) {
         reads.bytes *= size;
@@ -153,13 +160,6 @@ class Halo {
     operands_.push_back(std::move(reads));
   }
 
-  size_t ResultDim(int32_t factor) const {
-    const DimFactors& dims = map_.results[0];
-    size_t d = 0;
-    while (!absl::c_linear_search(dims[d], factor)) ++d;
-    return d;
-  }
-
   int64_t BytesAt(const std::vector<int64_t>& shard) const {
     int64_t bytes = 0;
     for (const OperandReads& r : operands_) {
@@ -174,6 +174,7 @@ class Halo {
   }
 
   const DimMap& map_;
+  const std::vector<PartitionTensor>& shapes_;
   const Shape& result_;
   const FactorAxes& axes_;
   std::vector<OperandReads> operands_;
@@ -230,17 +231,27 @@ ShardRuns GapsOf(const Access& access, const AccessDim& dim, int64_t shard) {
 }
 
 bool MayExchange(const DimMap& map, size_t factor) {
-  auto f = static_cast<int32_t>(factor);
-  if (map.factors[factor].kind == FactorKind::kPass) return false;
+  const auto f = static_cast<int32_t>(factor);
+  const FactorKind kind = map.factors[factor].kind;
+  if (kind == FactorKind::kPass) return false;
   if (absl::c_none_of(map.accesses, [&](const Access& a) { return a.factor == f; })) return false;
+  int64_t counts = kind == FactorKind::kReduce ? 1 : 0;
   for (size_t i = 0; i < map.operands.size(); ++i)
-    for (const FactorList& dim : map.operands[i]) {
-      bool reads = absl::c_any_of(map.accesses, [&](const Access& a) {
-        return a.operand == static_cast<int32_t>(i) && a.factor == f;
-      });
-      if (absl::c_linear_search(dim, f) && !reads) return false;
-    }
-  return true;
+    if (HasFactor(map.operands[i], f) && !Reads(map, static_cast<int32_t>(i), f)) --counts;
+  return counts == 0;
+}
+
+CountingDim CountedBy(const DimMap& map, int32_t factor) {
+  const auto dim_of = [&](const DimFactors& dims) {
+    return static_cast<size_t>(
+        absl::c_find_if(dims,
+                        [&](const FactorList& d) { return absl::c_linear_search(d, factor); }) -
+        dims.begin());
+  };
+  if (HasFactor(map.results[0], factor)) return {-1, dim_of(map.results[0])};
+  int32_t i = 0;
+  while (!HasFactor(map.operands[i], factor) || Reads(map, i, factor)) ++i;
+  return {i, dim_of(map.operands[i])};
 }
 
 int64_t HaloBytes(const DimMap& map, const std::vector<PartitionTensor>& operands,

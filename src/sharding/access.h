@@ -60,8 +60,17 @@ ShardRuns RunsOf(const Access& access, const AccessDim& dim, int64_t shard);
 ShardRuns GapsOf(const Access& access, const AccessDim& dim, int64_t shard);
 
 // Whether shards can exchange elements along the factor: `map` has an access of it for every
-// operand that has it.
+// operand that has it, but for the one whose indices they count.
 bool MayExchange(const DimMap& map, size_t factor);
+
+// A dim of an operand, or of the result (-1).
+struct CountingDim {
+  int32_t operand = -1;
+  size_t dim = 0;
+};
+// Returns the dim whose indices the accesses along a factor count. It is a dim of the result or, if
+// the factor is reduced, of the operand that is not read through windows.
+CountingDim CountedBy(const DimMap& map, int32_t factor);
 
 // Returns the most bytes that any device receives when the op reads operands laid out as `axes`
 // say, whatever their own shardings are, along the permute factors that `axes` shard.

@@ -203,7 +203,26 @@ DimMap WithPiecesApart(DimMap map, const Shapes& operands) {
   return map;
 }
 
+namespace {
+
+// An access counts windows and their elements alike: element w of window o is at o * stride + w *
+// window_dilation + offset. If there are more elements than windows, as in the gradient of a
+// kernel, devices share the elements, and each adds up its part of all windows.
+void CountElementsOfWindows(DimMap& map) {
+  for (Access& a : map.accesses) {
+    if (a.window_factor < 0 || map.factors[a.factor].size >= map.factors[a.window_factor].size)
+      continue;
+    absl::c_replace(map.operands[a.operand], FactorList{a.factor}, FactorList{a.window_factor});
+    a.window = map.factors[a.factor].size;
+    std::swap(a.factor, a.window_factor);
+    std::swap(a.stride, a.window_dilation);
+  }
+}
+
+}  // namespace
+
 DimMap OnShards(DimMap map, const Shapes& operands, const Shapes& results) {
+  CountElementsOfWindows(map);
   SetApart(map, map.results, results, [&](int32_t f) { return IsPlacedAtRunTime(map, f); });
   SetApart(map, map.operands, operands,
            [&](int32_t f) { return map.factors[f].kind == FactorKind::kAcross; });

@@ -205,7 +205,7 @@ bool KeepPrefix(const DimMap& map, const FactorList& dim, FactorAxes& axes) {
 
 // Whether the factor may be sharded. `diverges`: some pass factor is only in operands.
 bool MayShard(const Factor& factor, const FactorUse& use, bool diverges) {
-  if (use.exchanged) return use.alone && use.in_results;
+  if (use.exchanged) return use.alone && (use.in_results || factor.kind == FactorKind::kReduce);
   if (factor.kind == FactorKind::kScan) return use.alone && use.in_operands;
   if (factor.kind == FactorKind::kReduce) return true;
   // A pass factor that only operands have is not a dim of the result: it must be unsharded. A pass

@@ -41,6 +41,9 @@ for layout in $layouts; do
   case $layout in
     dp) sends all_reduce && ! sends reduce_scatter || fail "dp does not sum gradients" ;;
     fsdp) sends all_gather && sends reduce_scatter || fail "fsdp does not cut weights" ;;
-    spatial) sends halo_exchange || fail "spatial does not exchange rows" ;;
+    spatial)
+      sends halo_exchange || fail "spatial does not exchange rows"
+      ! sends all_gather && ! sends all_to_all || fail "spatial moves images"
+      ;;
   esac
 done

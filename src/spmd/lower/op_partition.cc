@@ -56,8 +56,8 @@ bool IsShard(const sharding::WindowView& view, int64_t shard, int64_t whole) {
          a.dilation == 1 && a.per_shard == 0;
 }
 
-// Gives the decision the views that the kernel reads, along the dims of the result that are sharded
-// and read through windows.
+// Gives the decision the views that the kernel reads, along the sharded dims that count windows or
+// their elements.
 void AddViews(const sharding::DimMap& map, const ir::Instruction& instruction,
               const ir::OnViews& on_views, const sharding::AxisList& axes, Decision& decision) {
   const ir::Type& result = *decision.results[0];
@@ -72,13 +72,13 @@ void AddViews(const sharding::DimMap& map, const ir::Instruction& instruction,
     base::Shape sizes = shard;
     bool is_shard = true;
     for (const sharding::Access& a : map.accesses) {
-      const size_t d = DimOf(map.results[0], a.factor);
-      if (base::Size(a.operand) != k || sharding::SizeOf(result.sharding().dims[d].axes) == 1 ||
-          !sharding::MayExchange(map, base::Size(a.factor)))
-        continue;
-      viewed[d] = true;
+      if (base::Size(a.operand) != k || !sharding::MayExchange(map, base::Size(a.factor))) continue;
+      const auto [other, d] = sharding::CountedBy(map, a.factor);
+      const ir::Type* counted = other < 0 ? &result : base::At(decision.operands, other);
+      if (sharding::SizeOf(counted->sharding().dims[d].axes) == 1) continue;
+      viewed[DimOf(map.results[0], other < 0 ? a.factor : a.window_factor)] = true;
       const size_t from = DimOf(map.operands[k], a.factor);
-      const auto view = sharding::ViewOf(a, LocalType(&result)->shape()[d]);
+      const auto view = sharding::ViewOf(a, LocalType(counted)->shape()[d]);
       sizes[from] = view.extent;
       halo.reads.push_back({0, static_cast<int64_t>(from), view.access.offset, view.access.stride,
                             view.access.dilation, view.access.per_shard});
