@@ -83,6 +83,7 @@ void Run(const Options& options) {
   bool limits = false;
   for (const char* workload : {"W1", "W2", "W3", "W4", "W9", "W10", "W11", "W13"})
     limits = limits || Wanted(options, workload);
+  RunRows(options, "W15", [&](const std::string&) { limits = true; });
   // On a thread of their own, as it stays pinned.
   std::thread([&] {
     if (limits) Limits(recorder);
@@ -108,6 +109,7 @@ void Run(const Options& options) {
     if (Wanted(options, "W14") && devices == 8) RingAttention(recorder);
     RunRows(options, "W15", [&](const std::string& part) { Numerics(recorder, devices, part); });
   }
+  RunRows(options, "W15", [&](const std::string& part) { ConvolutionLibrary(recorder, part); });
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);
   if (Wanted(options, "W11")) RandomNumbers(recorder);

@@ -110,7 +110,7 @@ void Recorder::Add(const std::string& text) {
   const Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (line.is_discarded() || !line.contains("workload") || !line.contains("params")) return;
   figures_.push_back({line["workload"], line["peer"], line["params"], line["unit"], line["median"],
-                      line["extra"]});
+                      line.value("extra", Json::object())});
 }
 
 void Recorder::AddPeer(const std::string& line) {

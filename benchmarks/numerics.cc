@@ -1,42 +1,16 @@
-// W15: Fourier transforms, linear algebra and sorting, on one device and on eight.
+// W15: Fourier transforms, linear algebra, sorting and images, on one device and on eight.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
 #include <cmath>
 #include <functional>
 
-#include "benchmarks/beside_jax.h"
 #include "benchmarks/inputs.h"
+#include "benchmarks/rows.h"
 #include "benchmarks/workloads.h"
 
 namespace tessera::bench {
 namespace {
-
-class Rows {
- public:
-  Rows(Recorder& recorder, int devices, std::string part)
-      : recorder_(recorder), devices_(devices), part_(std::move(part)) {}
-
-  // Measures a call of f, and then JAX's row of that name.
-  template <class F>
-  void Add(const std::string& name, const F& f, const Array& x, const Json& cost = Json::object()) {
-    if (name.find(part_) == std::string::npos) return;
-    const auto run = jit(f);
-    recorder_.Emit("W15." + name, kOurs, {{"devices", devices_}}, "us",
-                   Sample(quick(), [&] { run(x); }), cost);
-    RunJax(recorder_, "numerics.py", fmt::format("{} --devices {}", name, devices_));
-  }
-  bool quick() const { return recorder_.quick(); }
-  int devices() const { return devices_; }
-  bool is_alone() const { return devices_ == 1; }
-  // Returns a size, or a small one.
-  int64_t Size(int64_t n, int64_t small) const { return quick() ? small : n; }
-
- private:
-  Recorder& recorder_;
-  const int devices_;
-  const std::string part_;
-};
 
 Array Numbers(const std::vector<int64_t>& shape, const PartitionSpec& spec = P("d")) {
   return reshard(complex(Random(shape, 1), Random(shape, 2)), spec);
@@ -121,6 +95,7 @@ void Numerics(Recorder& recorder, int devices, const std::string& part) {
   Transforms(rows);
   Matrices(rows);
   Sorting(rows);
+  ImageRows(rows);
 }
 
 }  // namespace tessera::bench

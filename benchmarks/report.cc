@@ -426,21 +426,30 @@ void SpotFloors(const Figures& figures, Floors& floors) {
                     most);
 }
 
-// `W15`: our time against JAX's, and on eight devices against one.
+// The most of JAX's time that a row of W15 may take.
+double MostOfJax(const std::string& what, bool alone) {
+  if (what.starts_with("fft") || what.starts_with("rfft")) return 2;
+  if (what == "sort") return 0.5;
+  return what == "fashion_step" && !alone ? 1 / 1.1 : 1;
+}
+
+// `W15`: our time against JAX's, and on eight devices against one; convolutions also against
+// oneDNN, and pooling against the limit of memory.
 void NumericFloors(const Figures& figures, Floors& floors) {
   for (const Figure& f : figures.all()) {
     if (f.peer != kOurs || !f.workload.starts_with("W15.")) continue;
-    const std::string what = f.workload.substr(4);
+    const std::string what = f.workload.substr(4), task = TaskOf(f);
     const bool is_fourier = what.starts_with("fft") || what.starts_with("rfft");
-    if (const auto jax = figures.Of("jax", TaskOf(f)))
-      floors.AtMost(TaskOf(f) + ": of JAX's time", f.median / *jax,
-                    is_fourier       ? 2.0
-                    : what == "sort" ? 0.5
-                                     : 1.0);
-    const auto alone = figures.Ours(f.workload + " devices=1");
-    if (f.params["devices"] == 8 && alone && (is_fourier || what == "cholesky"))
-      floors.AtMost(TaskOf(f) + ": of one device's time", f.median / *alone,
-                    is_fourier ? 1.2 : 1.3);
+    const bool alone = f.params["devices"] == 1;
+    if (const auto jax = figures.Of("jax", task))
+      floors.AtMost(task + ": of JAX's time", f.median / *jax, MostOfJax(what, alone));
+    if (const auto library = figures.Of("onednn", task))
+      floors.AtMost(task + ": of oneDNN's time", f.median / *library, 1.25);
+    if (what.starts_with("pool"))
+      floors.AtLeast(task + ": of the limit", figures.LimitShare(task), 0.6);
+    const auto one = figures.Ours(f.workload + " devices=1");
+    if (!alone && one && (is_fourier || what == "cholesky"))
+      floors.AtMost(task + ": of one device's time", f.median / *one, is_fourier ? 1.2 : 1.3);
   }
 }
 

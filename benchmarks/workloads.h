@@ -53,8 +53,11 @@ void Decoding(Recorder& recorder, int devices);   // W13
 void Attention(Recorder& recorder, int devices);  // W14
 void RingAttention(Recorder& recorder);           // W14
 
-// W15: the rows whose name contains `part`; JAX's times as in spots.
+// W15: the rows whose name contains `part`; JAX's times as in spots. The second are those of
+// convolutions by oneDNN, which need a thread that has measured no limits: its threads are not
+// pinned.
 void Numerics(Recorder& recorder, int devices, const std::string& part);
+void ConvolutionLibrary(Recorder& recorder, const std::string& part);
 
 // spots: the rows whose name contains `part`. With TESSERA_JAX_PYTHON, a Python that has JAX, each
 // of our times is followed by JAX's.

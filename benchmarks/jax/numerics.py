@@ -57,7 +57,70 @@ def pencils(x):
     return jax.lax.with_sharding_constraint(jnp.fft.fftn(x), P(None, "d"))
 
 
-# NAME -> () -> (function, argument, its sharding)
+IMAGES = 8
+
+
+def convolution(side, features, out, kernel, stride):
+    """Returns the convolution, and the shapes of images, kernel and result."""
+    after = -(-side // stride)
+    shapes = (
+        (IMAGES, side, side, features),
+        (kernel, kernel, features, out),
+        (IMAGES, after, after, out),
+    )
+    return (
+        lambda x, w: jax.lax.conv_general_dilated(
+            x, w, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        ),
+        *shapes,
+    )
+
+
+def conv_row(part, *sizes):
+    conv, x, w, out = convolution(*sizes)
+    if part == "conv":
+        return lambda: (conv, (rand(*x), rand(*w)), (P("d"), P()))
+    if part == "conv_data":
+
+        def data(g, w):
+            like = jax.ShapeDtypeStruct(x, np.float32)
+            return jax.linear_transpose(lambda image: conv(image, w), like)(g)[0]
+
+        return lambda: (data, (rand(*out), rand(*w)), (P("d"), P()))
+
+    def weights(g, image):
+        like = jax.ShapeDtypeStruct(w, np.float32)
+        return jax.linear_transpose(lambda kernel: conv(image, kernel), like)(g)[0]
+
+    return lambda: (weights, (rand(*out), rand(*x)), (P("d"), P("d")))
+
+
+def pool_row(kind, n, layout):
+    side = size(112, 8)
+    shape = (16, side, side, 64) if layout == "nhwc" else (16, 64, side, side)
+    at = (1, 2) if layout == "nhwc" else (2, 3)
+    window = tuple(n if d in at else 1 for d in range(4))
+    strides = tuple(2 if d in at else 1 for d in range(4))
+
+    def pool(x):
+        if kind == "max":
+            return jax.lax.reduce_window(x, -np.float32(np.inf), jax.lax.max, window, strides, "VALID")
+        return jax.lax.reduce_window(x, np.float32(0), jax.lax.add, window, strides, "VALID") / (n * n)
+
+    return lambda: (pool, rand(*shape), P("d"))
+
+
+def fashion_row():
+    import fashion
+
+    pixels, labels = fashion.random_examples(2560)
+    state = fashion.start("dp", mesh)
+    order = jax.random.permutation(jax.random.key(1), len(labels))
+    arguments = (state, pixels, labels, order)
+    return fashion.step_of("dp", D), arguments, (P(),) * len(arguments)
+
+
+# NAME -> () -> (function, argument or arguments, their shardings)
 ROWS = {
     "fft_prime": fft_row(size(1000003, 1009)),
     "fft_rows": lambda: (jnp.fft.fft, numbers(size(4096, 64), size(1024, 16)), P("d")),
@@ -89,19 +152,33 @@ ROWS = {
     ),
     "sort": lambda: (jnp.sort, rand(size(1 << 24, 1 << 10)), P("d")),
 }
+ROWS["fashion_step"] = fashion_row
+for part in ("conv", "conv_data", "conv_weights"):
+    ROWS[f"{part}_7x7_224"] = conv_row(part, 224, 3, 64, 7, 2)
+    for side, features in ((56, 64), (28, 128), (14, 256), (7, 512)):
+        ROWS[f"{part}_3x3_{side}"] = conv_row(part, side, features, features, 3, 1)
+for kind in ("max", "avg"):
+    for n in (2, 3):
+        for layout in ("nhwc", "nchw"):
+            ROWS[f"pool_{kind}_{n}x{n}_{layout}"] = pool_row(kind, n, layout)
 for n in (1 << 10, 1 << 14, 1 << 18, 1 << 22):
     ROWS[f"fft_{n}"] = fft_row(n)
     ROWS[f"rfft_{n}"] = rfft_row(n)
 
 mesh = jax.make_mesh((D,), ("d",), axis_types=(AxisType.Auto,))
 with jax.set_mesh(mesh):
-    function, x, spec = ROWS[args.name]()
-    x = jax.device_put(x, jax.sharding.NamedSharding(mesh, spec))
+    function, arguments, specs = ROWS[args.name]()
+    if not isinstance(arguments, tuple):
+        arguments, specs = (arguments,), (specs,)
+    arguments = [
+        jax.device_put(x, jax.sharding.NamedSharding(mesh, spec))
+        for x, spec in zip(arguments, specs)
+    ]
     run = jax.jit(function)
 
     def call():
         start = time.perf_counter()
-        jax.block_until_ready(run(x))
+        jax.block_until_ready(run(*arguments))
         return (time.perf_counter() - start) * 1e6
 
     for _ in range(3):
