@@ -3,6 +3,7 @@
 
 #include "ops/reference_matrices.h"
 #include "suite/table.h"
+#include "tessera/linalg.h"
 #include "tessera/ops.h"
 
 namespace tessera::suite {
@@ -103,7 +104,7 @@ void ScaleColumn(WideMatrix& m, int64_t k, LongComplex by) {
 void ScaleRow(WideMatrix& m, int64_t k, LongComplex by) {
   for (int64_t c = 0; c < m.cols; ++c) m(k, c) *= by;
 }
-// Returns the number of size 1 that turns column k of `got` into that of `want`.
+// Returns the factor of size 1 between column k of `got` and that of `want`.
 LongComplex PhaseOf(const WideMatrix& want, const WideMatrix& got, int64_t k) {
   LongComplex sum = 0;
   for (int64_t r = 0; r < want.rows; ++r) sum += std::conj(got(r, k)) * want(r, k);
@@ -221,6 +222,12 @@ std::vector<Array> UniqueOfVectors(const std::vector<Array>& made) {
   if (made.size() == 1) return made;
   return {Weighted(made[0], made[0]), made[1]};
 }
+// The largest element of an eigenvector, which is real, may be as large as another one.
+std::vector<Array> UniqueOfEig(const std::vector<Array>& made) {
+  if (made.size() == 1) return made;
+  const Array weighted = made[0] * (arange(made[1].shape(-1), {.dtype = f64}) + 1.0);
+  return {matmul(weighted, linalg::inv(made[0])), made[1]};
+}
 std::vector<Array> UniqueOfSingularVectors(const std::vector<Array>& made) {
   if (made.size() == 1) return made;
   const Array v = swapaxes(conj(made[2]), -1, -2);
@@ -255,9 +262,12 @@ void AddSpectra(Table& table) {
     }
   }
   // Eigenvalues of real matrices in conjugate pairs.
-  for (bool vectors : {true, false})
-    Add(table, kEig, ir::MakeParams(VectorsParams{vectors}), {{{3, 5, 5}, f64, Range(-1, 1)}})
-        .align = AlignEig;
+  for (bool vectors : {true, false}) {
+    Sample& s =
+        Add(table, kEig, ir::MakeParams(VectorsParams{vectors}), {{{3, 5, 5}, f64, Range(-1, 1)}});
+    s.align = AlignEig;
+    s.unique = UniqueOfEig;
+  }
   for (DType dtype : {f32, c64}) {
     const auto add_truth = [&](const OpDef& op, ir::ParamsPtr params, AlignFn align,
                                UniqueFn unique = nullptr) {
