@@ -74,7 +74,8 @@ auto reduce(F combine, T xs, I inits, Dims dims = All, Loc loc = Loc::Current())
 
 // Returns the elements of each window combined with each other, and with the scalars of `inits`:
 // [...] -> [windows along each dim]. Windows and options are those of reduce_window of windows.h;
-// positions without an element are left out. A window without elements gives `inits`. Throws as
+// positions without an element are left out. A window without elements gives `inits`. A dim with
+// windows must not be sharded over Explicit axes, unless the function is a known one. Throws as
 // `reduce` and as reduce_window.
 template <class F, class T, class I>
 requires detail::OfTwo<F, T>
@@ -90,10 +91,11 @@ auto reduce_window(F combine, T xs, I inits, std::vector<int64_t> window,
 
 // Returns all arrays of xs, which have one shape, in the order of a comparator along `dim`:
 // is_before(a, b) says whether the elements a of the arrays come before the elements b. Equal
-// elements (neither comes before the other) keep their order. A comparator must be a strict
-// weak order, else the order is unspecified. Comparing the first arrays by < or > becomes a sort by
-// this key; other comparators take O(log(n)^2) passes over the keys. The results are sharded as xs,
-// or as `.out_sharding` says, which a sharded `dim` needs over Explicit axes; it is then gathered.
+// elements (neither comes before the other) keep their order. A comparator must be a strict weak
+// order, else the order is unspecified; the results are the elements of xs even then. Comparing the
+// first arrays by < or > becomes a sort by this key; other comparators take O(log(n)^2) passes over
+// the keys. The results are sharded as xs, or as `.out_sharding` says, which a sharded `dim` needs
+// over Explicit axes; it is then gathered.
 template <class T, class F>
 requires detail::OfTwo<F, T>
 auto sort(T xs, F is_before, int dim = -1, OutOptions options = {}, Loc loc = Loc::Current()) {

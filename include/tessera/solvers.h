@@ -141,7 +141,9 @@ struct KrylovOptions {
 template <class X>
 struct KrylovResult {
   X x;
-  Array info;  // i32 []: 0, or the number of iterations if they did not suffice; below 0: breakdown
+  // i32 []: 0, or the number of iterations if they did not suffice. Below 0: -1 if there was no
+  // iteration, as for NaN in b or a(x0), and -10 or -11 if bicgstab had to divide by zero.
+  Array info;
 };
 
 // The argument a of the solvers: a linear function of trees like b, or a matrix [n, n].

@@ -67,6 +67,12 @@ const std::vector<Case>& Cases() {
          MeshScope scope(make_mesh({{"x", 2}}));
          reduce_window(Odd, reshard(ones({4}), P("x")), 0.0, {2});
        }},
+      {"comparator_returns_a_number", [] { sort(ones({4}), [](Array, Array) { return true; }); }},
+      {"comparator_of_keys",
+       [] {
+         sort(random::split(random::key(0), 4),
+              [](Array a, Array b) { return random::key_data(a)[{0}] < random::key_data(b)[{0}]; });
+       }},
       {"comparator_of_numbers", [] { sort(ones({4}), [](Array a, Array b) { return a - b; }); }},
       {"sort_along_shards",
        [] {

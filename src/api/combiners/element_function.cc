@@ -53,7 +53,10 @@ void ElementFunction::CheckResults(const Arrays& like, const std::vector<std::st
   if (p.outputs.size() != wanted)
     FailTrace(call_, 18,
               fmt::format("the function returns {}, but must return {}",
-                          base::CountText(p.outputs.size(), "array"), wanted));
+                          base::CountText(p.outputs.size(), "array"), wanted),
+              p.outputs.empty() ? std::vector<std::string>{"a plain number is no Array: return "
+                                                           "Array(number)"}
+                                : std::vector<std::string>{});
   for (size_t k = 0; k < wanted; ++k) {
     const ir::Type& type = *p.type(p.outputs[k]);
     const DType dtype = returns == kOneBool ? bool_ : TypeOf(like[k])->dtype();
@@ -149,7 +152,8 @@ CombinerOperands OperandsOf(detail::TreeRef xs, detail::TreeRef inits, Call call
   if (leaves.arrays.size() != o.xs.size())
     FailShape(call, 11,
               fmt::format("xs has {}, but inits has {}", base::CountText(o.xs.size(), "array"),
-                          leaves.arrays.size()));
+                          leaves.arrays.size()),
+              {"write Array(number) for a number inside a tree"});
   for (size_t k = 0; k < o.xs.size(); ++k) {
     Array init = leaves.arrays[k];
     const ir::Type &type = *trace::Use(init, call.name, call.loc)->type(), &of = *TypeOf(o.xs[k]);

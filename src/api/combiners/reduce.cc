@@ -47,7 +47,7 @@ class PairReducer {
   Arrays Along(const Arrays& xs, size_t dim) const {
     const std::vector<int64_t> dims(xs.size(), static_cast<int64_t>(dim));
     const int64_t blocks = BlocksOf(xs, dims);
-    if (blocks == 1) return ByPairs(xs, dim);
+    if (blocks == 1) return ByPairs(AxesOf(xs[0], dims[0]).empty() ? xs : Whole(xs, dims), dim);
     Arrays split;
     for (const Array& x : xs) {
       base::Shape shape = ShapeOf(x);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/combiners/element_function.h"
+#include "api/core/manual_axes.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "ops/params.h"
@@ -72,28 +73,27 @@ class NetworkSorter {
     for (size_t k = 0; k < own.size(); ++k) next.push_back(where(keeps, own[k], other[k], {}, loc));
     return next;
   }
-  // Added elements come last, and of equal elements the one with the lower index comes first.
+  // Added elements come last, and of equal elements the one with the lower index comes first. Of
+  // two elements exactly one comes first, whatever the comparator says: so none is lost.
   Array ComesFirst(const Arrays& a, const Arrays& b, int64_t n) const {
     const Loc loc = call_.loc;
     const Arrays a_keys(a.begin(), a.end() - 1), b_keys(b.begin(), b.end() - 1);
     const Array a_is_added = ge(a.back(), n, {}, loc), b_is_added = ge(b.back(), n, {}, loc);
     const Array before = is_before_(a_keys, b_keys)[0], after = is_before_(b_keys, a_keys)[0];
-    const Array in_order =
-        logical_and(logical_not(after, loc), lt(a.back(), b.back(), {}, loc), {}, loc);
-    return where(ne(a_is_added, b_is_added, {}, loc), b_is_added,
-                 logical_or(before, in_order, {}, loc), {}, loc);
+    const Array has_lower_index = lt(a.back(), b.back(), {}, loc);
+    const Array first = where(eq(before, after, {}, loc), has_lower_index, before, {}, loc);
+    return where(ne(a_is_added, b_is_added, {}, loc), b_is_added, first, {}, loc);
   }
   Array PaddedTo(int64_t n, const Array& x) const {
     std::vector<Padding> padding(ShapeOf(x).size());
     padding[0].high = n - ShapeOf(x)[0];
-    return pad(x, padding, FilledScalar(x), call_.loc);
+    return pad(x, padding, StrongScalar(0, TypeOf(x)->dtype(), call_), call_.loc);
   }
-  Array FilledScalar(const Array& x) const { return StrongScalar(0, TypeOf(x)->dtype(), call_); }
   Array IndexLike(const Array& x) const {
     const sharding::TensorSharding& s = TypeOf(x)->sharding();
     CreateOptions like{.dtype = i32};
     if (s.mesh) like.out_sharding = sharding::ToSpec(s);
-    return iota(Shape(ShapeOf(x)), 0, like, call_.loc);
+    return AsVarying(iota(Shape(ShapeOf(x)), 0, like, call_.loc), s.varying, call_);
   }
 
   const Call call_;
@@ -144,6 +144,18 @@ Arrays WholeAlong(const Arrays& xs, const std::string& name, int64_t dim, bool m
   return whole;
 }
 
+// C14, C15: a network sorts no random keys, and at most 2^30 elements, whose indices are i32.
+void CheckSortable(const Arrays& xs, int64_t dim, Call call) {
+  for (const Array& x : xs)
+    if (TypeOf(x)->dtype().is_key())
+      FailDType(call, 14, fmt::format("it does not take {}", TypeOf(x)->text()));
+  constexpr int64_t kMost = int64_t{1} << 30;
+  if (const int64_t n = base::At(ShapeOf(xs[0]), dim); n > kMost)
+    FailShape(
+        call, 15,
+        fmt::format("a comparator sorts at most {} elements, but dim {} has {}", kMost, dim, n));
+}
+
 Arrays Sorted(const ElementFunction& is_before, const Arrays& xs, const std::string& name, int dim,
               const OutOptions& options, Call call) {
   const Loc loc = call.loc;
@@ -153,6 +165,7 @@ Arrays Sorted(const ElementFunction& is_before, const Arrays& xs, const std::str
   if (const std::optional<size_t> key = is_before.OperandOf(ops::Elementwise(ScalarOp::kGt), false))
     return SortedByKey(xs, *key, dim, true, options, call);
   const int64_t d = NormalDim(dim, Rank(xs[0]), call);
+  CheckSortable(xs, d, call);
   Arrays whole = WholeAlong(xs, name, d, options.out_sharding.has_value(), call);
   if (base::At(ShapeOf(xs[0]), d) > 1) {
     Arrays keys;

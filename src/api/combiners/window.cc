@@ -1,6 +1,4 @@
 // reduce_window with a combiner: dim by dim, by windows of powers of two.
-#include <absl/algorithm/container.h>
-
 #include "api/array/windows.h"
 #include "api/combiners/element_function.h"
 #include "base/at.h"
@@ -17,11 +15,11 @@ using ops::DimWindow;
 // Arrays along one dim. Padding and gaps are positions that hold no element.
 struct Positions {
   Arrays xs;
-  std::vector<bool> held;  // per position of the dim
-  bool all_held() const {
-    return absl::c_all_of(held, [](bool h) { return h; });
-  }
+  std::optional<Array> held;  // bool [positions]; none: all hold an element
 };
+
+// Whether positions along a dim may hold no element.
+bool HasGaps(const DimWindow& w) { return w.low > 0 || w.high > 0 || w.base_dilation > 1; }
 
 class WindowReducer {
  public:
@@ -32,7 +30,7 @@ class WindowReducer {
   // unspecified one.
   Arrays Along(const Arrays& xs, size_t dim, const DimWindow& w) const {
     const Positions one = Spread(xs, dim, w);
-    const auto length = static_cast<int64_t>(one.held.size());
+    const int64_t length = ShapeOf(one.xs[0])[dim];
     const int64_t windows = length < w.reach() ? 0 : (length - w.reach()) / w.stride + 1;
     // Result i of `power` combines 2^k positions from i on. A window is one such run for each bit
     // of its size, from the highest bit on.
@@ -59,36 +57,36 @@ class WindowReducer {
   // Puts the padding and the positions between elements into xs.
   Positions Spread(const Arrays& xs, size_t dim, const DimWindow& w) const {
     const int64_t n = ShapeOf(xs[0])[dim];
-    Positions spread;
-    const int64_t length = std::max<int64_t>(w.spread(n) + w.low + w.high, 0);
-    for (int64_t p = -w.low; p < length - w.low; ++p)
-      spread.held.push_back(p >= 0 && p % w.base_dilation == 0 && p / w.base_dilation < n);
+    const Padding along{w.low, w.high, w.base_dilation - 1};
     std::vector<Padding> padding(ShapeOf(xs[0]).size());
-    padding[dim] = {w.low, w.high, w.base_dilation - 1};
+    padding[dim] = along;
+    Positions spread;
     for (size_t k = 0; k < xs.size(); ++k)
       spread.xs.push_back(pad(xs[k], padding, inits_[k], call_.loc));
+    if (HasGaps(w))
+      spread.held = pad(full({n}, true, {.dtype = bool_}, call_.loc), {along}, false, call_.loc);
     return spread;
   }
   Positions Part(const Positions& of, size_t dim, int64_t begin, int64_t end, int64_t step) const {
     Positions part{Pieces(of.xs, dim, begin, end, step, call_), {}};
-    for (int64_t p = begin; p < end; p += step) part.held.push_back(of.held[base::Size(p)]);
+    if (of.held) part.held = Pieces({*of.held}, 0, begin, end, step, call_)[0];
     return part;
   }
   Positions Join(const Positions& a, const Positions& b, size_t dim) const {
-    Positions joined{combine_(a.xs, b.xs), a.held};
-    for (size_t i = 0; i < joined.held.size(); ++i) joined.held[i] = a.held[i] || b.held[i];
-    if (a.all_held() && b.all_held()) return joined;
-    const Array only_a = Mask(b.held, a.xs[0], dim), only_b = Mask(a.held, a.xs[0], dim);
+    Positions joined{combine_(a.xs, b.xs), {}};
+    if (!a.held) return joined;
+    const Loc loc = call_.loc;
+    const Array in_a = Mask(*a.held, a.xs[0], dim), in_b = Mask(*b.held, a.xs[0], dim);
     for (size_t k = 0; k < joined.xs.size(); ++k)
-      joined.xs[k] = where(only_a, where(only_b, joined.xs[k], b.xs[k], {}, call_.loc), a.xs[k], {},
-                           call_.loc);
+      joined.xs[k] = where(in_b, where(in_a, joined.xs[k], b.xs[k], {}, loc), a.xs[k], {}, loc);
+    joined.held = logical_or(*a.held, *b.held, {}, loc);
     return joined;
   }
   // Returns the flags along the dim of an array like x.
-  Array Mask(const std::vector<bool>& flags, const Array& x, size_t dim) const {
+  Array Mask(const Array& flags, const Array& x, size_t dim) const {
     base::Shape shape(ShapeOf(x).size(), 1);
-    shape[dim] = static_cast<int64_t>(flags.size());
-    return reshape(array(flags, {}, call_.loc), Shape(shape), {}, call_.loc);
+    shape[dim] = ShapeOf(flags)[0];
+    return reshape(flags, Shape(shape), {}, call_.loc);
   }
 
   const Call call_;
@@ -125,8 +123,7 @@ Arrays CombinedWindows(const ElementFunction& combine, const Arrays& xs, const A
   for (size_t d = windows.size(); d-- > 0;) {
     if (windows[d].is_trivial()) continue;
     results = reducer.Along(results, d, windows[d]);
-    const DimWindow& w = windows[d];
-    all_held = all_held && w.low <= 0 && w.high <= 0 && w.base_dilation == 1;
+    all_held = all_held && !HasGaps(windows[d]);
   }
   const Arrays joined = WithInits(combine, inits, results, call);
   if (all_held) return joined;

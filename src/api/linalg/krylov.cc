@@ -1,5 +1,8 @@
 // Conjugate gradients, BiCGSTAB and GMRES, over lists of arrays that together are one vector.
+#include <fmt/format.h>
+
 #include <cmath>
+#include <limits>
 
 #include "api/linalg/formulas.h"
 #include "api/linalg/linear_solve.h"
@@ -11,6 +14,8 @@ namespace tessera::detail {
 using namespace api;
 
 namespace {
+
+constexpr int64_t kMostIterations = std::numeric_limits<int32_t>::max();  // they count in i32
 
 using Operator = std::function<Arrays(const Arrays&)>;
 
@@ -66,10 +71,12 @@ struct Krylov {
     return maximum(relative, Operand(atol * atol, v.f().loc()), {}, v.f().loc());
   }
   Array Count(int64_t n) const { return StrongScalar(n, i32, v.f().call()); }
-  // Returns x, and the number: 0, or k if the norm is above the goal.
+  // Returns x, and the number: 0, or k if the norm is above the goal, or NaN. If there was no
+  // iteration, k is -1.
   Arrays Result(Arrays x, const Array& norm2, const Array& goal, const Array& k) const {
     const Loc loc = v.f().loc();
-    x.push_back(v.f().Where(le(norm2, goal, {}, loc), Count(0), k));
+    const Array failed = v.f().Where(eq(k, Count(0), {}, loc), Count(-1), k);
+    x.push_back(v.f().Where(le(norm2, goal, {}, loc), Count(0), failed));
     return x;
   }
 };
@@ -262,6 +269,18 @@ Arrays Gmres(const Krylov& c, const Arrays& b, const Arrays& x0) {
   return c.Result(x, left, goal, k);
 }
 
+// C17: the numbers of a call must be in range.
+void CheckNumbers(const KrylovCall& k, Call call) {
+  const auto check = [&](const char* name, double value, double least) {
+    if (!(value >= least))
+      FailShape(call, 17, fmt::format("{} is {}, but must be at least {}", name, value, least));
+  };
+  check("tol", k.tol, 0);
+  check("atol", k.atol, 0);
+  if (k.maxiter) check("maxiter", static_cast<double>(*k.maxiter), 0);
+  if (k.method == KrylovMethod::kGmres) check("restart", static_cast<double>(k.restart), 1);
+}
+
 Operator AsOperator(const Body& body) {
   if (!body) return nullptr;
   return [body](const Arrays& x) { return body(x).arrays; };
@@ -272,6 +291,7 @@ Operator AsOperator(const Body& body) {
 std::vector<Array> CallKrylov(const KrylovCall& k) {
   static constexpr const char* kNames[] = {"cg", "gmres", "bicgstab"};
   const Call call{kNames[static_cast<size_t>(k.method)], k.loc};
+  CheckNumbers(k, call);
   Leaves b = trace::TakeArrays(k.b, trace::kArguments);
   BringIn(b, call);
   Arrays right, start = k.x0;
@@ -289,7 +309,7 @@ std::vector<Array> CallKrylov(const KrylovCall& k) {
                      AsOperator(k.preconditioner),
                      k.tol,
                      k.atol,
-                     k.maxiter.value_or(10 * size),
+                     std::min<int64_t>(k.maxiter.value_or(10 * size), kMostIterations),
                      restart,
                      Vectors(call)};
       Arrays x = k.method == KrylovMethod::kCg      ? Cg(c, side, start)

@@ -11,9 +11,8 @@ namespace tessera::api {
 namespace {
 
 // C1: a function's results must begin with arrays of the right side's types.
-void CheckTypes(const TracedFunction& f, const std::vector<const Type*>& must, const char* what,
-                Call call) {
-  const std::vector<const Type*> got = ops::OutputTypes(f.program);
+void CheckTypes(const std::vector<const Type*>& got, const std::vector<const Type*>& must,
+                const char* what, Call call) {
   for (size_t i = 0; i < must.size(); ++i)
     if (i >= got.size() || !ir::SameType(got[i], must[i]))
       FailTrace(call, 1,
@@ -21,19 +20,31 @@ void CheckTypes(const TracedFunction& f, const std::vector<const Type*>& must, c
                             i < got.size() ? got[i]->text() : "missing", must[i]->text()));
 }
 
+// Solves an equation of arrays with values: nothing is recorded.
+detail::FunctionResult SolveNow(const LinearEquation& equation, const Arrays& b,
+                                const std::vector<const Type*>& types, Call call) {
+  CheckTypes(ops::OutputTypes(TraceRegion(types, equation.matvec, call).program), types, "matvec",
+             call);
+  detail::FunctionResult result = equation.solve(b);
+  std::vector<const Type*> got;
+  for (const Array& x : result.arrays) got.push_back(TypeOf(x)->WithWeak(false));
+  CheckTypes(got, types, "solve", call);
+  return result;
+}
+
 }  // namespace
 
 detail::FunctionResult SolveEquation(const LinearEquation& equation, const Arrays& b, Call call) {
   const std::vector<ArrayRef> refs = RefsOf(b, call);
-  if (!trace::InsideTrace(refs)) return equation.solve(b);
   std::vector<const Type*> types, cotangents;
   for (const ArrayRef& r : refs) types.push_back(r->type()->WithWeak(false));
+  if (!trace::InsideTrace(refs)) return SolveNow(equation, b, types, call);
   for (const Type* t : types) cotangents.push_back(ops::CotangentType(t));
   std::vector<TracedFunction> regions;
   const auto add = [&](const std::vector<const Type*>& of, const detail::Body& f,
                        const char* what) {
     regions.push_back(TraceRegion(of, f, call));
-    CheckTypes(regions.back(), of, what, call);
+    CheckTypes(ops::OutputTypes(regions.back().program), of, what, call);
   };
   add(types, equation.solve, "solve");
   add(types, equation.matvec, "matvec");

@@ -1,6 +1,8 @@
 // custom_linear_solve and custom_root.
 #include "tessera/solvers.h"
 
+#include <fmt/format.h>
+
 #include "api/linalg/linear_solve.h"
 #include "tessera/custom_rules.h"
 #include "trace/inline.h"
@@ -45,9 +47,12 @@ FunctionResult CallCustomRoot(const RootCall& root) {
   Leaves guess = trace::TakeArrays(root.guess, trace::kArguments);
   BringIn(guess, call);
   const std::vector<ArrayRef> refs = RefsOf(guess.arrays, call);
-  if (!trace::InsideTrace(refs)) return root.solve(guess.arrays);
   std::vector<const Type*> types, twice;
   for (const ArrayRef& r : refs) types.push_back(r->type()->WithWeak(false));
+  if (!trace::InsideTrace(refs)) {
+    CheckLike(TraceRegion(types, root.f, call), types, "f", call);
+    return root.solve(guess.arrays);
+  }
   twice = types;
   twice.insert(twice.end(), types.begin(), types.end());
   auto regions = std::make_shared<std::vector<TracedFunction>>();

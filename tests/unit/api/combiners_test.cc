@@ -252,6 +252,38 @@ TEST_F(Combiners, SortByAComparatorIsStable) {
   }
 }
 
+// Not strict weak orders: the order is unspecified, but no element is lost.
+TEST_F(Combiners, SortByAnyComparatorKeepsTheElements) {
+  using Pair = std::pair<Array, Array>;
+  const Array x = arange(100, {.dtype = i32});
+  const auto sorted = [](const Array& a) { return sort(a).to_vector<int32_t>(); };
+  EXPECT_EQ(sorted(sort(x, [](Array a, Array b) { return a % 7 <= b % 7; })), sorted(x));
+  EXPECT_EQ(sorted(sort(x, [](Array a, Array b) { return a != b; })), sorted(x));
+  const Pair both = sort(Pair(array({1, 1, 0, 0}), array({0, 1, 2, 3})), [](Pair a, Pair b) {
+    return (a.first < b.first) | ((a.first == b.first) & (a.first <= b.first));
+  });
+  EXPECT_EQ(both.first.to_vector<int32_t>(), (std::vector<int32_t>{0, 0, 1, 1}));
+  EXPECT_EQ(both.second.to_vector<int32_t>(), (std::vector<int32_t>{2, 3, 0, 1}));
+}
+
+TEST_F(Combiners, ReduceOfShardsOfOneElement) {
+  MeshScope scope(make_mesh({{"x", 8}}));
+  const Array x = arange(8.0);
+  for (const Array& y : {reduce(LogAddExp, reshard(x, P("x")), -INFINITY), vmap([](Array v) {
+                           return reduce(LogAddExp, v, -INFINITY);
+                         })(reshard(reshape(x, {1, 8}), P(None, "x")))[0]})
+    EXPECT_NEAR(y.item<float>(), std::log(std::exp(7.0) * 1.58177), 1e-3);
+}
+
+// Tracing does no work per position.
+TEST_F(Combiners, WindowsOfManyPositionsAreTyped) {
+  const auto f = jit([](Array v) {
+    return reduce_window(LogAddExp, v, 0.0, {3, 1}, {.padding = {{{1, 1}, {0, 0}}}});
+  });
+  EXPECT_EQ(type_of(eval_shape(f, abstract_array("f32[1099511627776,4]"))).text(),
+            "f32[1099511627776,4]");
+}
+
 TEST_F(Combiners, SortByAKnownComparator) {
   const std::tuple both(array({3, 1, 3, 2}), array({0, 1, 2, 3}));
   using Both = std::tuple<Array, Array>;
