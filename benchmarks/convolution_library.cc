@@ -1,5 +1,5 @@
-// W15's convolutions by oneDNN in the layouts that it chooses, with its own threads: what is left
-// for a layout that users choose, and for our own cut of the work.
+// W15's convolutions by oneDNN, in the layouts that it chooses and with its own threads: the limit
+// for layouts that users choose, and for our own cut of the work.
 #include <dnnl.hpp>
 
 #include "benchmarks/convolutions.h"

@@ -23,7 +23,7 @@ inline constexpr std::array kConvolutions = {
     ConvolutionSize{"3x3_28", 28, 128, 128, 3, 1}, ConvolutionSize{"3x3_14", 14, 256, 256, 3, 1},
     ConvolutionSize{"3x3_7", 7, 512, 512, 3, 1}};
 
-// What is computed: the convolution, or the gradient of its images or of its kernel.
+// The rows of a size: the convolution, and the gradients of its images and of its kernel.
 inline constexpr std::array kConvolutionParts = {"conv", "conv_data", "conv_weights"};
 
 }  // namespace tessera::bench
