@@ -219,9 +219,9 @@ Array lu_pivots_to_permutation(Operand pivots, int64_t n, Loc loc) {
       FailShape(call, 14,
                 fmt::format("pivots [..., k] need k <= {}, not the shape {}", n,
                             ops::ShapeText(ShapeOf(p))));
-    base::Shape shape = BatchOf(p, 1);
-    shape.push_back(n);
-    const Array index = iota(shape, -1, {.dtype = i32}, loc);
+    // The zeros have the layout of the batch dims of p.
+    const Array zeros = reduce_sum(zeros_like(p, {.dtype = i32}, loc), {-1}, {}, loc);
+    const Array index = f.Add(f.Column(zeros), iota({n}, 0, {.dtype = i32}, loc));
     // Exchanges the entries at i and at the pivot.
     return fori_loop(
         0, ShapeOf(p).back(),

@@ -431,6 +431,24 @@ TEST_P(LargeMatrices, MayBeComplex) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, LargeMatrices, testing::Range(0, 4));
 
+TEST(Linalg, BatchesStaySharded) {
+  SetDeviceCount(2);
+  {
+    MeshScope scope(make_mesh({{"x", 2}}));
+    const Array a = ComplexRandom({4, 3, 3}, 46), b = ComplexRandom({4, 3, 2}, 47);
+    const Array sa = reshard(a, P("x", None, None)), sb = reshard(b, P("x", None, None));
+    const auto check = [](const Array& sharded, const Array& plain) {
+      EXPECT_EQ(type_of(sharded).text().substr(0, 9), "c128[4@x,");
+      ExpectClose(reshard(sharded, P()), plain);
+    };
+    check(linalg::lu_solve(linalg::lu_factor(sa), sb), linalg::solve(a, b));
+    check(linalg::sqrtm(sa), linalg::sqrtm(a));
+    check(linalg::solve_sylvester(sa, sa, sa), linalg::solve_sylvester(a, a, a));
+    check(linalg::rsf2csf(linalg::schur(sa)).t, linalg::rsf2csf(linalg::schur(a)).t);
+  }
+  SetDeviceCount(1);
+}
+
 TEST(LargeMatrix, TallOnesAreFactoredByRows) {
   SetDeviceCount(4);
   {
