@@ -563,7 +563,7 @@ Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOption
 // Returns the solution x [..., n, k] of a x = b [..., n, k] for tridiagonal matrices a, by
 // elimination with partial pivoting. dl, d and du [..., n] are the diagonals below, on and above
 // the main diagonal; the first element of dl and the last of du are not read. NaN if a matrix is
-// singular. Strict, f32 or f64; n must not be sharded.
+// singular. Strict; f32, f64, c64 or c128. n must not be sharded.
 Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc = Loc::Current());
 
 // ---- sort and look up ----

@@ -223,8 +223,9 @@ void AddScipyForms(OpTable& table) {
     return Arrays{made.t, made.z};
   };
   table["scipy.linalg.hessenberg"] = [](const Call& c) {
+    const bool both = c.flag("calc_q");
     const linalg::HessenbergForm made = linalg::hessenberg_form(c.in(0), c.loc());
-    return c.flag("calc_q") ? Arrays{made.h, made.q} : Arrays{made.h};
+    return both ? Arrays{made.h, made.q} : Arrays{made.h};
   };
   table["scipy.linalg.sqrtm"] = [](const Call& c) {
     return Arrays{linalg::sqrtm(c.in(0), c.loc())};
