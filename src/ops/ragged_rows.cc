@@ -13,8 +13,9 @@
 namespace tessera::ops {
 namespace {
 
-// C14: the lists must be i64, and the position i32. C17: the shapes must be [..., positions, 4,
-// slices] and []. C18: slices must be a multiple of the positions, and sizes cannot be negative.
+// C14: the lists must be i64, and the position i32. C17: the lists must be [..., positions, 4,
+// slices], and the position have the first of their batch dims: others share it. C18: slices must
+// be a multiple of the positions, and sizes cannot be negative.
 std::vector<ShapeAndDType> RaggedRowsType(const TypeCall& c) {
   CheckCount(c, 2);
   const auto& p = ir::As<RaggedRowsParams>(c.params);
@@ -23,10 +24,13 @@ std::vector<ShapeAndDType> RaggedRowsType(const TypeCall& c) {
                                 c.operands[0]->dtype().name(), c.operands[1]->dtype().name()));
   Shape shape = c.operands[0]->shape();
   const size_t r = shape.size();
-  if (r < 3 || shape[r - 2] != 4 || c.operands[1]->rank() != 0)
+  const Shape& position = c.operands[1]->shape();
+  if (r < 3 || shape[r - 2] != 4 || position.size() + 3 > r ||
+      !std::equal(position.begin(), position.end(), shape.begin()))
     c.FailShape(17,
-                fmt::format("the shapes must be [..., positions, 4, slices] and [], not {} and {}",
-                            ShapeText(shape), ShapeText(c.operands[1]->shape())));
+                fmt::format("the shapes must be [..., positions, 4, slices] and batch dims, not "
+                            "{} and {}",
+                            ShapeText(shape), ShapeText(position)));
   const int64_t positions = shape[r - 3], slices = shape[r - 1];
   if (positions == 0 || slices % positions != 0)
     c.FailShape(18, fmt::format("{} slices are not an equal number for each of {} positions",
@@ -50,7 +54,8 @@ sharding::DimMap RaggedRowsDims(const ir::DimsCall& c) {
   lists = rows = batch;
   for (size_t d = shape.size() - 3; d < shape.size(); ++d) lists.push_back({whole(shape[d])});
   rows.push_back({whole(c.results[0]->back())});
-  map.operands = {lists, {}};
+  batch.resize(c.operands[1]->size());
+  map.operands = {lists, batch};
   map.results = {rows};
   return map;
 }
@@ -62,6 +67,7 @@ void MakeRaggedRows(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::RaggedRows({.batch = base::Elements({lists.begin(), lists.end() - 3}),
                               .positions = lists[r - 3],
                               .slices = lists[r - 1],
+                              .receivers = base::Elements(c.operands[1].shape),
                               .operand_rows = p.operand_rows,
                               .output_rows = p.output_rows});
 }
@@ -73,10 +79,12 @@ void RaggedRowsReference(const ir::ReferenceCall& c) {
   ir::HostTensor& out = *c.results[0];
   const size_t r = lists.shape.size();
   const int64_t positions = lists.shape[r - 3], slices = lists.shape[r - 1];
-  const int64_t me = c.operands[1]->Int(0), share = slices / positions;
+  const int64_t share = slices / positions;
   for (int64_t i = 0; i < out.size(); ++i) out.SetInt(i, -1);
   const int64_t size = positions * 4 * slices;
-  for (int64_t b = 0; size > 0 && b < lists.size() / size; ++b)
+  for (int64_t b = 0; size > 0 && b < lists.size() / size; ++b) {
+    const int64_t me = c.operands[1]->Int(b * c.operands[1]->size() * size / lists.size());
+    if (me < 0 || me >= positions) continue;  // nobody sends to it
     for (int64_t from = 0; from < positions; ++from)
       for (int64_t s = me * share; s < (me + 1) * share; ++s) {
         const auto list = [&](int64_t k) {
@@ -85,6 +93,7 @@ void RaggedRowsReference(const ir::ReferenceCall& c) {
         for (int64_t row = 0; row < list(1); ++row)
           out.SetInt(b * p.output_rows + list(2) + row, from * p.operand_rows + list(0) + row);
       }
+  }
 }
 
 }  // namespace

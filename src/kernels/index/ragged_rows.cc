@@ -61,12 +61,14 @@ class Slices {
 void RunRaggedRows(const plan::KernelArgs& call) {
   const auto& d = *static_cast<const RaggedRowsDesc*>(call.config);
   const auto* lists = reinterpret_cast<const int64_t*>(call.in[0]);
-  const int64_t me = *reinterpret_cast<const int32_t*>(call.in[1]);
+  const auto* receivers = reinterpret_cast<const int32_t*>(call.in[1]);
   auto* out = reinterpret_cast<int64_t*>(call.out[0]);
   std::fill_n(out, d.batch * d.output_rows, int64_t{-1});
   for (int64_t b = 0; b < d.batch; ++b, out += d.output_rows) {
     const Slices slices(d, lists + b * d.positions * 4 * d.slices);
     slices.Check();
+    const int64_t me = receivers[b * d.receivers / d.batch];
+    if (me < 0 || me >= d.positions) continue;  // nobody sends to it
     for (int64_t p = 0; p < d.positions; ++p)
       for (int64_t s = me * slices.share(); s < (me + 1) * slices.share(); ++s)
         for (int64_t r = 0; r < slices.count(p, s); ++r)
