@@ -69,9 +69,27 @@ bool HasVectorRight(const GemmDesc& d) {
   return d.n == 1 && d.a_row == 1 && d.a_col > 1 && d.c_row == 1 && IsFew(d.m);
 }
 
+// Up to this much work a call of OpenBLAS takes longer than plain loops.
+constexpr int64_t kTinyWork = 128;
+
+// Whether the whole product is tiny: every cut of it must have the same bits.
+bool IsTiny(const GemmDesc& d) { return d.m * d.n <= kTinyWork && d.m * d.n * d.k <= kTinyWork; }
+
+template <class T>
+void TinyGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      T sum = 0;
+      for (int64_t k = 0; k < d.k; ++k)
+        sum += a[i * d.a_row + k * d.a_col] * b[k * d.b_row + j * d.b_col];
+      c[i * d.c_row + j] = sum;
+    }
+}
+
 // Multiplies floats without oneDNN.
 template <class T>
 void FloatGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
+  if (IsTiny(d)) return TinyGemm(d, m, n, a, b, c);
   if (HasVectorLeft(d)) return Multiply(VectorTimesMatrix<T>{a, d.a_col, b, d.b_row, d.k, n, c});
   if (HasVectorRight(d)) return Multiply(VectorTimesMatrix<T>{b, d.b_row, a, d.a_col, d.k, m, c});
   if (HasBlas()) return BlasGemm(d, m, n, a, b, c);
