@@ -72,9 +72,10 @@ void AddRagged(Table& table) {
   AddRoundings(table);
   // One position sends rows 2 and 3 to itself, where they become rows 2 and 3: random lists would
   // be mistakes.
-  for (const Shape& batch : {Shape{}, {3}})
+  for (const Shape& batch : {Shape{}, {3}, {4}})
     Add(table, kRaggedRows, ir::MakeParams(RaggedRowsParams{4, 6}),
-        {{With(batch, {1, 4, 1}), i64, Whole(2, 2)}, {{}, i32, Whole(0, 0)}});
+        {{With(batch, {1, 4, 1}), i64, Whole(2, 2)}, {{}, i32, Whole(0, 0)}})
+        .truth = batch == Shape{4};
 }
 
 }  // namespace tessera::suite
