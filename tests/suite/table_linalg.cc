@@ -104,7 +104,7 @@ void ScaleColumn(WideMatrix& m, int64_t k, LongComplex by) {
 void ScaleRow(WideMatrix& m, int64_t k, LongComplex by) {
   for (int64_t c = 0; c < m.cols; ++c) m(k, c) *= by;
 }
-// Returns the factor of size 1 between column k of `got` and that of `want`.
+// Returns the factor of size 1 between the columns k of `got` and `want`.
 LongComplex PhaseOf(const WideMatrix& want, const WideMatrix& got, int64_t k) {
   LongComplex sum = 0;
   for (int64_t r = 0; r < want.rows; ++r) sum += std::conj(got(r, k)) * want(r, k);
