@@ -76,7 +76,8 @@ std::vector<Array> Largest(const Array& x, int64_t k, const OutOptions& options,
   std::vector<Array> xs{x};
   if (!options.out_sharding) return run(xs);
   const detail::Body body = [&](const std::vector<Array>& inside) {
-    return detail::FunctionResult{run(inside), {}};
+    std::vector<Array> results = run(inside);
+    return detail::FunctionResult{results, detail::AnyTree::Of(results)};
   };
   return CallAutoAxes({xs, body, call.loc}, {.out_sharding = *options.out_sharding}).arrays;
 }
