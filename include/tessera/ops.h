@@ -21,6 +21,7 @@
 
 #include "tessera/array.h"
 #include "tessera/options.h"
+#include "tessera/sort.h"
 
 namespace TESSERA_PUBLIC tessera {
 
@@ -566,24 +567,8 @@ Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOption
 // singular. Strict; f32, f64, c64 or c128. n must not be sharded.
 Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc = Loc::Current());
 
-// ---- sort and look up ----
+// ---- look up (sort.h sorts) ----
 
-// Returns x sorted along `dim`, NaN last; descending is the reverse. A sharded `dim` needs Auto
-// axes or an out_sharding; at most three shards leave each device. Else throws ShardingError.
-Array sort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
-// Returns all arrays, which have one shape, sorted by the first num_keys of them. Equal elements
-// keep their order, also in descending order.
-std::vector<Array> sort(std::vector<Array> xs, int dim = -1, SortOptions options = {},
-                        Loc loc = Loc::Current());
-// Returns the indices that sort x; equal elements keep their order. The shape of x, default int.
-Array argsort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
-struct TopK {
-  Array values, indices;
-};
-// Returns the k largest elements along the last dim, in descending order, and their indices: [...,
-// k]. NaN is larger than all numbers. Of equal elements the first ones are taken. A sharded last
-// dim needs Auto axes or an out_sharding: then devices send the k largest of their shards.
-TopK top_k(Operand x, int64_t k, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns 1 where the index along a new dim of size n equals x, else 0, in the default float. An x
 // out of bounds gives zeros.
 Array one_hot(Operand x, int64_t n, OneHotOptions options = {}, Loc loc = Loc::Current());

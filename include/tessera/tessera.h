@@ -35,6 +35,7 @@
 #include "tessera/shard_map.h"
 #include "tessera/sharding.h"
 #include "tessera/solvers.h"
+#include "tessera/sort.h"
 #include "tessera/transforms.h"
 #include "tessera/tree.h"
 #include "tessera/version.h"

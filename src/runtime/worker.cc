@@ -51,6 +51,23 @@ size_t BranchOf(const Control& control, const std::byte* data) {
   }
 }
 
+// A kernel that refuses its data does not know the user's line. The note of the step does.
+void CallKernel(const plan::Plan& plan, const ReadyStep& step, const plan::KernelArgs& call) {
+  try {
+    step.fn(call);
+  } catch (const RuntimeError& e) {
+    if (!e.where().empty() || dynamic_cast<const std::nested_exception*>(&e) ||
+        step.from->note == plan::kNoNote)
+      throw;
+    const std::string& note = plan.notes[step.from->note];
+    const size_t at = note.rfind(" at ");
+    if (at == std::string::npos) throw;
+    ErrorDetail detail = e.detail();
+    detail.where = note.substr(at + 4);
+    throw RuntimeError(std::move(detail));
+  }
+}
+
 class Worker {
  public:
   Worker(RunState& run, int id)
@@ -313,23 +330,6 @@ class Worker {
     return true;
   }
 
-  // A kernel that refuses its data does not know the user's line. The note of the step does.
-  void CallKernel(const ReadyStep& step, const plan::KernelArgs& call) const {
-    try {
-      step.fn(call);
-    } catch (const RuntimeError& e) {
-      if (!e.where().empty() || dynamic_cast<const std::nested_exception*>(&e) ||
-          step.from->note == plan::kNoNote)
-        throw;
-      const std::string& note = executable_.plan.notes[step.from->note];
-      const size_t at = note.rfind(" at ");
-      if (at == std::string::npos) throw;
-      ErrorDetail detail = e.detail();
-      detail.where = note.substr(at + 4);
-      throw RuntimeError(std::move(detail));
-    }
-  }
-
   void Call(const ReadyStep& step, const ReadyNode& node, int64_t instance, std::byte* frame,
             int part, int parts) {
     const int count = step.ins + step.outs;
@@ -345,10 +345,10 @@ class Worker {
     const plan::KernelArgs call{
         step.config, buffers_, buffers_ + step.ins, scratch_, node.devices[instance], part, parts};
     // The steps of a kernel that runs a plan are recorded there.
-    if (!events_ || step.runs_plan) return CallKernel(step, call);
+    if (!events_ || step.runs_plan) return CallKernel(executable_.plan, step, call);
     const plan::Kernel& kernel = step.from->kernel;
     Event event{.note = step.from->note, .device = node.devices[instance], .begin = Now()};
-    CallKernel(step, call);
+    CallKernel(executable_.plan, step, call);
     event.bytes = kernel.bytes / parts;
     event.flops = kernel.flops / parts;
     Record(event);

@@ -43,15 +43,6 @@ OpFacts RngBitGenerator(const OpCall& c) {
   return Facts({c.operands[0], {shape, dtype}}, ops::RngBitGeneratorDims(c.shape(0), shape));
 }
 
-OpFacts Pointwise(const OpCall& c, DType dtype) {
-  sharding::Shapes shapes;
-  for (const Tensor& t : c.operands) shapes.push_back(&t.shape);
-  OpFacts facts = Facts({{c.shape(0), dtype}}, sharding::Pointwise(shapes, c.shape(0)));
-  facts.elementwise = facts.foldable = true;
-  facts.first = propagation::Direction::kBoth;
-  return facts;
-}
-
 // A constant has no rule, and its value does not matter.
 OpFacts Full(const OpCall& c) {
   OpFacts facts;
@@ -69,8 +60,6 @@ OpFacts ForeignFacts(const OpCall& c) {
       {"linalg.cholesky", Cholesky},
       {"linalg.triangular_solve", TriangularSolve},
       {"rng_bit_generator", RngBitGenerator},
-      {"reduce_precision",
-       [](const OpCall& call) { return Pointwise(call, call.operands.at(0).dtype); }},
   };
   auto op = table.find(c.op);
   if (op == table.end()) throw Unsupported(c.op);

@@ -179,6 +179,11 @@ const std::map<std::string, MakeParams>& ParamsOfOps() {
          [](const OpCall& c) {
            return ir::MakeParams(ops::DimParams{{c.attrs.at("dimension").get<int64_t>()}});
          }},
+        {"reduce_precision",
+         [](const OpCall& c) {
+           return ir::MakeParams(ops::PrecisionParams{c.attrs.at("exponent_bits").get<int64_t>(),
+                                                      c.attrs.at("mantissa_bits").get<int64_t>()});
+         }},
         {"iota",
          [](const OpCall& c) {
            return ir::MakeParams(ops::IotaParams{{c.attrs.at("dimension").get<int64_t>()}});

@@ -175,7 +175,7 @@ const std::vector<Case>& Cases() {
       {"top_k_sharded",
        "top_k.C6",
        {"f32[8,4@Y]"},
-       [](E e, A a) { return top_k(e(0, a[0]), 2).values; }},
+       [](E e, A a) { return top_k(e(0, a[0]), 2, {.out_sharding = e.out()}).values; }},
       {"tridiagonal_sharded",
        "tridiagonal_solve.C6",
        {"f32[4@X,8]", "f32[4@X,8@Y,2]"},

@@ -205,46 +205,6 @@ Array zeta(Operand s, Operand q, OutOptions options, Loc loc) {
   return Apply(ScalarOp::kZeta, PromoteFloat({s, q}, {"zeta", loc}), options, {"zeta", loc});
 }
 
-// logaddexp is max(a, b) + log1p(e^-|a - b|). If a - b is NaN, as for two infinities of one sign,
-// the result is a + b.
-namespace {
-Array LogAddExp(const Array& a, const Array& b, const OutOptions& options, Call call) {
-  const Loc loc = call.loc;
-  Array delta = Apply(ScalarOp::kSub, {a, b}, options, call);
-  Array sum = Apply(ScalarOp::kAdd, {a, b}, options, call);
-  Array tail = log1p(exp(neg(abs(delta, loc), loc), loc), loc);
-  Array top = Apply(ScalarOp::kMax, {a, b}, options, call);
-  return where(isnan(delta, loc), sum, add(top, tail, {}, loc), {}, loc);
-}
-// Returns the share of e^x in e^x + e^other. The share is 1 if x is infinite. It does not go
-// through logaddexp itself, whose maximum and absolute value have no second derivative where x =
-// other.
-Array ShareOf(const Array& x, const Array& other, Loc loc) {
-  const Array is_infinite = eq(x, std::numeric_limits<double>::infinity(), {}, loc);
-  const Array delta = where(is_infinite, Operand(0, loc), sub(x, other, {}, loc), {}, loc);
-  return where(is_infinite, Operand(1, loc), logistic(delta, loc), {}, loc);
-}
-}  // namespace
-
-Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
-  const Call call{"logaddexp", loc};
-  const auto f = [&](Array u, Array v) { return LogAddExp(u, v, options, call); };
-  using Pair = std::tuple<Array, Array>;
-  const auto rule = [&](const Pair& primals, const Pair& tangents) {
-    const auto& [u, v] = primals;
-    const auto& [du, dv] = tangents;
-    Array y = LogAddExp(u, v, options, call);
-    Array dy = add(mul(du, ShareOf(u, v, loc), options, loc),
-                   mul(dv, ShareOf(v, u, loc), options, loc), {}, loc);
-    return std::pair(y, dy);
-  };
-  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
-    const std::vector<Array> xs = PromoteFloat({lhs, rhs}, call);
-    CheckReal(xs[0], call);
-    return custom_jvp(f, rule, loc)(xs[0], xs[1], loc);
-  });
-}
-
 Array add(Operand a, Operand b, OutOptions options, Loc loc) {
   return Arithmetic(ScalarOp::kOr, ScalarOp::kAdd, a, b, options, {"add", loc});
 }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "api/core/edits.h"
+#include "tessera/custom_rules.h"
 
 namespace tessera {
 
@@ -51,6 +52,45 @@ Array polygamma(Operand n, Operand x, Loc loc) {
     Array y =
         known ? Polygamma(order.scalar()->as_int(), xs[1], call) : Polygamma(xs[0], xs[1], call);
     return t.size() < 4 ? Convert(y, t, call) : y;
+  });
+}
+
+// logaddexp is max(a, b) + log1p(e^-|a - b|). If a - b is NaN, as for two infinities of one sign,
+// the result is a + b.
+namespace {
+Array LogAddExp(const Array& a, const Array& b, const OutOptions& options, Loc loc) {
+  Array delta = sub(a, b, options, loc);
+  Array sum = add(a, b, options, loc);
+  Array tail = log1p(exp(neg(abs(delta, loc), loc), loc), loc);
+  Array top = maximum(a, b, options, loc);
+  return where(isnan(delta, loc), sum, add(top, tail, {}, loc), {}, loc);
+}
+// Returns the share of e^x in e^x + e^other. The share is 1 if x is infinite. It does not go
+// through logaddexp itself, whose maximum and absolute value have no second derivative where x =
+// other.
+Array ShareOf(const Array& x, const Array& other, Loc loc) {
+  const Array is_infinite = eq(x, std::numeric_limits<double>::infinity(), {}, loc);
+  const Array delta = where(is_infinite, Operand(0, loc), sub(x, other, {}, loc), {}, loc);
+  return where(is_infinite, Operand(1, loc), logistic(delta, loc), {}, loc);
+}
+}  // namespace
+
+Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
+  const Call call{"logaddexp", loc};
+  const auto f = [&](Array u, Array v) { return LogAddExp(u, v, options, loc); };
+  using Pair = std::tuple<Array, Array>;
+  const auto rule = [&](const Pair& primals, const Pair& tangents) {
+    const auto& [u, v] = primals;
+    const auto& [du, dv] = tangents;
+    Array y = LogAddExp(u, v, options, loc);
+    Array dy = add(mul(du, ShareOf(u, v, loc), options, loc),
+                   mul(dv, ShareOf(v, u, loc), options, loc), {}, loc);
+    return std::pair(y, dy);
+  };
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    const std::vector<Array> xs = PromoteFloat({lhs, rhs}, call);
+    CheckReal(xs[0], call);
+    return custom_jvp(f, rule, loc)(xs[0], xs[1], loc);
   });
 }
 

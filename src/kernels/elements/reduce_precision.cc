@@ -10,7 +10,7 @@ namespace tessera::kernels {
 namespace {
 
 // The bits of a dtype.
-struct Layout {
+struct FloatBits {
   int exponent = 0, mantissa = 0;
 };
 
@@ -62,7 +62,7 @@ void Run(const plan::KernelArgs& call) {
   RunAs<T>(*static_cast<const Config*>(call.config), call);
 }
 
-Layout LayoutOf(DType dtype) {
+FloatBits FloatBitsOf(DType dtype) {
   if (dtype == f64) return {11, 52};
   if (dtype == f16) return {5, 10};
   return {8, dtype == bf16 ? 7 : 23};
@@ -71,7 +71,7 @@ Layout LayoutOf(DType dtype) {
 }  // namespace
 
 plan::Kernel ReducePrecision(DType dtype, int64_t n, int64_t exponent_bits, int64_t mantissa_bits) {
-  const Layout own = LayoutOf(dtype);
+  const FloatBits own = FloatBitsOf(dtype);
   auto c = std::make_shared<Config>();
   c->n = n;
   c->drop = mantissa_bits < own.mantissa ? own.mantissa - static_cast<int>(mantissa_bits) : 0;
