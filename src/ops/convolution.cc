@@ -10,6 +10,7 @@
 #include "ops/derivatives.h"
 #include "ops/laid_out.h"
 #include "ops/ops.h"
+#include "ops/reference_accumulator.h"
 #include "ops/reference_values.h"
 #include "ops/rule_builder.h"
 #include "ops/windows.h"
@@ -249,8 +250,7 @@ void ConvolutionReference(const ir::ReferenceCall& call) {
     const int64_t group = p.out_groups == 0 ? at[p.out[0]] / of_out.first
                                             : at[p.out[1]] / of_out.second,
                   batch = at[p.out[0]] % of_out.first, feature = at[p.out[1]] % of_out.second;
-    double sum = 0;
-    uint64_t integer = 0;
+    reference::SumOfProducts sum(out.dtype);
     for (int64_t k = 0; k < base::Elements(window) * of_y.second; ++k) {
       const Coords inside = ir::CoordsOf(window, k / of_y.second);
       Coords read(inside.size());
@@ -268,15 +268,9 @@ void ConvolutionReference(const ir::ReferenceCall& call) {
           ir::FlatIndex(x.shape, CoordsIn(p.lhs, {batch, in}, of_x, group, p.lhs_groups, read));
       const int64_t b =
           ir::FlatIndex(y.shape, CoordsIn(p.rhs, {feature, in}, of_y, group, p.rhs_groups, inside));
-      if (out.dtype.is_floating())
-        sum += x.Float(a) * y.Float(b);
-      else
-        integer += static_cast<uint64_t>(x.Int(a)) * static_cast<uint64_t>(y.Int(b));
+      sum.Add(x, a, y, b);
     }
-    if (out.dtype.is_floating())
-      out.SetFloat(j, sum);
-    else
-      out.SetInt(j, static_cast<int64_t>(integer));
+    sum.StoreTo(out, j);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "ops/derivatives.h"
 #include "ops/ops.h"
 #include "ops/params.h"
+#include "ops/reference_accumulator.h"
 #include "ops/reference_values.h"
 
 namespace tessera::ops {
@@ -140,26 +141,12 @@ void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, co
   const Coords batch(at.begin(), lhs_begin);
   const Coords x_free(lhs_begin, rhs_begin), y_free(rhs_begin, at.end());
   const Coords contracted = reference::Pick(x.shape, lhs.contract);
-  double float_sum = 0;
-  uint64_t int_sum = 0;
-  LongComplex complex_sum = 0;
+  reference::SumOfProducts sum(out.dtype);
   for (int64_t k = 0; k < base::Elements(contracted); ++k) {
     const Coords c = ir::CoordsOf(contracted, k);
-    const int64_t a = lhs.Index(x.shape, batch, c, x_free);
-    const int64_t b = rhs.Index(y.shape, batch, c, y_free);
-    if (out.dtype.is_complex())
-      complex_sum += LongComplex(x.Complex(a)) * LongComplex(y.Complex(b));
-    else if (out.dtype.is_floating())
-      float_sum += x.Float(a) * y.Float(b);
-    else
-      int_sum += static_cast<uint64_t>(x.Int(a)) * static_cast<uint64_t>(y.Int(b));
+    sum.Add(x, lhs.Index(x.shape, batch, c, x_free), y, rhs.Index(y.shape, batch, c, y_free));
   }
-  if (out.dtype.is_complex())
-    out.SetComplex(j, complex_sum);
-  else if (out.dtype.is_floating())
-    out.SetFloat(j, float_sum);
-  else
-    out.SetInt(j, static_cast<int64_t>(int_sum));
+  sum.StoreTo(out, j);
 }
 
 void DotGeneralReference(const ir::ReferenceCall& call) {

@@ -7,6 +7,7 @@
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
+#include "ops/reference_accumulator.h"
 #include "ops/reference_values.h"
 
 namespace tessera::ops {
@@ -152,28 +153,6 @@ std::vector<int64_t> GroupsOfRows(const HostTensor& sizes, int64_t batch, int64_
   return groups;
 }
 
-// A sum of products in the dtype of the result.
-struct SumOfProducts {
-  reference::LongComplex complex = 0;
-  uint64_t whole = 0;
-
-  void Add(const HostTensor& x, int64_t i, const HostTensor& y, int64_t j) {
-    if (x.dtype.is_inexact() || y.dtype.is_inexact())
-      complex += reference::LongComplex(x.Complex(i)) * reference::LongComplex(y.Complex(j));
-    else
-      whole += static_cast<uint64_t>(x.Int(i)) * static_cast<uint64_t>(y.Int(j));
-  }
-  void StoreTo(HostTensor& t, int64_t i, bool inexact) const {
-    if (t.dtype.is_complex())
-      t.SetComplex(i, complex);
-    else if (!t.dtype.is_floating())
-      t.SetInt(i, static_cast<int64_t>(whole));
-    else
-      t.SetFloat(i, inexact ? static_cast<double>(complex.real())
-                            : static_cast<double>(static_cast<int64_t>(whole)));
-  }
-};
-
 // Calls f(batch, row, group) for each row in a group.
 template <class F>
 void ForEachRow(const ir::ReferenceCall& c, F f) {
@@ -186,37 +165,35 @@ void ForEachRow(const ir::ReferenceCall& c, F f) {
   }
 }
 
-void StoreAll(const ir::ReferenceCall& c, const std::vector<SumOfProducts>& sums) {
-  const bool inexact = c.operands[0]->dtype.is_inexact() || c.operands[1]->dtype.is_inexact();
-  for (size_t i = 0; i < sums.size(); ++i)
-    sums[i].StoreTo(*c.results[0], static_cast<int64_t>(i), inexact);
-}
-
-void RaggedDotReference(const ir::ReferenceCall& c) {
+struct RaggedPlaces {
+  int64_t rhs, result;  // numbers of elements
+};
+// Sums the products of element i of each row of lhs that is in a group, and elements of rhs. One of
+// rhs and the result has rows [n], and the other the groups' matrices [k, n].
+template <class PlacesOf>
+void SumRagged(const ir::ReferenceCall& c, PlacesOf places_of) {
   const HostTensor &x = *c.operands[0], &y = *c.operands[1];
   const int64_t m = x.shape[x.shape.size() - 2], k = x.shape.back(), n = y.shape.back();
   const int64_t g = c.operands[2]->shape.back();
-  std::vector<SumOfProducts> sums(static_cast<size_t>(c.results[0]->size()));
+  HostTensor& out = *c.results[0];
+  std::vector<reference::SumOfProducts> sums(static_cast<size_t>(out.size()),
+                                             reference::SumOfProducts(out.dtype));
   ForEachRow(c, [&](int64_t b, int64_t row, int64_t group) {
     for (int64_t i = 0; i < k; ++i)
-      for (int64_t j = 0; j < n; ++j)
-        sums[static_cast<size_t>((b * m + row) * n + j)].Add(x, (b * m + row) * k + i, y,
-                                                             ((b * g + group) * k + i) * n + j);
+      for (int64_t j = 0; j < n; ++j) {
+        const int64_t of_row = b * m + row, in_row = of_row * n + j,
+                      in_matrix = ((b * g + group) * k + i) * n + j;
+        const RaggedPlaces at = places_of(in_row, in_matrix);
+        sums[static_cast<size_t>(at.result)].Add(x, of_row * k + i, y, at.rhs);
+      }
   });
-  StoreAll(c, sums);
+  for (size_t i = 0; i < sums.size(); ++i) sums[i].StoreTo(out, static_cast<int64_t>(i));
+}
+void RaggedDotReference(const ir::ReferenceCall& c) {
+  SumRagged(c, [](int64_t in_row, int64_t in_matrix) { return RaggedPlaces{in_matrix, in_row}; });
 }
 void RaggedContractReference(const ir::ReferenceCall& c) {
-  const HostTensor &x = *c.operands[0], &y = *c.operands[1];
-  const int64_t m = x.shape[x.shape.size() - 2], k = x.shape.back(), n = y.shape.back();
-  const int64_t g = c.operands[2]->shape.back();
-  std::vector<SumOfProducts> sums(static_cast<size_t>(c.results[0]->size()));
-  ForEachRow(c, [&](int64_t b, int64_t row, int64_t group) {
-    for (int64_t i = 0; i < k; ++i)
-      for (int64_t j = 0; j < n; ++j)
-        sums[static_cast<size_t>(((b * g + group) * k + i) * n + j)].Add(x, (b * m + row) * k + i,
-                                                                         y, (b * m + row) * n + j);
-  });
-  StoreAll(c, sums);
+  SumRagged(c, [](int64_t in_row, int64_t in_matrix) { return RaggedPlaces{in_row, in_matrix}; });
 }
 
 // ---- derivatives --------------------------------------------------------------------------------

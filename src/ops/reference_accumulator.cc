@@ -99,4 +99,22 @@ void ReferenceAccumulator::StoreTo(HostTensor& t, int64_t i) const {
     t.SetInt(i, int_);
 }
 
+void SumOfProducts::Add(const HostTensor& x, int64_t i, const HostTensor& y, int64_t j) {
+  if (result_.is_complex())
+    complex_ += LongComplex(x.Complex(i)) * LongComplex(y.Complex(j));
+  else if (result_.is_floating())
+    float_ += x.Float(i) * y.Float(j);
+  else
+    int_ += static_cast<uint64_t>(x.Int(i)) * static_cast<uint64_t>(y.Int(j));
+}
+
+void SumOfProducts::StoreTo(HostTensor& t, int64_t i) const {
+  if (result_.is_complex())
+    t.SetComplex(i, complex_);
+  else if (result_.is_floating())
+    t.SetFloat(i, float_);
+  else
+    t.SetInt(i, static_cast<int64_t>(int_));
+}
+
 }  // namespace tessera::ops::reference

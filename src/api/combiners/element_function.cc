@@ -170,14 +170,35 @@ CombinerOperands OperandsOf(detail::TreeRef xs, detail::TreeRef inits, Call call
   return o;
 }
 
-Arrays WithInits(const ElementFunction& combine, const Arrays& inits, const Arrays& xs, Call call) {
+Arrays RunWithInits(Call call, const CombinerOperands& operands,
+                    const std::function<Arrays(const Arrays& xs, const Arrays& inits)>& f) {
+  Arrays all = operands.xs;
+  all.insert(all.end(), operands.inits.begin(), operands.inits.end());
+  return RunAsProgram(call, all, [&](const Arrays& inside) {
+    const auto half = inside.begin() + static_cast<std::ptrdiff_t>(operands.xs.size());
+    return f({inside.begin(), half}, {half, inside.end()});
+  });
+}
+
+Arrays CombinedWhere(const Array& both, const ElementFunction& combine, const Arrays& a,
+                     const Arrays& b, Call call) {
+  const auto kept = [&](Arrays xs) {
+    for (Array& x : xs)
+      if (TypeOf(x)->dtype().is_inexact())
+        x = where(both, x, stop_gradient(x, call.loc), {}, call.loc);
+    return xs;
+  };
+  return combine(kept(a), kept(b));
+}
+
+Arrays InitsLike(const Arrays& inits, const Arrays& xs, Call call) {
   Arrays full;
   for (size_t k = 0; k < xs.size(); ++k) {
     const ir::Type& like = *TypeOf(xs[k]);
     const Array init = AsVarying(inits[k], VaryingOf(like), call);
     full.push_back(Filled(init, like.shape(), like.sharding(), call));
   }
-  return combine(full, xs);
+  return full;
 }
 
 Arrays Pieces(const Arrays& xs, size_t dim, int64_t begin, int64_t end, int64_t step, Call call) {

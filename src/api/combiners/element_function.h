@@ -52,8 +52,17 @@ CombinerOperands OperandsOf(detail::TreeRef xs, detail::TreeRef inits, Call call
 // Returns the arrays of one tree, as OperandsOf does.
 CombinerOperands OperandsOf(detail::TreeRef xs, Call call);
 
-// Returns combine(inits, xs) for each element.
-Arrays WithInits(const ElementFunction& combine, const Arrays& inits, const Arrays& xs, Call call);
+// Calls f(xs, inits) as RunAsProgram does, with the arrays of the operands.
+Arrays RunWithInits(Call call, const CombinerOperands& operands,
+                    const std::function<Arrays(const Arrays& xs, const Arrays& inits)>& f);
+
+// Returns combine(a, b) for the elements where `both` is true. Other elements are unspecified, and
+// have no derivatives through `combine`, which may be infinite or NaN there.
+Arrays CombinedWhere(const Array& both, const ElementFunction& combine, const Arrays& a,
+                     const Arrays& b, Call call);
+
+// Returns the inits, broadcast like xs.
+Arrays InitsLike(const Arrays& inits, const Arrays& xs, Call call);
 
 // Returns the part of each array along a dim.
 Arrays Pieces(const Arrays& xs, size_t dim, int64_t begin, int64_t end, int64_t step, Call call);

@@ -121,7 +121,7 @@ Arrays ReducedBy(const ElementFunction& combine, Arrays xs, const Arrays& inits,
     const PairReducer reducer(call, combine);
     for (int64_t d : dims) xs = reducer.Along(xs, base::Size(d));
   }
-  return WithInits(combine, inits, xs, call);
+  return combine(InitsLike(inits, xs, call), xs);
 }
 
 }  // namespace
@@ -132,13 +132,9 @@ Arrays ReduceBy(TreeRef xs, TreeRef inits, const OnTwoTrees& combine, const Dims
   const Call call{"reduce", loc};
   const CombinerOperands o = OperandsOf(xs, inits, call);
   const std::vector<int64_t> reduced = NormalDims(dims, Rank(o.xs[0]), call);
-  Arrays all = o.xs;
-  all.insert(all.end(), o.inits.begin(), o.inits.end());
-  return RunAsProgram(call, all, [&](const Arrays& inside) {
-    const auto half = inside.begin() + static_cast<std::ptrdiff_t>(o.xs.size());
-    const Arrays operands(inside.begin(), half);
+  return RunWithInits(call, o, [&](const Arrays& operands, const Arrays& inner) {
     const ElementFunction f(call, operands, o.names, combine, ElementFunction::kLikeOperands);
-    return ReducedBy(f, operands, {half, inside.end()}, reduced, call);
+    return ReducedBy(f, operands, inner, reduced, call);
   });
 }
 

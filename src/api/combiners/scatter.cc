@@ -76,7 +76,8 @@ class SortedScatter {
     const auto join = [&](const Runs& a, const Runs& b) {
       const auto& [a_first, a_value] = a;
       const auto& [b_first, b_value] = b;
-      const Array joined = combine_({a_value}, {b_value})[0];
+      const Array both = logical_not(b_first, loc);
+      const Array joined = CombinedWhere(both, combine_, {a_value}, {b_value}, call_)[0];
       return Runs{logical_or(a_first, b_first, {}, loc), where(b_first, b_value, joined, {}, loc)};
     };
     return std::get<1>(associative_scan(join, Runs{is_first, updates}, {}, loc));

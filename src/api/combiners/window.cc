@@ -73,10 +73,11 @@ class WindowReducer {
     return part;
   }
   Positions Join(const Positions& a, const Positions& b, size_t dim) const {
-    Positions joined{combine_(a.xs, b.xs), {}};
-    if (!a.held) return joined;
+    if (!a.held) return {combine_(a.xs, b.xs), {}};
     const Loc loc = call_.loc;
     const Array in_a = Mask(*a.held, a.xs[0], dim), in_b = Mask(*b.held, a.xs[0], dim);
+    const Array both = logical_and(in_a, in_b, {}, loc);
+    Positions joined{CombinedWhere(both, combine_, a.xs, b.xs, call_), {}};
     for (size_t k = 0; k < joined.xs.size(); ++k)
       joined.xs[k] = where(in_b, where(in_a, joined.xs[k], b.xs[k], {}, loc), a.xs[k], {}, loc);
     joined.held = logical_or(*a.held, *b.held, {}, loc);
@@ -111,8 +112,10 @@ void CheckWhole(const Array& x, const std::string& name, const std::vector<DimWi
 Arrays CombinedWindows(const ElementFunction& combine, const Arrays& xs, const Arrays& inits,
                        const std::vector<std::string>& names, const std::vector<DimWindow>& windows,
                        Call call) {
-  if (const std::optional<Reduction> known = combine.KnownReduction())
-    return WithInits(combine, inits, {RunWindows(xs[0], *known, windows, call)}, call);
+  if (const std::optional<Reduction> known = combine.KnownReduction()) {
+    const Arrays reduced{RunWindows(xs[0], *known, windows, call)};
+    return combine(InitsLike(inits, reduced, call), reduced);
+  }
   CheckWhole(xs[0], names[0], windows, call);
   // The types are checked as those of a known reduction.
   const Array some = FilledWith(true, TypeOf(xs[0])->WithDType(bool_), call);
@@ -125,10 +128,11 @@ Arrays CombinedWindows(const ElementFunction& combine, const Arrays& xs, const A
     results = reducer.Along(results, d, windows[d]);
     all_held = all_held && !HasGaps(windows[d]);
   }
-  const Arrays joined = WithInits(combine, inits, results, call);
-  if (all_held) return joined;
+  const Arrays full = InitsLike(inits, results, call);
+  if (all_held) return combine(full, results);
+  const Arrays joined = CombinedWhere(held, combine, full, results, call);
   for (size_t k = 0; k < joined.size(); ++k)
-    results[k] = where(held, joined[k], inits[k], {}, call.loc);
+    results[k] = where(held, joined[k], full[k], {}, call.loc);
   return results;
 }
 
@@ -141,13 +145,9 @@ Arrays ReduceWindowBy(TreeRef xs, TreeRef inits, const OnTwoTrees& combine,
   const Call call{"reduce_window", loc};
   const CombinerOperands o = OperandsOf(xs, inits, call);
   const std::vector<DimWindow> windows = WindowsOf(ShapeOf(o.xs[0]), window, options, call);
-  Arrays all = o.xs;
-  all.insert(all.end(), o.inits.begin(), o.inits.end());
-  return RunAsProgram(call, all, [&](const Arrays& inside) {
-    const auto half = inside.begin() + static_cast<std::ptrdiff_t>(o.xs.size());
-    const Arrays operands(inside.begin(), half);
+  return RunWithInits(call, o, [&](const Arrays& operands, const Arrays& inner) {
     const ElementFunction f(call, operands, o.names, combine, ElementFunction::kLikeOperands);
-    return CombinedWindows(f, operands, {half, inside.end()}, o.names, windows, call);
+    return CombinedWindows(f, operands, inner, o.names, windows, call);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/gemm/gemm_blas.h"
 #include "kernels/gemm/gemm_dnnl.h"
+#include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/integer_gemm.h"
 #include "kernels/gemm/vector_matrix.h"
 #include "tessera/dtype.h"
@@ -18,21 +19,6 @@ namespace {
 
 // Below this much work oneDNN's call (0.3 us) and set-up cost more than its faster kernels save.
 constexpr double kDnnlWork = 64.0 * 64 * 64;
-
-int64_t ResultSize(GemmType type) {
-  switch (type) {
-    case GemmType::kBF16:
-      return 2;
-    case GemmType::kF64:
-    case GemmType::kI64:
-    case GemmType::kC64:
-      return 8;
-    case GemmType::kC128:
-      return 16;
-    default:
-      return 4;
-  }
-}
 
 bool PrefersDnnl(const GemmDesc& d) {
   if (d.type == GemmType::kBF16 || d.type == GemmType::kBF16ToF32) return true;

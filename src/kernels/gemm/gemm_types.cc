@@ -65,7 +65,7 @@ bool IsWrittenAs(DType out, GemmType type) {
 void ConvertProducts(GemmType type, DType dtype, const std::byte* in, std::byte* out, int64_t n) {
   base::VisitElement(dtype, [&](auto to) {
     using To = decltype(to);
-    VisitRead(type == GemmType::kBF16ToF32 ? GemmType::kF32 : type, [&](auto from) {
+    VisitRead(ResultType(type), [&](auto from) {
       using From = decltype(from);
       if constexpr (!std::is_same_v<From, BFloat16>) {
         const From* v = reinterpret_cast<const From*>(in);

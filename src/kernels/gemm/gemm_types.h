@@ -13,6 +13,11 @@ namespace tessera::kernels {
 GemmType GemmTypeOf(DType lhs, DType rhs, DType out);
 // The bytes of an element that the product reads.
 int64_t ItemSize(GemmType type);
+// Returns the type of the product's results, and their size in bytes.
+inline GemmType ResultType(GemmType type) {
+  return type == GemmType::kBF16ToF32 ? GemmType::kF32 : type;
+}
+inline int64_t ResultSize(GemmType type) { return ItemSize(ResultType(type)); }
 // Whether elements of a dtype are read, and written, without a conversion.
 bool IsReadAs(DType dtype, GemmType type);
 bool IsWrittenAs(DType out, GemmType type);

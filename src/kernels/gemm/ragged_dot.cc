@@ -158,7 +158,7 @@ void AddTo(T* sum, const T* terms, int64_t n) {
   }
 }
 void AddProducts(GemmType type, std::byte* sum, const std::byte* terms, int64_t n) {
-  VisitRead(type == GemmType::kBF16ToF32 ? GemmType::kF32 : type, [&](auto t) {
+  VisitRead(ResultType(type), [&](auto t) {
     using T = decltype(t);
     if constexpr (!std::is_same_v<T, BFloat16>)
       AddTo(reinterpret_cast<T*>(sum), reinterpret_cast<const T*>(terms), n);
@@ -185,7 +185,7 @@ void SumGroup(const RaggedConfig& c, const plan::KernelArgs& call, int64_t batch
   const int64_t matrix = d.k * d.n;
   std::byte* out = call.out[0] + (batch * d.groups + run.group) * matrix * d.out_dtype.size();
   std::byte* terms = call.scratch + c.out_offset;
-  std::byte* sum = c.converts_out ? terms + matrix * ItemSize(c.type) * 2 : out;
+  std::byte* sum = c.converts_out ? terms + matrix * ResultSize(c.type) : out;
   const std::byte* lhs = call.in[0] + batch * d.m * d.k * d.lhs_dtype.size();
   const std::byte* rhs = call.in[1] + batch * d.m * d.n * d.rhs_dtype.size();
   bool first = true;
@@ -282,11 +282,10 @@ plan::Kernel RaggedOuterDot(const RaggedDotDesc& d) {
     return std::make_unique<Gemm>(GemmDesc{c->type, d.k, d.n, rows, 1, d.k, d.n, 1, d.n});
   };
   c->block = gemm(kBlock), c->unit = gemm(kGemmCut);
-  // Sums are as wide as the elements of the operands, or twice as wide for bf16.
   const int64_t size = ItemSize(c->type);
   c->rhs_offset = Rounded(kBlock * d.k * size);
   c->out_offset = c->rhs_offset + Rounded(kBlock * d.n * size);
-  const int64_t scratch = c->out_offset + Rounded(4 * d.k * d.n * size);
+  const int64_t scratch = c->out_offset + Rounded(2 * d.k * d.n * ResultSize(c->type));
   plan::Kernel kernel = WithCosts(std::move(c), &RunRaggedOuterDot, d.batch * d.groups);
   kernel.scratch_bytes = scratch;
   return kernel;

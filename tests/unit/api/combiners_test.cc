@@ -125,6 +125,24 @@ TEST_F(Combiners, DerivativesGoThroughTheFunction) {
       std::tuple(x, Numbers({3})));
 }
 
+// The root has no derivative at 0, which padding and other elements' updates must not reach.
+TEST_F(Combiners, DerivativesIgnoreWhatIsNotCombined) {
+  const auto norm = [](Array a, Array b) { return sqrt(a * a + b * b); };
+  const Array ones3 = ones({3}, f64);
+  const auto windows = [&](Array v) {
+    return sum(reduce_window(norm, v, 0.0, {3}, {.padding = {{{2, 4}}}}));
+  };
+  const std::vector<double> g = grad(windows)(ones3).to_vector<double>();
+  const double in_two = 1 / std::sqrt(2), in_three = 1 / std::sqrt(3);
+  for (double v : {g[0] - (1 + in_two + in_three), g[1] - (2 * in_two + in_three)})
+    EXPECT_NEAR(v, 0, 1e-14);
+  const Array at = reshape(array({1, 2}), {2, 1});
+  const auto scattered = [&](Array u) {
+    return sum(scatter(ones3, at, u, norm, {.inserted = {0}, .start = {0}}));
+  };
+  EXPECT_EQ(grad(scattered)(zeros({2}, f64)).to_vector<double>(), (std::vector<double>{0, 0}));
+}
+
 TEST_F(Combiners, AreMapped) {
   const Array x = Numbers({3, 8});
   EXPECT_LT(Distance(vmap([](Array v) { return reduce(Summed, v, 0.0); })(x), sum(x, 1)), 1e-14);
