@@ -298,13 +298,15 @@ const Cases kCases = {
        if (IsLast()) {
          const pid_t parent = getpid();
          if (const pid_t child = fork(); child == 0) {
-           kill(parent, SIGSTOP);
            Sleep(3);
            kill(parent, SIGCONT);
            _exit(0);
          } else {
+           raise(SIGSTOP);
            waitpid(child, nullptr, 0);
          }
+       } else {
+         Sleep(0.5);  // The others wait for a process that has stopped for certain.
        }
        Compute(0.1);
      }},
