@@ -14,14 +14,25 @@ class DType {
   enum Code : uint8_t {
     kDefault,
     kBool,
+    kI2,
+    kI4,
     kI8,
     kI16,
     kI32,
     kI64,
+    kU2,
+    kU4,
     kU8,
     kU16,
     kU32,
     kU64,
+    kF8E3M4,
+    kF8E4M3,
+    kF8E4M3B11FNUZ,
+    kF8E4M3FN,
+    kF8E4M3FNUZ,
+    kF8E5M2,
+    kF8E5M2FNUZ,
     kF16,
     kBF16,
     kF32,
@@ -35,26 +46,38 @@ class DType {
   constexpr Code code() const { return code_; }
   constexpr bool is_default() const { return code_ == kDefault; }
   constexpr bool is_bool() const { return code_ == kBool; }
-  constexpr bool is_signed() const { return code_ >= kI8 && code_ <= kI64; }
-  constexpr bool is_unsigned() const { return code_ >= kU8 && code_ <= kU64; }
-  constexpr bool is_integer() const { return code_ >= kI8 && code_ <= kU64; }
+  constexpr bool is_signed() const { return code_ >= kI2 && code_ <= kI64; }
+  constexpr bool is_unsigned() const { return code_ >= kU2 && code_ <= kU64; }
+  constexpr bool is_integer() const { return code_ >= kI2 && code_ <= kU64; }
   // A real floating-point dtype.
-  constexpr bool is_floating() const { return code_ >= kF16 && code_ <= kF64; }
+  constexpr bool is_floating() const { return code_ >= kF8E3M4 && code_ <= kF64; }
   constexpr bool is_complex() const { return code_ == kC64 || code_ == kC128; }
   constexpr bool is_inexact() const { return is_floating() || is_complex(); }
   constexpr bool is_key() const { return code_ == kKey; }
-  // Returns the name in type text: "f32", "bool", "key<fry>".
+  constexpr bool is_float8() const { return code_ >= kF8E3M4 && code_ <= kF8E5M2FNUZ; }
+  // A dtype to store numbers in: f8 and integers of 2 and 4 bits. Functions compute in f32, i8 or
+  // u8, and round or wrap each result. These dtypes promote with bool and weak numbers alone, and
+  // f8 with integers of 8 bits or more.
+  constexpr bool is_storage() const {
+    return is_float8() || code_ == kI2 || code_ == kI4 || code_ == kU2 || code_ == kU4;
+  }
+  // Returns the name in type text: "f32", "f8_e4m3fn", "bool", "key<fry>".
   const char* name() const;
-  // Returns the size of one element in bytes.
+  // Returns the size of one element in bytes, in files and in the memory of a simulated device.
   int size() const;
+  // Returns the number of bits that an element needs. Reports count these.
+  int bits() const;
   friend constexpr bool operator==(DType, DType) = default;
 
  private:
   Code code_ = kDefault;
 };
 
-inline constexpr DType bool_{DType::kBool}, i8{DType::kI8}, i16{DType::kI16}, i32{DType::kI32},
-    i64{DType::kI64}, u8{DType::kU8}, u16{DType::kU16}, u32{DType::kU32}, u64{DType::kU64},
+inline constexpr DType bool_{DType::kBool}, i2{DType::kI2}, i4{DType::kI4}, i8{DType::kI8},
+    i16{DType::kI16}, i32{DType::kI32}, i64{DType::kI64}, u2{DType::kU2}, u4{DType::kU4},
+    u8{DType::kU8}, u16{DType::kU16}, u32{DType::kU32}, u64{DType::kU64}, f8_e3m4{DType::kF8E3M4},
+    f8_e4m3{DType::kF8E4M3}, f8_e4m3b11fnuz{DType::kF8E4M3B11FNUZ}, f8_e4m3fn{DType::kF8E4M3FN},
+    f8_e4m3fnuz{DType::kF8E4M3FNUZ}, f8_e5m2{DType::kF8E5M2}, f8_e5m2fnuz{DType::kF8E5M2FNUZ},
     f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64}, c64{DType::kC64},
     c128{DType::kC128}, key_dtype{DType::kKey};
 
@@ -71,6 +94,50 @@ struct BFloat16 {
   explicit BFloat16(float v);
   explicit operator float() const;
 };
+
+// Host element types of 8 bits. They convert to and from float as ml_dtypes does: to nearest even,
+// and numbers beyond the range become infinite, or NaN in formats without infinities.
+template <DType::Code kCode>
+struct Float8 {
+  uint8_t bits = 0;
+  Float8() = default;
+  explicit Float8(float v);
+  explicit operator float() const;
+};
+using Float8E3M4 = Float8<DType::kF8E3M4>;
+using Float8E4M3 = Float8<DType::kF8E4M3>;
+using Float8E4M3B11FNUZ = Float8<DType::kF8E4M3B11FNUZ>;
+using Float8E4M3FN = Float8<DType::kF8E4M3FN>;
+using Float8E4M3FNUZ = Float8<DType::kF8E4M3FNUZ>;
+using Float8E5M2 = Float8<DType::kF8E5M2>;
+using Float8E5M2FNUZ = Float8<DType::kF8E5M2FNUZ>;
+
+// Host element types of 2 and 4 bits, one in a byte. They keep the low bits of an integer.
+template <DType::Code kCode>
+struct SmallInteger {
+  int8_t value = 0;  // of an unsigned dtype: 0 to 15
+  SmallInteger() = default;
+  explicit constexpr SmallInteger(int v) {
+    constexpr int kBits = kCode == DType::kI2 || kCode == DType::kU2 ? 2 : 4;
+    constexpr bool kSigned = kCode == DType::kI2 || kCode == DType::kI4;
+    const int low = v & ((1 << kBits) - 1);
+    value = static_cast<int8_t>(kSigned && (low >> (kBits - 1)) != 0 ? low - (1 << kBits) : low);
+  }
+  explicit constexpr operator int() const { return value; }
+};
+using Int2 = SmallInteger<DType::kI2>;
+using Int4 = SmallInteger<DType::kI4>;
+using UInt2 = SmallInteger<DType::kU2>;
+using UInt4 = SmallInteger<DType::kU4>;
+
+namespace detail {
+template <class T>
+inline constexpr DType kStorageDType{};
+template <DType::Code kCode>
+inline constexpr DType kStorageDType<Float8<kCode>>{kCode};
+template <DType::Code kCode>
+inline constexpr DType kStorageDType<SmallInteger<kCode>>{kCode};
+}  // namespace detail
 
 // Returns the dtype whose elements have the host type T.
 template <class T>
@@ -89,6 +156,8 @@ constexpr DType dtype_of() {
     return c64;
   else if constexpr (std::is_same_v<T, std::complex<double>>)
     return c128;
+  else if constexpr (!detail::kStorageDType<T>.is_default())
+    return detail::kStorageDType<T>;
   else {
     static_assert(std::is_integral_v<T>, "not an element type");
     constexpr bool s = std::is_signed_v<T>;
@@ -106,7 +175,8 @@ constexpr DType dtype_of() {
 // Returns the smallest dtype that a and b promote to, in JAX's lattice of strong types: u64 with a
 // signed int gives the default float, an int never widens a float, and f16 with bf16 gives f32.
 // A complex dtype with a real one is c128 if either has parts of 64 bits and is inexact, or else
-// c64. Throws DTypeError for a key with a number.
+// c64. Throws DTypeError for a key with a number, and for a storage dtype with another dtype but
+// bool, and integers of 8 bits or more for f8.
 DType promote_types(DType a, DType b);
 
 // Scope: sets the dtypes of weak ints and floats, and of creation functions without a dtype.

@@ -33,7 +33,7 @@ TensorSharding WithSets(TensorSharding s, const TensorSharding& from) {
 }
 
 Steps PlanOf(const Type& t, const TensorSharding& from, const TensorSharding& to) {
-  return sharding::PlanReshard(t.shape(), t.dtype().size(), from, to);
+  return sharding::PlanReshard(t.shape(), sharding::ItemSize::OfBits(t.dtype().bits()), from, to);
 }
 // Returns `s` for the array as the user wrote it. Returns nothing if `s` shards a dim that the
 // library added or broadcast.
@@ -320,9 +320,12 @@ class Suggester {
     if (operand >= 0) moves.Add(before, OperandName(call_.op, static_cast<size_t>(operand)));
     std::vector<sharding::PartitionTensor> ins, outs;
     for (size_t i = 0; i < operands_.size(); ++i)
-      ins.push_back({operands_[i].shape, call_.operands[i]->dtype().size(), operands_[i].sharding});
+      ins.push_back({operands_[i].shape,
+                     sharding::ItemSize::OfBits(call_.operands[i]->dtype().bits()),
+                     operands_[i].sharding});
     for (size_t i = 0; i < results.size(); ++i)
-      outs.push_back({shapes_[i], results_[i].dtype.size(), &results[i]});
+      outs.push_back(
+          {shapes_[i], sharding::ItemSize::OfBits(results_[i].dtype.bits()), &results[i]});
     AddMovesOf(call_, map_, ins, outs, moves);
     std::string cost = moves.bytes
                            ? fmt::format("sends {} B per device: {}", moves.bytes, moves.text)

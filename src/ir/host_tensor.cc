@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/dtype.h"
+#include "base/float8.h"
 #include "base/shape.h"
 
 namespace tessera::ir {
@@ -41,9 +42,22 @@ float RoundToOdd(long double v) {
   if (std::isnan(v) || nearest == v || odd) return nearest;
   return std::nextafter(nearest, v > nearest ? kInf : -kInf);
 }
+
+void SetFloat8(HostTensor& t, int64_t i, float v) {
+  const auto bits = base::FloatToFloat8(base::Float8Format::Of(t.dtype.code()), v);
+  Store(t, i, static_cast<uint8_t>(bits));
+}
+
+// Wraps an integer to the range of a dtype of fewer than 8 bits.
+int64_t LowBits(DType dtype, int64_t v) {
+  const int64_t count = int64_t{1} << dtype.bits(), low = v & (count - 1);
+  return dtype.is_signed() && low >= count / 2 ? low - count : low;
+}
 }  // namespace
 
 double HostTensor::Float(int64_t i) const {
+  if (dtype.is_float8())
+    return base::Float8ToFloat(base::Float8Format::Of(dtype.code()), Load<uint8_t>(*this, i));
   if (dtype.is_complex()) return Complex(i).real();
   return base::VisitDType(dtype, [&](auto tag) -> double {
     using T = decltype(tag);
@@ -55,6 +69,7 @@ double HostTensor::Float(int64_t i) const {
 }
 
 int64_t HostTensor::Int(int64_t i) const {
+  if (dtype.is_float8()) return static_cast<int64_t>(Float(i));
   return base::VisitDType(dtype, [&](auto tag) -> int64_t {
     using T = decltype(tag);
     if constexpr (kSmallFloat<T>)
@@ -66,6 +81,7 @@ int64_t HostTensor::Int(int64_t i) const {
 
 void HostTensor::SetFloat(int64_t i, long double v) {
   if (dtype.is_complex()) return SetComplex(i, v);
+  if (dtype.is_float8()) return SetFloat8(*this, i, RoundToOdd(v));
   base::VisitDType(dtype, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (kSmallFloat<T>)
@@ -77,6 +93,8 @@ void HostTensor::SetFloat(int64_t i, long double v) {
 
 void HostTensor::SetInt(int64_t i, int64_t v) {
   if (dtype.is_complex()) return SetComplex(i, static_cast<long double>(v));
+  if (dtype.is_float8()) return SetFloat8(*this, i, RoundToOdd(v));
+  if (dtype.is_storage()) return Store(*this, i, static_cast<int8_t>(LowBits(dtype, v)));
   base::VisitDType(dtype, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (kSmallFloat<T>)

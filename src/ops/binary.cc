@@ -65,7 +65,7 @@ std::vector<ShapeAndDType> RandomType(const TypeCall& c) {
 // Steps by one in the bits, which are ordered like the magnitudes, in the element's own dtype.
 void Nextafter(const ElementCall& e) {
   const double from = e.Float(0), to = e.Float(1);
-  const uint64_t sign = uint64_t{1} << (e.dtype().size() * 8 - 1);
+  const uint64_t sign = uint64_t{1} << (e.dtype().bits() - 1);
   if (std::isnan(from) || std::isnan(to)) return e.SetFloat(from + to);
   if (from == to) return e.SetFrom(1);
   if (from == 0) return e.SetBits(to > 0 ? 1 : sign | 1);
@@ -397,7 +397,7 @@ constexpr OpDef kBinaryOps[] = {
     Binary({.name = "nextafter",
             .doc = "The float next to a towards b.",
             .op = kNextafter,
-            .takes = kFloat,
+            .takes = kSteppedFloat,
             .flops = 4,
             .reference = Elements<Nextafter>,
             .diff = ir::NotDifferentiable{"it steps from one float to the next"}}),

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "ir/infer.h"
 #include "ir/op.h"
 
@@ -62,7 +63,8 @@ inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
 // C14: products must be of numbers. C19: returns the dtype of sums of products of operands 0 and 1,
 // which must represent them.
 inline DType ProductDType(const TypeCall& c) {
-  const DType a = c.operands[0]->dtype(), b = c.operands[1]->dtype(), t = promote_types(a, b);
+  const DType a = c.operands[0]->dtype(), b = c.operands[1]->dtype();
+  const DType t = a == b ? a : promote_types(base::ComputedIn(a), base::ComputedIn(b));
   if (a.is_bool() || b.is_bool()) c.FailDType(14, "it multiplies numbers, not bool");
   const DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
   if (out.is_bool() || (t.is_inexact() && !out.is_inexact()) ||

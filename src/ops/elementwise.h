@@ -20,8 +20,9 @@ using sharding::DimMap;
 // The dtypes that an op takes.
 enum class Class : uint8_t {
   kFloat,
-  kInexact,  // floating and complex
-  kPart,     // the parts of complex numbers
+  kSteppedFloat,  // floats that have a kernel for their neighbours
+  kInexact,       // floating and complex
+  kPart,          // the parts of complex numbers
   kComplexNumber,
   kRealNumber,  // not complex
   kNumber,
@@ -36,6 +37,8 @@ constexpr bool Fits(Class c, DType t) {
   switch (c) {
     case Class::kFloat:
       return t.is_floating();
+    case Class::kSteppedFloat:
+      return t.is_floating() && !t.is_storage();
     case Class::kInexact:
       return t.is_inexact();
     case Class::kPart:
@@ -60,6 +63,8 @@ constexpr const char* Wanted(Class c) {
   switch (c) {
     case Class::kFloat:
       return "floating dtypes";
+    case Class::kSteppedFloat:
+      return "floating dtypes of 16 bits or more";
     case Class::kInexact:
       return "floating and complex dtypes";
     case Class::kPart:

@@ -51,7 +51,7 @@ int64_t LowestInt(DType dtype) { return dtype.is_signed() ? ~HighestInt(dtype) :
 
 int64_t HighestInt(DType dtype) {
   if (dtype.is_bool()) return 1;
-  const int digits = dtype.size() * 8 - int{dtype.is_signed()};
+  const int digits = dtype.bits() - int{dtype.is_signed()};
   return static_cast<int64_t>(~uint64_t{0} >> (64 - digits));
 }
 

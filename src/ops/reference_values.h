@@ -60,7 +60,7 @@ std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64
 struct Int {
   DType dtype;
   int64_t value;
-  int width() const { return dtype.size() * 8; }
+  int width() const { return dtype.bits(); }
   uint64_t wrapped() const { return static_cast<uint64_t>(value); }  // for sums that may overflow
   bool negative() const { return dtype.is_signed() && value < 0; }
   uint64_t bits() const { return wrapped() & (~uint64_t{0} >> (64 - width())); }

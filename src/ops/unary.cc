@@ -161,7 +161,7 @@ void IsFinite(const ElementCall& e) {
 
 // Saturates; NaN gives 0.
 int64_t ToInt(DType dtype, double v) {
-  const int digits = dtype.size() * 8 - int{dtype.is_signed()};
+  const int digits = dtype.bits() - int{dtype.is_signed()};
   const double end = std::ldexp(1.0, digits);  // the first number above the highest
   if (std::isnan(v)) return 0;
   if (v >= end) return HighestInt(dtype);

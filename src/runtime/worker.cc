@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/at.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "runtime/assign.h"
 
@@ -29,7 +30,7 @@ size_t BranchOf(const Control& control, const std::byte* data) {
     if (std::is_signed_v<T> && index < T{}) return 0;
     return base::Size(std::min<uint64_t>(static_cast<uint64_t>(index), last));
   };
-  switch (control.dtype.code()) {
+  switch (base::StoredAs(control.dtype).code()) {
     case DType::kBool:
       return data[0] != std::byte{0} ? 0 : last;
     case DType::kI8:

@@ -89,10 +89,11 @@ ElementsRead ReadsOf(std::vector<Access> accesses, AccessDim dim) {
   return reads;
 }
 
-// The reads from one operand. `along` counts the indices read along each exchanged dim; `bytes` is
-// the size of the operand's slice at one index of each of them.
+// The reads from one operand. `along` counts the indices read along each exchanged dim; `elements`
+// is the size of the operand's slice at one index of each of them.
 struct OperandReads {
-  int64_t bytes = 1;
+  ItemSize itemsize;
+  int64_t elements = 1;
   std::vector<ElementsRead> along;
 };
 
@@ -125,7 +126,7 @@ class Halo {
 
  private:
   void Add(int32_t i, const PartitionTensor& operand) {
-    OperandReads reads{.bytes = operand.itemsize, .along = {}};
+    OperandReads reads{.itemsize = operand.itemsize, .along = {}};
     bool reads_any = false;
     for (size_t d = 0; d < operand.shape->size(); ++d) {
       int64_t size = (*operand.shape)[d], shards = 1;
@@ -135,7 +136,7 @@ class Halo {
         if (MayExchange(map_, f) && Reads(map_, i, f)) moved = f;
       }
       if (moved < 0) {
-        reads.bytes *= CeilDiv(size, shards);
+        reads.elements *= CeilDiv(size, shards);
         continue;
       }
       reads_any = true;
@@ -144,17 +145,17 @@ class Halo {
       const int64_t to = counts[counted.dim];
       std::vector<Access> accesses = AccessesOf(map_, i, moved);
       if (shards == 1 && accesses[0].window > 0) {
-        reads.bytes *= size;
+        reads.elements *= size;
         continue;
       }
       ElementsRead along =
           ReadsOf(std::move(accesses), {size, CeilDiv(size, shards), to, CeilDiv(to, shards)});
       if (shards == 1)
-        reads.bytes *= along.all.empty() ? 0 : along.all[0];
+        reads.elements *= along.all.empty() ? 0 : along.all[0];
       else
         reads.along.push_back(std::move(along));
     }
-    if (!reads_any || reads.bytes == 0) return;
+    if (!reads_any || reads.elements == 0) return;
     shards_.clear();
     for (const ElementsRead& r : reads.along) shards_.push_back(static_cast<int64_t>(r.all.size()));
     operands_.push_back(std::move(reads));
@@ -168,7 +169,7 @@ class Halo {
         all *= r.along[k].all[shard[k]];
         own *= r.along[k].own[shard[k]];
       }
-      bytes += r.bytes * (all - own);
+      bytes += r.itemsize.BytesOf(r.elements * (all - own));
     }
     return bytes;
   }

@@ -139,13 +139,14 @@ int64_t SortedElements(int64_t size, int64_t shards) {
 // Returns the bytes that a device sends to scan along factor f, for result i.
 int64_t ScanBytes(const PartitionCase& c, size_t f, int64_t shards, size_t i, const Partition& p) {
   const Factor& factor = c.map.factors[f];
-  const int64_t itemsize = c.results[i].itemsize;
+  const ItemSize itemsize = c.results[i].itemsize;
   const int64_t elements = LocalElements(*c.results[i].shape, p.results[i]);
-  if (!c.factors[f].in_results) return elements * (shards - 1) * itemsize;
+  if (!c.factors[f].in_results) return itemsize.BytesOf(elements * (shards - 1));
   const int64_t lines = elements / ((factor.size + shards - 1) / shards);
-  if (!factor.sorts) return lines * (shards - 1) * itemsize;
+  if (!factor.sorts) return itemsize.BytesOf(lines * (shards - 1));
   const int64_t positions = factor.by_position && i == 0 ? PositionBytes(factor.size, shards) : 0;
-  return lines * SortedElements(factor.size, shards) * (itemsize + positions);
+  const int64_t sent = lines * SortedElements(factor.size, shards);
+  return itemsize.BytesOf(sent) + sent * positions;
 }
 
 void AddScans(const PartitionCase& c, const FactorAxes& axes, Partition& p) {

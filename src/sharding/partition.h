@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "sharding/project.h"
+#include "sharding/reshard.h"
 
 namespace tessera::sharding {
 
 struct PartitionTensor {
   const Shape* shape;
-  int64_t itemsize;                // bytes per element
+  ItemSize itemsize;
   const TensorSharding* sharding;  // of an operand: its own; of a result: the one that it must get
 };
 

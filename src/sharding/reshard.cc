@@ -95,7 +95,7 @@ struct Move {
 // placements: everything can be gathered, and everything can be sliced.
 class Moves {
  public:
-  Moves(const Shape& shape, int64_t itemsize, const Placement& target, Reduction kind)
+  Moves(const Shape& shape, ItemSize itemsize, const Placement& target, Reduction kind)
       : shape_(shape), itemsize_(itemsize), target_(target), kind_(kind) {}
 
   std::vector<Move> From(const Placement& s) {
@@ -113,12 +113,12 @@ class Moves {
   }
 
   int64_t LocalBytes(const Placement& s) const {
-    int64_t n = itemsize_;
+    int64_t n = 1;
     for (size_t d = 0; d < shape_.size(); ++d) {
       int64_t shards = SizeOf(s.dims[d]);
       n *= (shape_[d] + shards - 1) / shards;
     }
-    return n;
+    return itemsize_.BytesOf(n);
   }
 
  private:
@@ -341,7 +341,8 @@ class Moves {
 
   static constexpr size_t kMostLeft = 5;  // more pieces have too many orders
   const Shape& shape_;
-  int64_t itemsize_, bytes_ = 0;
+  ItemSize itemsize_;
+  int64_t bytes_ = 0;
   const Placement& target_;
   Reduction kind_;
   std::vector<Move> moves_;
@@ -362,7 +363,7 @@ TensorSharding ToSharding(const Placement& s, const MeshDef* mesh, Reduction kin
 class Search {
  public:
   // Searches for plans that cost less than `limit`.
-  Search(const Shape& shape, int64_t itemsize, Placement from, Placement to, Reduction kind,
+  Search(const Shape& shape, ItemSize itemsize, Placement from, Placement to, Reduction kind,
          double limit)
       : target_(std::move(to)), moves_(shape, itemsize, target_, kind), limit_(limit) {
     target_bytes_ = moves_.LocalBytes(target_);
@@ -438,7 +439,7 @@ class Search {
 
 // Plans to gather everything, then to slice: for shardings that share no pieces, and
 // for other meshes.
-std::vector<ReshardStep> ThroughReplicated(const Shape& shape, int64_t itemsize,
+std::vector<ReshardStep> ThroughReplicated(const Shape& shape, ItemSize itemsize,
                                            const TensorSharding& from, const TensorSharding& to) {
   TensorSharding whole = Replicated(from.mesh, from.rank());
   std::vector<ReshardStep> steps = PlanReshard(shape, itemsize, from, whole);
@@ -458,7 +459,7 @@ bool HaveSameSizes(const MeshDef& a, const MeshDef& b) {
 // Plans a reshard between meshes. If they only differ in the order of devices or the names of
 // axes, this is the plan on one mesh with a permutation: its own, or one inserted where the
 // shards are smallest.
-std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
+std::vector<ReshardStep> AcrossMeshes(const Shape& shape, ItemSize itemsize,
                                       const TensorSharding& from, const TensorSharding& to) {
   if (from.trivial() && to.trivial()) return {};
   if (!HaveSameSizes(*from.mesh, *to.mesh)) return ThroughReplicated(shape, itemsize, from, to);
@@ -479,7 +480,7 @@ std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
       TensorSharding moved = change == 0 ? from : steps[change - 1].after;
       moved.reduced.clear();
       AxisList axes = VaryingAxes(moved);
-      int64_t bytes = local(change) * itemsize;
+      int64_t bytes = itemsize.BytesOf(local(change));
       steps.insert(steps.begin() + static_cast<long>(change),
                    {StepKind::kCollectivePermute, std::move(moved), std::move(axes), bytes});
     }
@@ -493,7 +494,7 @@ bool HaveOtherKinds(const TensorSharding& a, const TensorSharding& b) {
   return !a.unreduced.empty() && !b.unreduced.empty() && a.kind != b.kind;
 }
 
-std::vector<ReshardStep> ThroughReduced(const Shape& shape, int64_t itemsize,
+std::vector<ReshardStep> ThroughReduced(const Shape& shape, ItemSize itemsize,
                                         const TensorSharding& from, const TensorSharding& to) {
   TensorSharding reduced = from;
   reduced.unreduced.clear();
@@ -519,7 +520,7 @@ int64_t SumOfBytes(const std::vector<ReshardStep>& steps) {
 
 // Whether smaller pieces may give a better plan: a permutation is not the only step that sends, or
 // a device receives more bytes than it ends up with.
-bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64_t itemsize,
+bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, ItemSize itemsize,
                 const TensorSharding& to) {
   int moves = 0;
   bool permutes = false;
@@ -527,7 +528,7 @@ bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64
     moves += step.bytes > 0;
     permutes = permutes || step.kind == StepKind::kCollectivePermute;
   }
-  return (permutes && moves > 1) || SumOfBytes(steps) > LocalElements(shape, to) * itemsize;
+  return (permutes && moves > 1) || SumOfBytes(steps) > itemsize.BytesOf(LocalElements(shape, to));
 }
 
 // The number of placements after which a search gives up. The first search has no limit (kAll). The
@@ -536,7 +537,7 @@ bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64
 constexpr int kAll = std::numeric_limits<int>::max(), kMostFiner = 500;
 
 // Returns the steps without the varying axes.
-std::vector<ReshardStep> StepsBetween(const Shape& shape, int64_t itemsize,
+std::vector<ReshardStep> StepsBetween(const Shape& shape, ItemSize itemsize,
                                       const TensorSharding& from, const TensorSharding& to) {
   if (HaveSamePlacement(from, to) && (from.mesh == to.mesh || from.trivial())) return {};
   if (from.mesh && to.mesh && from.mesh != to.mesh) return AcrossMeshes(shape, itemsize, from, to);
@@ -565,14 +566,14 @@ std::vector<ReshardStep> StepsBetween(const Shape& shape, int64_t itemsize,
 
 }  // namespace
 
-std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
+std::vector<ReshardStep> PlanReshard(const Shape& shape, ItemSize itemsize,
                                      const TensorSharding& from, const TensorSharding& to) {
   std::vector<ReshardStep> steps = StepsBetween(shape, itemsize, from, to);
   for (ReshardStep& step : steps) step.after.varying = from.varying;
   return steps;
 }
 
-int64_t ReshardBytes(const Shape& shape, int64_t itemsize, const TensorSharding& from,
+int64_t ReshardBytes(const Shape& shape, ItemSize itemsize, const TensorSharding& from,
                      const TensorSharding& to) {
   return SumOfBytes(PlanReshard(shape, itemsize, from, to));
 }

@@ -59,6 +59,23 @@ constexpr const char* Name(StepKind kind) {
   return nullptr;
 }
 
+// The size of an element: a whole number of bits. An integer is a number of bytes.
+class ItemSize {
+ public:
+  constexpr ItemSize(int64_t bytes)
+      : bits_(8 * bytes) {}  // implicit: most elements are whole bytes
+  static constexpr ItemSize OfBits(int64_t bits) {
+    ItemSize size(0);
+    size.bits_ = bits;
+    return size;
+  }
+  // Returns how many bytes that many elements need, with the last byte filled.
+  constexpr int64_t BytesOf(int64_t elements) const { return (elements * bits_ + 7) / 8; }
+
+ private:
+  int64_t bits_;
+};
+
 struct ReshardStep {
   StepKind kind;
   TensorSharding after;
@@ -70,12 +87,11 @@ struct ReshardStep {
 // Both are on meshes over the same devices. Reduced axes count as replicated, and varying axes
 // stay. A dim that does not divide is only sliced when it is unsharded, and only gathered whole.
 // No step replicates data that a cheaper sequence keeps sharded, because slices are free.
-// `itemsize` is in bytes.
-std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
+std::vector<ReshardStep> PlanReshard(const Shape& shape, ItemSize itemsize,
                                      const TensorSharding& from, const TensorSharding& to);
 
 // Returns the sum of the steps' bytes.
-int64_t ReshardBytes(const Shape& shape, int64_t itemsize, const TensorSharding& from,
+int64_t ReshardBytes(const Shape& shape, ItemSize itemsize, const TensorSharding& from,
                      const TensorSharding& to);
 
 }  // namespace tessera::sharding

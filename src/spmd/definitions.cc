@@ -1,6 +1,7 @@
 // Walks a program once for each table.
 #include "spmd/definitions.h"
 
+#include "base/dtype.h"
 #include "ir/infer.h"
 
 namespace tessera::spmd {
@@ -27,6 +28,10 @@ sharding::DimMap DimMapOf(const ir::Program& p, const ir::Instruction& instructi
 }
 
 int64_t ShardBytes(const ir::Program& p, ir::ValueId v) {
+  return base::BytesOf(p.type(v)->elements(), p.type(v)->dtype());
+}
+
+int64_t HeldBytes(const ir::Program& p, ir::ValueId v) {
   return p.type(v)->elements() * p.type(v)->dtype().size();
 }
 

@@ -29,6 +29,8 @@ sharding::DimMap DimMapOf(const ir::Program& p, const ir::Instruction& instructi
 
 // Returns the bytes of one device's shard of a value.
 int64_t ShardBytes(const ir::Program& p, ir::ValueId v);
+// Same, in the memory of a simulated device, where an element of fewer than 8 bits has a byte.
+int64_t HeldBytes(const ir::Program& p, ir::ValueId v);
 
 // Whether an op with this map only moves elements: each element of its result is an element of an
 // operand. Such an op commutes with every reduction, in all operands at once.

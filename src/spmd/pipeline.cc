@@ -18,6 +18,7 @@
 #include "spmd/lower/lower.h"
 #include "spmd/passes/reduce_after_loops.h"
 #include "spmd/passes/reduce_after_sums.h"
+#include "spmd/passes/widen_storage.h"
 #include "spmd/schedule/combine_reductions.h"
 #include "spmd/schedule/live_values.h"
 
@@ -85,6 +86,10 @@ constexpr LoweringPass kPasses[] = {
     {"inline_calls", kPropagated,
      [](PassState& s) { s.program = ir::InlineCalls(std::move(s.program)); },  //
      "ir/inline.cc", "the traced program", "no calls, and no ops that stand for others"},
+    {"widen_storage", kPropagated,
+     [](PassState& s) { s.program = WidenStorage(std::move(s.program)); },  //
+     "spmd/passes/widen_storage.cc", "no calls",
+     "ops that compute with f8 or integers of 2 and 4 bits compute in f32, i8 or u8"},
     {"check_promises", kPropagated, RunOuter<&OuterPasses::check_promises>,  //
      "compile/checks/promises.cc", "no calls",
      "where replicas are checked: a host call after each `assume_invariant`"},

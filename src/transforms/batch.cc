@@ -31,7 +31,7 @@ bool Any(const Flags& flags) { return absl::c_linear_search(flags, true); }
 
 // Whether k is the greatest index of this dtype.
 bool IsMost(DType dtype, size_t k) {
-  const int bits = 8 * dtype.size() - dtype.is_signed();
+  const int bits = dtype.bits() - dtype.is_signed();
   return !dtype.is_bool() && bits < 32 && k >= (size_t{1} << bits) - 1;
 }
 

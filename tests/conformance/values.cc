@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/float8.h"
 #include "compare.h"
 #include "machine.h"
 #include "ops.h"
@@ -26,9 +27,16 @@ void Append(std::vector<std::byte>& bytes, E value) {
 }
 
 void AppendElement(std::vector<std::byte>& bytes, DType dtype, const Json& json) {
+  if (dtype.is_float8()) {
+    const auto format = base::Float8Format::Of(dtype.code());
+    const auto v = static_cast<float>(Number(json));
+    return Append(bytes, static_cast<uint8_t>(base::FloatToFloat8(format, v)));
+  }
   switch (dtype.code()) {
     case DType::kBool:
       return Append<uint8_t>(bytes, Number(json) != 0);
+    case DType::kI2:
+    case DType::kI4:
     case DType::kI8:
       return Append(bytes, json.get<int8_t>());
     case DType::kI16:
@@ -37,6 +45,8 @@ void AppendElement(std::vector<std::byte>& bytes, DType dtype, const Json& json)
       return Append(bytes, json.get<int32_t>());
     case DType::kI64:
       return Append(bytes, json.get<int64_t>());
+    case DType::kU2:
+    case DType::kU4:
     case DType::kU8:
       return Append(bytes, json.get<uint8_t>());
     case DType::kU16:

@@ -66,7 +66,7 @@ TEST_F(FileErrors, MalformedFilesAreRefused) {
       {"no_dtype", File(R"({"x":{"shape":[],"data_offsets":[0,4]}})", 4)},
       {"entry_is_a_number", File(R"({"x":3})", 0)},
       {"unknown_key", File(R"({"x":{"dtype":"U8","shape":[],"data_offsets":[0,1],"scale":2}})", 1)},
-      {"unknown_dtype", One("F8_E4M3", "16", "0,16")},
+      {"unknown_dtype", One("F4", "16", "0,16")},
       {"size_negative", One("F32", "-4", "0,16")},
       {"size_fraction", One("F32", "4.0", "0,16")},
       {"size_overflows", One("F32", "18446744073709551616", "0,16")},

@@ -7,10 +7,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/float8.h"
+
 namespace tessera::suite {
 namespace {
 
 double Epsilon(DType dtype) {
+  if (dtype.is_float8()) return std::ldexp(1.0, -base::Float8Format::Of(dtype.code()).mantissa);
   switch (dtype.code()) {
     case DType::kF16:
       return 0x1p-10;

@@ -75,6 +75,7 @@ const std::vector<Sample>& Samples() {
     AddHost(*t);
     AddRagged(*t);
     AddComplex(*t);
+    AddStorage(*t);
     return t;
   }();
   return *table;

@@ -28,6 +28,7 @@ void AddLinalg(Table& table);        // table_linalg.cc: factorisations of matri
 void AddFourier(Table& table);       // table_fourier.cc
 void AddHost(Table& table);          // table_host.cc: host functions
 void AddRagged(Table& table);        // table_ragged.cc: groups of rows; roundings
+void AddStorage(Table& table);       // table_storage.cc: f8, small integers; after all others
 void AddComplex(Table& table);       // table_complex.cc: complex numbers
 
 }  // namespace tessera::suite

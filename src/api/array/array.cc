@@ -14,6 +14,7 @@
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/float8.h"
 #include "base/shape.h"
 #include "compile/host/concrete.h"
 #include "compile/host/host_array.h"
@@ -36,14 +37,18 @@ bool Widens(DType from, DType to) {
   if (from.is_complex()) return false;
   if (to.is_bool()) return false;
   if (to.is_floating()) {
-    int bits = to == f64 ? 53 : to == f32 ? 24 : to == f16 ? 11 : 8;
-    if (!from.is_floating()) return from.size() * 8 <= bits;
+    const int bits = to == f64        ? 53
+                     : to == f32      ? 24
+                     : to == f16      ? 11
+                     : to.is_float8() ? base::Float8Format::Of(to.code()).mantissa + 1
+                                      : 8;
+    if (!from.is_floating()) return from.bits() <= bits;
     return to.size() > from.size();
   }
   if (from.is_floating()) return false;
   if (from.is_unsigned())
-    return to.is_unsigned() ? to.size() >= from.size() : to.size() > from.size();
-  return to.is_signed() && to.size() >= from.size();
+    return to.is_unsigned() ? to.bits() >= from.bits() : to.bits() > from.bits();
+  return to.is_signed() && to.bits() >= from.bits();
 }
 
 }  // namespace

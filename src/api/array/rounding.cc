@@ -46,7 +46,7 @@ Array RoundInteger(const Array& x, int digits, Call call) {
 // Rounds floats to `decimals`: scales by a power of ten, rounds, and scales back. f16 and bf16
 // compute in f32.
 Array RoundFloat(const ir::OpDef& op, const Array& x, int decimals, Call call) {
-  DType t = DTypeOf(x), work = t.size() == 2 ? f32 : t;
+  DType t = DTypeOf(x), work = t.bits() < 32 ? f32 : t;
   Loc loc = call.loc;
   double power = std::pow(10, std::abs(decimals));
   if (decimals > 0 && power > LargestFinite(t)) return Same(x);  // more digits than any number has

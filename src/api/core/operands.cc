@@ -86,7 +86,7 @@ bool FitsInteger(const Scalar& s, DType t) {
   if (t == u64) return s.kind() == Scalar::kUInt || s.as_int() >= 0;
   bool too_large = s.kind() == Scalar::kUInt && s.as_int() < 0;
   if (t == i64) return !too_large;
-  int bits = t.size() * 8;
+  int bits = t.bits();
   int64_t low = t.is_signed() ? -(int64_t{1} << (bits - 1)) : 0;
   int64_t high = t.is_signed() ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
   return !too_large && s.as_int() >= low && s.as_int() <= high;
@@ -95,7 +95,7 @@ bool FitsInteger(const Scalar& s, DType t) {
 }  // namespace
 
 bool FitsInteger(double whole, DType t) {
-  const double past = std::ldexp(1, t.size() * 8 - (t.is_signed() ? 1 : 0));
+  const double past = std::ldexp(1, t.bits() - (t.is_signed() ? 1 : 0));
   return whole < past && whole >= (t.is_signed() ? -past : 0);
 }
 
@@ -226,6 +226,14 @@ void CheckKeys(const std::vector<Operand>& xs, Call call) {
               {"random::key_data(key) is its two words"});
 }
 
+// C13: as promote_types, with the user's line in the error.
+DType Promote(DType a, DType b, Call call) {
+  const DType storage = a.is_storage() ? a : b, other = a.is_storage() ? b : a;
+  if (base::Promotes(a, b)) return promote_types(a, b);
+  FailDType(call, 13, fmt::format("{} does not promote with {}", storage.name(), other.name()),
+            {fmt::format("convert one of them, e.g. with .astype({})", other.name())});
+}
+
 Promotion GatherPromotion(const std::vector<Operand>& xs, Call call) {
   Promotion p;
   CheckKeys(xs, call);
@@ -238,9 +246,13 @@ Promotion GatherPromotion(const std::vector<Operand>& xs, Call call) {
     if (t->weak())
       p.weak = std::max(p.weak, KindOf(t->dtype()));
     else
-      p.strong = p.strong.is_default() ? t->dtype() : promote_types(p.strong, t->dtype());
+      p.strong = p.strong.is_default() ? t->dtype() : Promote(p.strong, t->dtype(), call);
   }
   return p;
+}
+
+DType DefaultOfKind(Kind kind) {
+  return kind == kComplexKind ? base::ComplexOf(base::DefaultFloat()) : base::DefaultFloat();
 }
 
 // Returns the common dtype inside StrictTypes, where numbers have their default dtype. Throws
@@ -265,6 +277,7 @@ DType PromotedDType(const std::vector<Operand>& xs, Call call) {
   Promotion p = GatherPromotion(xs, call);
   if (base::StrictTypesActive()) return StrictDType(xs, call);
   if (p.strong.is_default() || p.weak > KindOf(p.strong)) {
+    if (p.strong.is_storage()) Promote(p.strong, DefaultOfKind(p.weak), call);
     if (p.weak == kComplexKind)
       return base::ComplexOf(p.strong.is_floating() ? p.strong : base::DefaultFloat());
     if (p.weak == kFloatKind) return base::DefaultFloat();

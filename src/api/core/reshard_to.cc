@@ -32,8 +32,8 @@ std::string OperandNote(const ir::Type* type) { return "operand: " + type->text(
   sharding::TensorSharding even = s;
   for (size_t d = 0; d < even.dims.size(); ++d)
     even.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, from->shape()[d]);
-  const int64_t bytes =
-      sharding::ReshardBytes(from->shape(), from->dtype().size(), from->sharding(), even);
+  const int64_t bytes = sharding::ReshardBytes(
+      from->shape(), sharding::ItemSize::OfBits(from->dtype().bits()), from->sharding(), even);
   Fix fix{.spec = sharding::ToSpec(even), .bytes = bytes};
   fix.text = fmt::format("{}   {}", fix.spec.text(),
                          bytes ? fmt::format("sends {} B per device", bytes) : "sends nothing");

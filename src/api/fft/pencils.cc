@@ -31,7 +31,7 @@ struct Route {
 // Searches for the moves between passes that send the fewest bytes.
 class Search {
  public:
-  Search(int64_t itemsize, const TensorSharding& to) : itemsize_(itemsize), to_(to) {}
+  Search(sharding::ItemSize itemsize, const TensorSharding& to) : itemsize_(itemsize), to_(to) {}
 
   Route Best(const base::Shape& shape, const TensorSharding& layout,
              const std::vector<FourierPass>& left) const {
@@ -84,7 +84,7 @@ class Search {
     return rest;
   }
 
-  const int64_t itemsize_;
+  const sharding::ItemSize itemsize_;
   const TensorSharding& to_;
 };
 

@@ -35,16 +35,18 @@ DType FromDescr(const std::string& descr) {
   struct {
     const char* text;
     DType dtype;
-  } const kTable[] = {{"|b1", bool_}, {"|i1", i8},   {"<i2", i16}, {"<i4", i32},
-                      {"<i8", i64},   {"|u1", u8},   {"<u2", u16}, {"<u4", u32},
-                      {"<u8", u64},   {"<f2", f16},  {"<f4", f32}, {"<f8", f64},
-                      {"|V2", bf16},  {"<V2", bf16}, {"<c8", c64}, {"<c16", c128}};
+  } const kTable[] = {{"|b1", bool_}, {"|i1", i8},   {"<i2", i16},     {"<i4", i32},
+                      {"<i8", i64},   {"|u1", u8},   {"<u2", u16},     {"<u4", u32},
+                      {"<u8", u64},   {"<f2", f16},  {"<f4", f32},     {"<f8", f64},
+                      {"|V2", bf16},  {"<V2", bf16}, {"<f1", f8_e5m2}, {"|f1", f8_e5m2},
+                      {"<c8", c64},   {"<c16", c128}};
   for (const auto& row : kTable)
     if (descr == row.text) return row.dtype;
   return DType{};
 }
 std::string ToDescr(DType t) {
   if (t == bf16) return "|V2";
+  if (t == f8_e5m2) return "<f1";  // as ml_dtypes writes it
   char kind = t.is_bool()       ? 'b'
               : t.is_floating() ? 'f'
               : t.is_complex()  ? 'c'
@@ -170,6 +172,12 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
     FailDType({"save_npy", loc}, 17,
               fmt::format("{} holds random keys, which are not numbers", type->text()),
               {"save random::key_data(x), and read it with random::wrap_key_data"});
+  if (t.is_storage() && t != f8_e5m2)
+    FailDType({"save_npy", loc}, 17,
+              fmt::format("{}: NumPy has no name for {}, so the file could not be read",
+                          type->text(), t.name()),
+              {fmt::format("convert first: x.astype({}){}", base::ComputedIn(t).name(),
+                           t == f8_e4m3fn ? "; save_safetensors keeps the dtype" : "")});
   std::string dims;
   for (int64_t s : shape) dims += fmt::format("{}, ", s);
   if (shape.size() > 1) dims.resize(dims.size() - 2);

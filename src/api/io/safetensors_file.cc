@@ -25,9 +25,10 @@ constexpr const char* kMetadata = "__metadata__";
 constexpr struct {
   const char* name;
   DType dtype;
-} kDTypes[] = {{"BOOL", bool_}, {"I8", i8},   {"I16", i16}, {"I32", i32}, {"I64", i64},
-               {"U8", u8},      {"U16", u16}, {"U32", u32}, {"U64", u64}, {"F16", f16},
-               {"BF16", bf16},  {"F32", f32}, {"F64", f64}, {"C64", c64}};
+} kDTypes[] = {{"BOOL", bool_}, {"I8", i8},   {"I16", i16},           {"I32", i32},
+               {"I64", i64},    {"U8", u8},   {"U16", u16},           {"U32", u32},
+               {"U64", u64},    {"F16", f16}, {"BF16", bf16},         {"F32", f32},
+               {"F64", f64},    {"C64", c64}, {"F8_E4M3", f8_e4m3fn}, {"F8_E5M2", f8_e5m2}};
 
 struct BadHeader {
   std::string reason;

@@ -21,13 +21,24 @@ Lane LaneOf(DType dtype, bool wide) {
   switch (dtype.code()) {
     case DType::kBool:
       return wide ? Lane::kU64 : Lane::kU32;
+    case DType::kI2:
+    case DType::kI4:
     case DType::kI8:
     case DType::kI16:
     case DType::kI32:
       return Lane::kI32;
+    case DType::kU2:
+    case DType::kU4:
     case DType::kU8:
     case DType::kU16:
     case DType::kU32:
+    case DType::kF8E3M4:  // lanes hold the bits
+    case DType::kF8E4M3:
+    case DType::kF8E4M3B11FNUZ:
+    case DType::kF8E4M3FN:
+    case DType::kF8E4M3FNUZ:
+    case DType::kF8E5M2:
+    case DType::kF8E5M2FNUZ:
       return Lane::kU32;
     case DType::kI64:
       return Lane::kI64;
@@ -114,35 +125,25 @@ int LaneGraphBuilder::Select(int p, int a, int b) {
 }
 
 int LaneGraphBuilder::Fit(DType dtype, int v) {
-  switch (dtype.code()) {
-    case DType::kF16:
-      return Coded(Lane::kF32, kRoundF16, v);
-    case DType::kBF16:
-      return Coded(Lane::kF32, kRoundBF16, v);
-    case DType::kU8:
-    case DType::kU16:
-      return LowBits(dtype, v);
-    case DType::kI8:
-    case DType::kI16: {
-      const int by = Number(Lane::kI32, 32 - dtype.size() * 8);
-      v = Op(Lane::kI32, ScalarOp::kShiftLeft, v, by);
-      return Op(Lane::kI32, ScalarOp::kShiftRightArithmetic, v, by);
-    }
-    default:
-      return v;
-  }
+  if (dtype == f16) return Coded(Lane::kF32, kRoundF16, v);
+  if (dtype == bf16) return Coded(Lane::kF32, kRoundBF16, v);
+  if (!dtype.is_integer() || dtype.size() >= 4) return v;
+  if (dtype.is_unsigned()) return LowBits(dtype, v);
+  const int by = Number(Lane::kI32, 32 - dtype.bits());
+  v = Op(Lane::kI32, ScalarOp::kShiftLeft, v, by);
+  return Op(Lane::kI32, ScalarOp::kShiftRightArithmetic, v, by);
 }
 
 int LaneGraphBuilder::LowBits(DType dtype, int v) {
   if (dtype.size() >= 4) return v;
   const Lane lane = LaneOf(dtype, g_.wide);
-  return Op(lane, ScalarOp::kAnd, v, Number(lane, dtype.size() == 1 ? 0xff : 0xffff));
+  return Op(lane, ScalarOp::kAnd, v, Number(lane, (1 << dtype.bits()) - 1));
 }
 
 int LaneGraphBuilder::Saturate(DType to, int v) {
   if (!to.is_integer() || to.size() >= 4) return v;
   const Lane lane = LaneOf(to, g_.wide);
-  const int bits = to.size() * 8 - (to.is_signed() ? 1 : 0);
+  const int bits = to.bits() - (to.is_signed() ? 1 : 0);
   const double most = static_cast<double>((1 << bits) - 1), least = to.is_signed() ? -most - 1 : 0;
   v = Op(lane, ScalarOp::kMin, v, Number(lane, most));
   return to.is_signed() ? Op(lane, ScalarOp::kMax, v, Number(lane, least)) : v;
@@ -153,7 +154,7 @@ int LaneGraphBuilder::WidenMask(Lane op_lane, int v) {
   return Block(Lane::kU64, ConvertBlock(Lane::kI32, Lane::kI64), 2, v);
 }
 
-// Converts between lanes. `small`: on the way to f16 or bf16.
+// Converts between lanes. `small`: on the way to floats of fewer than 32 bits.
 int LaneGraphBuilder::ToLane(Lane from, Lane to, bool small, int v) {
   const bool vector = to == Lane::kF32 && (from == Lane::kI32 || from == Lane::kU32) && !small;
   if (!vector) return Block(to, small ? ConvertOddBlock(from) : ConvertBlock(from, to), 2, v);
@@ -164,9 +165,14 @@ int LaneGraphBuilder::ToLane(Lane from, Lane to, bool small, int v) {
 
 int LaneGraphBuilder::Convert(DType from, DType to, int v) {
   if (from == to) return v;
+  if (from.is_float8()) return Convert(f32, to, ReadFloat8(from, v));
   if (from.is_complex() || to.is_complex()) return ConvertComplex(from, to, v);
   const Lane in = LaneOf(from, g_.wide), out = LaneOf(to, g_.wide);
   if (to.is_bool()) return Compare(ScalarOp::kNe, from, v, Number(in, 0));
+  if (to.is_float8()) {
+    const bool exact = from.is_bool() || in == Lane::kF32;
+    return WriteFloat8(to, exact ? Convert(from, f32, v) : ToLane(in, Lane::kF32, true, v));
+  }
   if (from.is_bool()) {
     // A select between 1 and 0, which every dtype can represent.
     return Select(v, Number(out, 1), Number(out, 0));
@@ -204,63 +210,82 @@ int LaneGraphBuilder::Compare(ScalarOp op, DType dtype, int a, int b) {
   return WidenMask(lane, v);
 }
 
-// Adds the functions of i8 to u16 that differ from the 32-bit function followed by a wrap.
-int LaneGraphBuilder::SmallInteger(const FusedNode& node, int a, int b) {
+// Lanes hold the bits of f8. Functions take and give f32.
+int LaneGraphBuilder::ReadFloat8(DType dtype, int v) {
+  return Block(Lane::kF32, ReadFloat8Block(dtype), 4, v);
+}
+int LaneGraphBuilder::WriteFloat8(DType dtype, int v) {
+  return Block(Lane::kU32, WriteFloat8Block(dtype), 8, v);
+}
+
+// Adds the functions of integers of up to 16 bits that differ from the 32-bit function followed by
+// a wrap.
+int LaneGraphBuilder::SmallInteger(ScalarOp op, DType dtype, int a, int b) {
   using enum ScalarOp;
-  const Lane lane = LaneOf(node.dtype, g_.wide);
-  switch (node.op) {
+  const Lane lane = LaneOf(dtype, g_.wide);
+  switch (op) {
     case kPopulationCount:
-      return Op(lane, node.op, LowBits(node.dtype, a));
+      return Fit(dtype, Op(lane, op, LowBits(dtype, a)));
     case kClz: {
-      const int extra = Number(lane, 32 - node.dtype.size() * 8);
-      return Op(lane, kSub, Op(lane, node.op, LowBits(node.dtype, a)), extra);
+      const int extra = Number(lane, 32 - dtype.bits());
+      return Fit(dtype, Op(lane, kSub, Op(lane, op, LowBits(dtype, a)), extra));
     }
     case kMulHigh: {  // the whole product fits a lane
-      const ScalarOp down = node.dtype.is_signed() ? kShiftRightArithmetic : kShiftRightLogical;
-      return Op(lane, down, Op(lane, kMul, a, b), Number(lane, node.dtype.size() * 8));
+      const ScalarOp down = dtype.is_signed() ? kShiftRightArithmetic : kShiftRightLogical;
+      return Op(lane, down, Op(lane, kMul, a, b), Number(lane, dtype.bits()));
     }
     case kShiftRightLogical:
-      return Fit(node.dtype, Op(lane, node.op, LowBits(node.dtype, a), b));
+      return Fit(dtype, Op(lane, op, LowBits(dtype, a), b));
     case kShiftRightArithmetic: {
       // The highest bit of an unsigned number is shifted in as well, so move it to the lane's
       // highest bit first.
-      if (node.dtype.is_signed()) return Fit(node.dtype, Op(lane, node.op, a, b));
-      const int extra = Number(lane, 32 - node.dtype.size() * 8);
-      const int top = Op(lane, node.op, Op(lane, kShiftLeft, a, extra), extra);
-      return Fit(node.dtype, Op(lane, node.op, top, b));
+      if (dtype.is_signed()) return Fit(dtype, Op(lane, op, a, b));
+      const int extra = Number(lane, 32 - dtype.bits());
+      const int top = Op(lane, op, Op(lane, kShiftLeft, a, extra), extra);
+      return Fit(dtype, Op(lane, op, top, b));
     }
     default:
-      return Fit(node.dtype, Op(lane, node.op, a, b));
+      return Fit(dtype, Op(lane, op, a, b));
   }
 }
 
 int LaneGraphBuilder::Scalar(const FusedNode& node) {
   using enum ScalarOp;
-  const DType dtype = node.dtype;
-  const plan::ScalarFacts facts = plan::FactsOf(node.op);
   const auto value = [&](int k) { return node.args[k] < 0 ? -1 : g_.node_of[node.args[k]]; };
   const DType operand = desc_.nodes[node.args[0]].dtype;
-  const int a = value(0), b = value(1);
-  if (dtype.is_complex() || operand.is_complex()) return ComplexScalar(node);
-  if (node.op == kConvert) return Convert(operand, dtype, a);
-  if (node.op == kSelect) return Select(a, value(2), b);
-  if (facts.compares) return Compare(node.op, operand, a, b);
+  if (node.op == kConvert) return Convert(operand, node.dtype, value(0));
+  if (node.op == kSelect && !node.dtype.is_complex()) return Select(value(0), value(2), value(1));
+  if (node.dtype.is_complex() || operand.is_complex()) return ComplexScalar(node);
+  if (!operand.is_float8())
+    return Function(node.op, operand, node.dtype, {value(0), value(1), value(2)});
+  std::array<int, 3> read = {-1, -1, -1};
+  for (int k = 0; k < 3; ++k)
+    if (value(k) >= 0) read[k] = ReadFloat8(operand, value(k));
+  if (!node.dtype.is_float8()) return Function(node.op, f32, node.dtype, read);
+  return WriteFloat8(node.dtype, Function(node.op, f32, f32, read));
+}
+
+int LaneGraphBuilder::Function(ScalarOp op, DType operand, DType dtype, std::array<int, 3> values) {
+  using enum ScalarOp;
+  const plan::ScalarFacts facts = plan::FactsOf(op);
+  const auto [a, b, c] = values;
+  if (facts.compares) return Compare(op, operand, a, b);
   const Lane lane = LaneOf(operand, g_.wide);
-  if (node.op == kIsFinite) {
+  if (op == kIsFinite) {
     if (!operand.is_floating()) return Constant(LaneOf(bool_, g_.wide), ~uint64_t{0});
-    return Compare(node.op, operand, a, -1);
+    return Compare(op, operand, a, -1);
   }
-  if (node.op == kRelu) return Op(lane, kMax, a, Number(lane, 0));
-  if (node.op == kClamp) {
-    if (dtype.is_bool()) return Bool(kMin, Bool(kMax, b, a), value(2));
-    return Op(lane, kMin, Op(lane, kMax, b, a), value(2));
+  if (op == kRelu) return Op(lane, kMax, a, Number(lane, 0));
+  if (op == kClamp) {
+    if (dtype.is_bool()) return Bool(kMin, Bool(kMax, b, a), c);
+    return Op(lane, kMin, Op(lane, kMax, b, a), c);
   }
-  if (dtype.is_bool()) return Bool(node.op, a, b);
-  if (!dtype.is_floating() && (facts.rounds || (node.op == kAbs && dtype.is_unsigned()))) return a;
-  if (dtype.is_integer() && dtype.size() < 4) return SmallInteger(node, a, b);
-  if (node.op == kNextafter) return Block(lane, NextafterBlock(dtype), 10, a, b);
-  const int v = Op(lane, node.op, a, b);
-  if (node.op == kRandomBits32) return Convert(u64, dtype, v);
+  if (dtype.is_bool()) return Bool(op, a, b);
+  if (!dtype.is_floating() && (facts.rounds || (op == kAbs && dtype.is_unsigned()))) return a;
+  if (dtype.is_integer() && dtype.size() < 4) return SmallInteger(op, dtype, a, b);
+  if (op == kNextafter) return Block(lane, NextafterBlock(dtype), 10, a, b);
+  const int v = Op(lane, op, a, b);
+  if (op == kRandomBits32) return Convert(u64, dtype, v);
   return facts.exact ? v : Fit(dtype, v);
 }
 

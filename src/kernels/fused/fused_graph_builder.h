@@ -1,5 +1,6 @@
 // Builds the graph of lanes of a fused group, node by node.
 #pragma once
+#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -37,13 +38,17 @@ class LaneGraphBuilder {
   int Convert(DType from, DType to, int v);
   int ToLane(Lane from, Lane to, bool small, int v);
   int Saturate(DType to, int v);
+  int ReadFloat8(DType dtype, int v);
+  int WriteFloat8(DType dtype, int v);
   int WidenMask(Lane op_lane, int v);
 
   int Node(const plan::FusedNode& node);
   int HeldConstant(const plan::FusedNode& node);
   int Scalar(const plan::FusedNode& node);
   int Bool(plan::ScalarOp op, int a, int b);
-  int SmallInteger(const plan::FusedNode& node, int a, int b);
+  // Adds a function of real numbers; `values` are its operands.
+  int Function(plan::ScalarOp op, DType operand, DType dtype, std::array<int, 3> values);
+  int SmallInteger(plan::ScalarOp op, DType dtype, int a, int b);
   int Compare(plan::ScalarOp op, DType dtype, int a, int b);
 
   // Complex numbers, as pairs of nodes (complex_graph.cc). The parts of other numbers are

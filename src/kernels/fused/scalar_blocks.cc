@@ -1,8 +1,11 @@
 // The plain-loop blocks, as templates over the lane and the stored dtype.
 #include "kernels/fused/scalar_blocks.h"
 
+#include <bit>
 #include <cstring>
 
+#include "base/dtype.h"
+#include "base/float8.h"
 #include "kernels/elements/scalar_elements.h"
 
 namespace tessera::kernels {
@@ -54,6 +57,27 @@ void ConvertOdd(const Instr&, const Context&, size_t, size_t n, std::byte* acc) 
   std::memcpy(acc, out, n * sizeof(float));
 }
 
+template <DType::Code kCode>
+void ReadFloat8(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
+  constexpr auto kFormat = base::Float8Format::Of(kCode);
+  auto* bits = reinterpret_cast<uint32_t*>(acc);
+  Each(n,
+       [&](size_t k) { bits[k] = std::bit_cast<uint32_t>(base::Float8ToFloat(kFormat, bits[k])); });
+}
+template <DType::Code kCode>
+void WriteFloat8(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
+  constexpr auto kFormat = base::Float8Format::Of(kCode);
+  auto* bits = reinterpret_cast<uint32_t*>(acc);
+  Each(n, [&](size_t k) { bits[k] = base::FloatToFloat8(kFormat, std::bit_cast<float>(bits[k])); });
+}
+template <DType::Code kCode>
+BlockFn Float8Block(DType dtype, bool reads) {
+  if (dtype.code() == kCode) return reads ? &ReadFloat8<kCode> : &WriteFloat8<kCode>;
+  if constexpr (kCode < DType::kF8E5M2FNUZ)
+    return Float8Block<static_cast<DType::Code>(kCode + 1)>(dtype, reads);
+  return nullptr;
+}
+
 // Converts a stored element T to the type Kept that lanes hold.
 template <class T, class Kept>
 Kept FromStored(T v) {
@@ -90,7 +114,7 @@ void Store(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* 
 // Calls f with the stored type and the type in which lanes hold it.
 template <class F>
 BlockFn VisitStored(DType dtype, bool wide, F f) {
-  switch (dtype.code()) {
+  switch (base::StoredAs(dtype).code()) {
     case DType::kBool:
       return wide ? f(bool{}, uint64_t{}) : f(bool{}, uint32_t{});
     case DType::kI8:
@@ -177,6 +201,9 @@ BlockFn ConvertBlock(Lane from, Lane to) {
 BlockFn ConvertOddBlock(Lane from) {
   return VisitLane(from, [](auto f) -> BlockFn { return &ConvertOdd<decltype(f)>; });
 }
+
+BlockFn ReadFloat8Block(DType dtype) { return Float8Block<DType::kF8E3M4>(dtype, true); }
+BlockFn WriteFloat8Block(DType dtype) { return Float8Block<DType::kF8E3M4>(dtype, false); }
 
 BlockFn LoadBlock(DType dtype, bool wide) {
   return VisitStored(dtype, wide, [](auto stored, auto kept) -> BlockFn {

@@ -12,6 +12,9 @@ namespace tessera::kernels {
 BlockFn ConvertBlock(Lane from, Lane to);
 // To f32 on the way to f16 or bf16: rounds to odd, so that the final result is rounded only once.
 BlockFn ConvertOddBlock(Lane from);
+// From the bits of an f8 dtype, in lanes of u32, to f32; and back, rounding to nearest even.
+BlockFn ReadFloat8Block(DType dtype);
+BlockFn WriteFloat8Block(DType dtype);
 
 // acc = the elements at `a`; the elements at `a` = acc. `wide`: the lanes of a bool have 64 bits.
 BlockFn LoadBlock(DType dtype, bool wide);

@@ -91,9 +91,12 @@ void Add(KernelTable& t, DType::Code code) {
 
 void AddStoredImpl(KernelTable& t) {
   Add<StoredBool>(t, DType::kBool);
-  Add<StoredInteger<int8_t>>(t, DType::kI8);
+  for (DType::Code code : {DType::kI2, DType::kI4, DType::kI8}) Add<StoredInteger<int8_t>>(t, code);
   Add<StoredInteger<int16_t>>(t, DType::kI16);
-  Add<StoredInteger<uint8_t>>(t, DType::kU8);
+  for (DType::Code code :
+       {DType::kU2, DType::kU4, DType::kU8, DType::kF8E3M4, DType::kF8E4M3, DType::kF8E4M3B11FNUZ,
+        DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ})
+    Add<StoredInteger<uint8_t>>(t, code);
   Add<StoredInteger<uint16_t>>(t, DType::kU16);
   Add<StoredFloat<HalfFormat>>(t, DType::kF16);
   Add<StoredFloat<BrainFormat>>(t, DType::kBF16);

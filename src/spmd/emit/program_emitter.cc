@@ -100,7 +100,7 @@ void ProgramEmitter::EmitOnTiles(const KernelItem& item, const Instruction& inst
                .boxes = BoxesOf(item.assembled, item.in),
                .tile_dims = item.tile_dims,
                .of_tile = PlanParts::TileKernel(program_, instruction, item.tile_dims),
-               .result_bytes = ShardBytes(program_, result) / tiles,
+               .result_bytes = HeldBytes(program_, result) / tiles,
                .sources = std::ssize(item.in) - others,
                .others = others}),
           item.in, {result});

@@ -20,7 +20,7 @@ class ProgramEmitter {
 
   // Returns the plan's layout of v, and the bytes of one of its buffers.
   plan::PlanLayoutId LayoutOf(ir::ValueId v) const { return layouts_[schedule_.values[v].layout]; }
-  int64_t Bytes(ir::ValueId v) const { return ShardBytes(program_, v); }
+  int64_t Bytes(ir::ValueId v) const { return HeldBytes(program_, v); }
   ir::ValueId Storage(ir::ValueId v) const { return schedule_.values[v].storage; }
 
   // Returns the plan's value that stores v.

@@ -175,8 +175,9 @@ int64_t BytesOf(const HaloParams& halo) {
     if (read) map.accesses.push_back(ir::AccessOf(*read)), map.accesses.back().factor = f;
   }
   map.results = map.operands;
-  return sharding::HaloBytes(map, {{&from.shape(), from.dtype().size(), &from.sharding()}},
-                             to.shape(), axes);
+  return sharding::HaloBytes(
+      map, {{&from.shape(), sharding::ItemSize::OfBits(from.dtype().bits()), &from.sharding()}},
+      to.shape(), axes);
 }
 
 bool ReadsShardedDim(const HaloParams& halo) {

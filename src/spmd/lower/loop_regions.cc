@@ -5,6 +5,7 @@
 #include <absl/algorithm/container.h>
 
 #include "base/at.h"
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "ir/control_params.h"
 #include "ir/uses.h"
@@ -59,7 +60,7 @@ namespace {
 
 int64_t BytesOf(const ir::Program& p, absl::Span<const ir::ValueId> values) {
   int64_t bytes = 0;
-  for (ir::ValueId v : values) bytes += p.type(v)->elements() * p.type(v)->dtype().size();
+  for (ir::ValueId v : values) bytes += base::BytesOf(p.type(v)->elements(), p.type(v)->dtype());
   return bytes;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "ir/move_params.h"
 #include "ops/manual.h"
@@ -192,7 +193,7 @@ class ProgramLowering {
     const bool moves =
         absl::c_any_of(params.pairs, [](const auto& pair) { return pair[0] != pair[1]; });
     const int64_t bytes =
-        sharding::LocalElements(place->shape(), place->sharding()) * place->dtype().size();
+        base::BytesOf(sharding::LocalElements(place->shape(), place->sharding()), place->dtype());
     const ir::ValueId next = draft_.AddValue(place, loc);
     Emit(instruction, instruction.params, {v}, {next},
          {.bytes = moves ? bytes : 0,

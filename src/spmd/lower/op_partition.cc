@@ -126,9 +126,10 @@ bool ReducesSharded(const sharding::DimMap& map, ir::Types operands) {
 
 Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types results) {
   std::vector<sharding::PartitionTensor> ins, outs;
-  for (const ir::Type* t : types) ins.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
+  for (const ir::Type* t : types)
+    ins.push_back({&t->shape(), sharding::ItemSize::OfBits(t->dtype().bits()), &t->sharding()});
   for (const ir::Type* t : results)
-    outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
+    outs.push_back({&t->shape(), sharding::ItemSize::OfBits(t->dtype().bits()), &t->sharding()});
   sharding::DimMap map = ir::DeviceMapOf(*instruction.op, instruction.params.get(), types, results);
   double flops = instruction.op->flops_per_point;
   sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);

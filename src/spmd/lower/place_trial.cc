@@ -195,8 +195,9 @@ PlaceTrial::Sent PlaceTrial::Between(const Type* from, const Type* to) {
   const auto [it, is_new] = steps_.try_emplace(std::pair(from, to));
   Sent& sent = it->second;
   if (is_new)
-    for (const sharding::ReshardStep& step : sharding::PlanReshard(
-             from->shape(), from->dtype().size(), from->sharding(), to->sharding()))
+    for (const sharding::ReshardStep& step :
+         sharding::PlanReshard(from->shape(), sharding::ItemSize::OfBits(from->dtype().bits()),
+                               from->sharding(), to->sharding()))
       if (step.bytes > 0) sent = {sent.bytes + step.bytes, sent.collectives + 1};
   return sent;
 }

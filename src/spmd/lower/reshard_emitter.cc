@@ -58,8 +58,9 @@ const std::vector<sharding::ReshardStep>& ReshardEmitter::StepsBetween(const ir:
                                                                        const ir::Type* to) {
   const auto [it, is_new] = steps_.try_emplace(std::pair(from, to));
   if (is_new)
-    it->second = sharding::PlanReshard(from->shape(), from->dtype().size(), from->sharding(),
-                                       to->sharding());
+    it->second =
+        sharding::PlanReshard(from->shape(), sharding::ItemSize::OfBits(from->dtype().bits()),
+                              from->sharding(), to->sharding());
   return it->second;
 }
 

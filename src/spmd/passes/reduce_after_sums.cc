@@ -45,8 +45,9 @@ const ir::Type* StartOfBoth(const FinalReduction& a, const FinalReduction& b) {
   other.unreduced = both.unreduced;
   if (both != other || sharding::Verify(both)) return nullptr;
   const ir::Type* from = a.move.from->WithSharding(std::move(both));
-  const auto plan = sharding::PlanReshard(from->shape(), from->dtype().size(), from->sharding(),
-                                          a.move.to->sharding());
+  const auto plan =
+      sharding::PlanReshard(from->shape(), sharding::ItemSize::OfBits(from->dtype().bits()),
+                            from->sharding(), a.move.to->sharding());
   return plan.size() == 1 && plan[0].kind == StepKind::kAllReduce ? from : nullptr;
 }
 
@@ -137,7 +138,8 @@ class SumReducer {
     ir::Cost cost{.implied = true};
     const ValueId result = i.results[0];
     const Instruction partial = PartialOf(i, sum.move.from, cost);
-    const auto plan = sharding::PlanReshard(sum.move.to->shape(), sum.move.to->dtype().size(),
+    const auto plan = sharding::PlanReshard(sum.move.to->shape(),
+                                            sharding::ItemSize::OfBits(sum.move.to->dtype().bits()),
                                             sum.move.from->sharding(), sum.move.to->sharding());
     for (const sharding::ReshardStep& step : plan) cost.bytes += step.bytes, cost.axes = step.axes;
     Add(partial);

@@ -29,6 +29,49 @@ TEST(PromoteTypes, MixedSignsOf64BitsGiveTheDefaultFloat) {
   EXPECT_EQ(promote_types(u64, i64), f64);
 }
 
+// As in JAX's lattice: bool and weak numbers take a storage dtype, and so do whole bytes of
+// integers with f8.
+TEST(PromoteTypes, StorageDtypesPromoteWithFewOthers) {
+  for (DType f8 : {f8_e3m4, f8_e4m3fn, f8_e5m2fnuz}) {
+    EXPECT_EQ(promote_types(f8, f8), f8);
+    EXPECT_EQ(promote_types(bool_, f8), f8);
+    for (DType t : {i8, u16, i32, u64}) EXPECT_EQ(promote_types(t, f8), f8);
+    for (DType t : {i4, u2, f8_e5m2, f16, bf16, f32, f64, c64})
+      EXPECT_THROW(promote_types(f8, t), DTypeError) << t.name();
+  }
+  for (DType small : {i2, i4, u2, u4}) {
+    EXPECT_EQ(promote_types(small, small), small);
+    EXPECT_EQ(promote_types(small, bool_), small);
+    for (DType t : {i8, u8, i32, f8_e4m3, bf16, f32, c128})
+      EXPECT_THROW(promote_types(t, small), DTypeError) << t.name();
+  }
+  EXPECT_THROW(promote_types(i4, u4), DTypeError);
+}
+
+TEST(StorageDtypes, HaveTheirBitsAndOneByte) {
+  for (auto [dtype, bits] : {std::pair{i2, 2}, {u2, 2}, {i4, 4}, {u4, 4}, {f8_e4m3, 8}, {i8, 8}}) {
+    EXPECT_EQ(dtype.bits(), bits);
+    EXPECT_EQ(dtype.size(), 1);
+    EXPECT_EQ(base::ParseDType(dtype.name()), dtype);
+  }
+  EXPECT_EQ(base::BytesOf(5, i4), 3);
+  EXPECT_EQ(base::BytesOf(5, u2), 2);
+  EXPECT_EQ(base::BytesOf(5, f32), 20);
+}
+
+TEST(StorageDtypes, HostTypesRoundAndWrap) {
+  EXPECT_EQ(static_cast<float>(Float8E4M3FN(449.0f)), 448.0f);
+  EXPECT_TRUE(std::isnan(static_cast<float>(Float8E4M3FN(465.0f))));
+  EXPECT_TRUE(std::isinf(static_cast<float>(Float8E5M2(65536.0f))));
+  EXPECT_EQ(static_cast<int>(Int4(9)), -7);
+  EXPECT_EQ(static_cast<int>(Int4(-9)), 7);
+  EXPECT_EQ(static_cast<int>(UInt4(-1)), 15);
+  EXPECT_EQ(static_cast<int>(Int2(2)), -2);
+  EXPECT_EQ(static_cast<int>(UInt2(7)), 3);
+  EXPECT_EQ(dtype_of<Float8E5M2FNUZ>(), f8_e5m2fnuz);
+  EXPECT_EQ(dtype_of<UInt4>(), u4);
+}
+
 TEST(DefaultDtypesScope, RefusesWrongKindsAndRestores) {
   EXPECT_THROW(DefaultDtypes(f32, f32), DTypeError);
   {
