@@ -1,0 +1,18 @@
+// Reads StableHLO text.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "stablehlo/text/tree.h"
+#include "tessera/error.h"
+
+namespace tessera::stablehlo {
+
+// Reads a module. `text` must live as long as the result, unless `owner` keeps it. Throws a
+// RuntimeError with line and column where the text is wrong.
+Module ReadModule(std::string_view text, Loc file, std::shared_ptr<const void> owner = nullptr);
+// Reads a file without a copy of it: large constants stay in the file.
+Module ReadModuleFile(const std::string& path);
+
+}  // namespace tessera::stablehlo

@@ -1,0 +1,92 @@
+// Locations: every form, aliases, and the lines of the user's program.
+#include "stablehlo/text/locations.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "stablehlo/text/print.h"
+#include "stablehlo/text/tree.h"
+#include "unit/stablehlo/texts.h"
+
+namespace tessera::stablehlo {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Returns the module whose only operation has that location.
+std::string TextWith(const std::string& location, const std::string& aliases = "") {
+  return "func.func @f(%a: tensor<f32>) {\n%0 = stablehlo.abs %a : tensor<f32> loc(" + location +
+         ")\nreturn\n}\n" + aliases;
+}
+
+// Returns "file:line name stack".
+std::string Shown(const std::string& location, const std::string& aliases = "") {
+  const std::string text = TextWith(location, aliases);
+  const Module module = Read(text);
+  const LocationNumber number = module.functions[0].body.operations[0].location;
+  const FileRange line = module.locations.UserLine(number);
+  return std::string(line.file) + ":" + std::to_string(line.line) + " " +
+         std::string(module.locations.NameStack(number));
+}
+
+TEST(StablehloLocations, EachForm) {
+  EXPECT_EQ(Shown("unknown"), ":0 ");
+  EXPECT_EQ(Shown("\"m.py\":3:4"), "m.py:3 ");
+  EXPECT_EQ(Shown("\"m.py\":3:4 to :9"), "m.py:3 ");
+  EXPECT_EQ(Shown("\"m.py\":3:4 to 5:9"), "m.py:3 ");
+  EXPECT_EQ(Shown("\"jit(f)/dot\""), ":0 jit(f)/dot");
+  EXPECT_EQ(Shown("\"jit(f)/dot\"(\"m.py\":3:4)"), "m.py:3 jit(f)/dot");
+  EXPECT_EQ(Shown("callsite(\"m.py\":3:4 at \"main.py\":7:1)"), "m.py:3 ");
+  EXPECT_EQ(Shown("fused[\"a.py\":1:1, \"b.py\":2:2]"), "a.py:1 ");
+  EXPECT_EQ(Shown("fused<\"why\">[\"jit(f)/add\"(\"a.py\":1:1)]"), "a.py:1 jit(f)/add");
+}
+
+TEST(StablehloLocations, AliasesMayBeDefinedAfterTheirUse) {
+  EXPECT_EQ(Shown("#loc3",
+                  "#loc1 = loc(\"m.py\":3:4)\n#loc3 = loc(\"jit(f)/x\"(#loc2))\n"
+                  "#loc2 = loc(#loc1)\n"),
+            "m.py:3 jit(f)/x");
+}
+
+TEST(StablehloLocations, LinesOfInstalledPackagesAreNotTheUsers) {
+  EXPECT_EQ(Shown("callsite(\"/x/site-packages/flax/linen.py\":3:4 at \"train.py\":7:1)"),
+            "train.py:7 ");
+  EXPECT_EQ(Shown("\"/x/site-packages/flax/linen.py\":3:4"), "/x/site-packages/flax/linen.py:3 ");
+}
+
+// A location that doubles with each line stands for much, and stays small.
+TEST(StablehloLocations, SharedPartsAreNotCopied) {
+  std::string aliases = "#loc0 = loc(\"m.py\":1:1)\n";
+  for (int i = 1; i < 200; ++i)
+    aliases += "#loc" + std::to_string(i) + " = loc(fused[#loc" + std::to_string(i - 1) + ", #loc" +
+               std::to_string(i - 1) + "])\n";
+  EXPECT_EQ(Shown("#loc199", aliases), "m.py:1 ");
+}
+
+TEST(StablehloLocations, ArePrintedBeforeTheirUses) {
+  const std::string text =
+      TextWith("#loc1",
+               "#loc1 = loc(\"n\"(#loc2))\n#loc2 = loc(callsite(\"a.py\":1:2 at \"b.py\":3:4 to "
+               ":5))\n");
+  const std::string printed = GenericText(Read(text), PrintLocations::kYes);
+  EXPECT_THAT(printed, HasSubstr("#loc3 = loc(\"b.py\":3:4 to 3:5)\n#loc2 = loc(\"a.py\":1:2)\n"
+                                 "#loc1 = loc(callsite(#loc2 at #loc3))\n"
+                                 "#loc0 = loc(\"n\"(#loc1))\n"));
+  EXPECT_THAT(printed, HasSubstr("-> (tensor<f32>) loc(#loc0)"));
+}
+
+TEST(StablehloLocations, OfArgumentsAndFunctions) {
+  const std::string text =
+      "module { func.func @f(%a: tensor<f32> loc(\"x\")) { return loc(\"r\") } loc(\"f\") } "
+      "loc(\"m\")";
+  const Module module = Read(text);
+  const auto name = [&](LocationNumber number) { return module.locations.NameStack(number); };
+  EXPECT_EQ(name(module.functions[0].values[0].location), "x");
+  EXPECT_EQ(name(module.functions[0].body.operations[0].location), "r");
+  EXPECT_EQ(name(module.functions[0].location), "f");
+  EXPECT_EQ(name(module.location), "m");
+}
+
+}  // namespace
+}  // namespace tessera::stablehlo
