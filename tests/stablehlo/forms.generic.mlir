@@ -2,48 +2,48 @@
   "sdy.mesh"() <{mesh = #sdy.mesh<["x"=2, "y"=4]>, sym_name = "mesh"}> {stablehlo.mesh = {a = []}} : () -> ()
   "sdy.mesh"() <{mesh = #sdy.mesh<[], device_ids=[3]>, sym_name = "empty_mesh"}> : () -> ()
   "func.func"() <{function_type = (tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<i32>, tensor<i1>, tensor<4x8xcomplex<f32>>, tensor<3xf32>, tensor<2xi64>, tensor<4x8xi32>, tensor<2xui64>, tensor<4x4xf32>) -> (), sym_name = "unary", sym_visibility = "public"}> ({
-  ^bb0(%arg119: tensor<4x8xf32>, %arg120: tensor<4x8xf32>, %arg121: tensor<f32>, %arg122: tensor<i32>, %arg123: tensor<i1>, %arg124: tensor<4x8xcomplex<f32>>, %arg125: tensor<3xf32>, %arg126: tensor<2xi64>, %arg127: tensor<4x8xi32>, %arg128: tensor<2xui64>, %arg129: tensor<4x4xf32>):
-    %169 = "stablehlo.abs"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %170 = "stablehlo.cbrt"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %171 = "stablehlo.ceil"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %172 = "stablehlo.cosine"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %173 = "stablehlo.exponential"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %174 = "stablehlo.exponential_minus_one"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %175 = "stablehlo.floor"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %176 = "stablehlo.log"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %177 = "stablehlo.log_plus_one"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %178 = "stablehlo.logistic"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %179 = "stablehlo.negate"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %180 = "stablehlo.round_nearest_afz"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %181 = "stablehlo.round_nearest_even"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %182 = "stablehlo.rsqrt"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %183 = "stablehlo.sign"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %184 = "stablehlo.sine"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %185 = "stablehlo.sqrt"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %186 = "stablehlo.tan"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %187 = "stablehlo.tanh"(%arg119) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %188 = "stablehlo.count_leading_zeros"(%arg127) : (tensor<4x8xi32>) -> tensor<4x8xi32>
-    %189 = "stablehlo.not"(%arg127) : (tensor<4x8xi32>) -> tensor<4x8xi32>
-    %190 = "stablehlo.popcnt"(%arg127) : (tensor<4x8xi32>) -> tensor<4x8xi32>
+  ^bb0(%arg121: tensor<4x8xf32>, %arg122: tensor<4x8xf32>, %arg123: tensor<f32>, %arg124: tensor<i32>, %arg125: tensor<i1>, %arg126: tensor<4x8xcomplex<f32>>, %arg127: tensor<3xf32>, %arg128: tensor<2xi64>, %arg129: tensor<4x8xi32>, %arg130: tensor<2xui64>, %arg131: tensor<4x4xf32>):
+    %171 = "stablehlo.abs"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %172 = "stablehlo.cbrt"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %173 = "stablehlo.ceil"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %174 = "stablehlo.cosine"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %175 = "stablehlo.exponential"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %176 = "stablehlo.exponential_minus_one"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %177 = "stablehlo.floor"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %178 = "stablehlo.log"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %179 = "stablehlo.log_plus_one"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %180 = "stablehlo.logistic"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %181 = "stablehlo.negate"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %182 = "stablehlo.round_nearest_afz"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %183 = "stablehlo.round_nearest_even"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %184 = "stablehlo.rsqrt"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %185 = "stablehlo.sign"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %186 = "stablehlo.sine"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %187 = "stablehlo.sqrt"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %188 = "stablehlo.tan"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %189 = "stablehlo.tanh"(%arg121) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %190 = "stablehlo.count_leading_zeros"(%arg129) : (tensor<4x8xi32>) -> tensor<4x8xi32>
+    %191 = "stablehlo.not"(%arg129) : (tensor<4x8xi32>) -> tensor<4x8xi32>
+    %192 = "stablehlo.popcnt"(%arg129) : (tensor<4x8xi32>) -> tensor<4x8xi32>
     "func.return"() : () -> ()
   }) : () -> ()
   "func.func"() <{function_type = (tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<i32>, tensor<i1>, tensor<4x8xcomplex<f32>>, tensor<3xf32>, tensor<2xi64>, tensor<4x8xi32>, tensor<2xui64>, tensor<4x4xf32>) -> (), sym_name = "binary", sym_visibility = "public"}> ({
-  ^bb0(%arg108: tensor<4x8xf32>, %arg109: tensor<4x8xf32>, %arg110: tensor<f32>, %arg111: tensor<i32>, %arg112: tensor<i1>, %arg113: tensor<4x8xcomplex<f32>>, %arg114: tensor<3xf32>, %arg115: tensor<2xi64>, %arg116: tensor<4x8xi32>, %arg117: tensor<2xui64>, %arg118: tensor<4x4xf32>):
-    %154 = "stablehlo.add"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %155 = "stablehlo.atan2"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %156 = "stablehlo.divide"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %157 = "stablehlo.maximum"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %158 = "stablehlo.minimum"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %159 = "stablehlo.multiply"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %160 = "stablehlo.power"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %161 = "stablehlo.remainder"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %162 = "stablehlo.subtract"(%arg108, %arg109) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %163 = "stablehlo.and"(%arg116, %arg116) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
-    %164 = "stablehlo.or"(%arg116, %arg116) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
-    %165 = "stablehlo.xor"(%arg116, %arg116) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
-    %166 = "stablehlo.shift_left"(%arg116, %arg116) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
-    %167 = "stablehlo.shift_right_arithmetic"(%arg116, %arg116) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
-    %168 = "stablehlo.shift_right_logical"(%arg116, %arg116) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
+  ^bb0(%arg110: tensor<4x8xf32>, %arg111: tensor<4x8xf32>, %arg112: tensor<f32>, %arg113: tensor<i32>, %arg114: tensor<i1>, %arg115: tensor<4x8xcomplex<f32>>, %arg116: tensor<3xf32>, %arg117: tensor<2xi64>, %arg118: tensor<4x8xi32>, %arg119: tensor<2xui64>, %arg120: tensor<4x4xf32>):
+    %156 = "stablehlo.add"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %157 = "stablehlo.atan2"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %158 = "stablehlo.divide"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %159 = "stablehlo.maximum"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %160 = "stablehlo.minimum"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %161 = "stablehlo.multiply"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %162 = "stablehlo.power"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %163 = "stablehlo.remainder"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %164 = "stablehlo.subtract"(%arg110, %arg111) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %165 = "stablehlo.and"(%arg118, %arg118) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
+    %166 = "stablehlo.or"(%arg118, %arg118) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
+    %167 = "stablehlo.xor"(%arg118, %arg118) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
+    %168 = "stablehlo.shift_left"(%arg118, %arg118) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
+    %169 = "stablehlo.shift_right_arithmetic"(%arg118, %arg118) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
+    %170 = "stablehlo.shift_right_logical"(%arg118, %arg118) : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
     "func.return"() : () -> ()
   }) : () -> ()
   "func.func"() <{function_type = (tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<i32>, tensor<i1>, tensor<4x8xcomplex<f32>>, tensor<3xf32>, tensor<2xi64>, tensor<4x8xi32>, tensor<2xui64>, tensor<4x4xf32>) -> (), sym_name = "chlo", sym_visibility = "public"}> ({
@@ -75,7 +75,12 @@
     %150 = "chlo.broadcast_compare"(%arg97, %arg98) <{comparison_direction = #chlo<comparison_direction LT>}> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
     %151 = "chlo.constant"() <{value = dense<1> : tensor<4xi32>}> : () -> tensor<4xi32>
     %152 = "chlo.constant_like"(%arg97) <{value = 1.000000e+00 : f32}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %153 = "chlo.broadcast_select"(%arg101, %arg97, %arg98) : (tensor<i1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %153 = "stablehlo.constant"() <{value = dense<1.000000e+00> : tensor<8xf32>}> : () -> tensor<8xf32>
+    %154:2 = "chlo.scan"(%arg97, %153) <{dimension = 0 : i64, is_reverse = false, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 1>}> ({
+    ^bb0(%arg108: tensor<8xf32>, %arg109: tensor<8xf32>):
+      "stablehlo.return"(%arg108, %arg109) : (tensor<8xf32>, tensor<8xf32>) -> ()
+    }) : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+    %155 = "chlo.broadcast_select"(%arg101, %arg97, %arg98) : (tensor<i1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     "func.return"() : () -> ()
   }) : () -> ()
   "func.func"() <{function_type = (tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<i32>, tensor<i1>, tensor<4x8xcomplex<f32>>, tensor<3xf32>, tensor<2xi64>, tensor<4x8xi32>, tensor<2xui64>, tensor<4x4xf32>) -> (), sym_name = "shapes", sym_visibility = "public"}> ({

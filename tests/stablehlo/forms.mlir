@@ -72,7 +72,12 @@ module @forms attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 :
     %23 = chlo.broadcast_compare %arg0, %arg1 {comparison_direction = #chlo<comparison_direction LT>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
     %24 = chlo.constant dense<1> : tensor<4xi32>
     %25 = "chlo.constant_like"(%arg0) <{value = 1.000000e+00 : f32}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %26 = chlo.broadcast_select %arg4, %arg0, %arg1 : (tensor<i1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %cst = stablehlo.constant dense<1.000000e+00> : tensor<8xf32>
+    %26:2 = chlo.scan(%arg0) inits (%cst) dimension=0  attributes {is_reverse = false} {
+    ^bb0(%input: tensor<8xf32>, %carry: tensor<8xf32>):
+      stablehlo.return %input, %carry : tensor<8xf32>, tensor<8xf32>
+    } : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+    %27 = chlo.broadcast_select %arg4, %arg0, %arg1 : (tensor<i1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     return
   }
   func.func public @shapes(%arg0: tensor<4x8xf32>, %arg1: tensor<4x8xf32>, %arg2: tensor<f32>, %arg3: tensor<i32>, %arg4: tensor<i1>, %arg5: tensor<4x8xcomplex<f32>>, %arg6: tensor<3xf32>, %arg7: tensor<2xi64>, %arg8: tensor<4x8xi32>, %arg9: tensor<2xui64>, %arg10: tensor<4x4xf32>) {

@@ -70,6 +70,7 @@ class ConstantDecoder {
   F Parsed(std::string_view text) const;
   uint64_t ParsedBits(std::string_view digits) const;
   void DecodeBytes();
+  void CopyBytes(std::string_view digits);
   void DecodeBools(std::string_view digits);
   uint8_t ByteAt(std::string_view digits, size_t i) const;
   void RepeatFirst(size_t size);
@@ -265,6 +266,19 @@ uint8_t ConstantDecoder::ByteAt(std::string_view digits, size_t i) const {
   return static_cast<uint8_t>(16 * high + low);
 }
 
+// Writes the bytes as they are. The loop has no branch, as constants may be large.
+void ConstantDecoder::CopyBytes(std::string_view digits) {
+  int all = 0;  // negative if any digit is wrong
+  for (size_t i = 0; i < digits.size() / 2; ++i) {
+    const int high = kHexDigits[static_cast<unsigned char>(digits[2 * i])];
+    const int low = kHexDigits[static_cast<unsigned char>(digits[2 * i + 1])];
+    all |= high | low;
+    out_[i] = static_cast<std::byte>(16 * high + low);
+  }
+  at_ = digits.size() / 2;
+  for (size_t i = 0; all < 0; ++i) ByteAt(digits, i);
+}
+
 void ConstantDecoder::DecodeBytes() {
   const std::string_view quoted = lexer_.Quoted();
   if (!quoted.starts_with("0x") || quoted.size() % 2 != 0)
@@ -279,7 +293,7 @@ void ConstantDecoder::DecodeBytes() {
     module_.Fail(place_, fmt::format("the constant has {} bytes, but its type has {}", given,
                                      native * Numbers()));
   if (bytes_ == native && (format_.kind == Kind::kFloat || 8 * format_.bytes == format_.bits)) {
-    for (; at_ < given; ++at_) out_[at_] = std::byte{ByteAt(digits, at_)};
+    CopyBytes(digits);
   } else {
     for (size_t number = 0; number < given / native; ++number) {
       uint64_t bits = 0;

@@ -81,6 +81,7 @@ inline constexpr FormFamily kFormFamilies[] = {
     {"stablehlo", "string:name %* attrs :function", "composite"},
     {"stablehlo", "reduce", "reduce"},
     {"stablehlo", "while", "while"},
+    {"chlo", "scan", "scan"},
     {"stablehlo", "attrs %* attrs :operands", "return"},
     {"func", "attrs %* attrs :operands", "return"},
     {"func", "symbol:callee ( %* ) attrs :function", "call"},

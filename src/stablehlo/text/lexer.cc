@@ -200,10 +200,13 @@ std::string_view Lexer::Balanced() {
 std::string_view Lexer::BodyOfDense() {
   Skip();
   const size_t begin = at_;
-  while (true) {
-    at_ = std::min(text_.find_first_of("\">", at_), text_.size());
-    if (at_ == text_.size()) FailAt(begin, "this constant is not closed by '>'");
-    if (text_[at_] == '>') break;
+  // The next `>` is looked for once, however many strings come before it.
+  for (size_t end = begin;;) {
+    if (end <= at_) end = text_.find('>', at_);
+    if (end == std::string_view::npos) FailAt(begin, "this constant is not closed by '>'");
+    const size_t quote = text_.substr(at_, end - at_).find('"');
+    at_ = quote == std::string_view::npos ? end : at_ + quote;
+    if (at_ == end) break;
     Quoted();
   }
   std::string_view body = Since(begin);

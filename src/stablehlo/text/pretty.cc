@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
+#include <deque>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "stablehlo/text/form_table.h"
 #include "stablehlo/text/parser.h"
+#include "stablehlo/text/pretty_regions.h"
 
 namespace tessera::stablehlo {
 namespace {
@@ -364,80 +365,9 @@ void ReadTupleType(OperationReader& r, OperationDraft& draft, const Piece&) {
   draft.operand_types.assign(members.begin(), members.end());
 }
 
-// Reads `(%a: T, %b: T) (%c: T, %d: T) {...}`. The region has all left arguments first.
-void ReadReducer(OperationReader& r, OperationDraft& draft) {
-  r.lexer.Expect("reducer");
-  ArgumentList left, right;
-  do {
-    r.lexer.Expect('(');
-    left.push_back(r.ReadArgument());
-    r.lexer.Expect(',');
-    right.push_back(r.ReadArgument());
-    r.lexer.Expect(')');
-  } while (r.lexer.Peek() == '(');
-  left.insert(left.end(), right.begin(), right.end());
-  draft.regions.push_back(r.ReadRegion(left));
-}
-
-// Reads `(%a init: %z), (%b init: %y) across dimensions = [0] : (...) -> (...)` and its reducer;
-// or `(%a init: %z) applies stablehlo.add across dimensions = [0] : (...) -> T`.
-void ReadReduce(OperationReader& r, OperationDraft& draft, const Piece& piece) {
-  OperationDraft starts;
-  do {
-    r.lexer.Expect('(');
-    r.ReadOperand(draft);
-    r.lexer.Expect("init");
-    r.lexer.Expect(':');
-    r.ReadOperand(starts);
-    r.lexer.Expect(')');
-  } while (r.lexer.Accept(','));
-  const size_t inputs = draft.operands.size();
-  draft.operands.insert(draft.operands.end(), starts.operands.begin(), starts.operands.end());
-  const bool is_one = r.lexer.Accept("applies");
-  r.lexer.Peek();
-  const size_t place = r.lexer.place();
-  const std::string_view applied = is_one ? r.lexer.Word("an operation") : "";
-  if (is_one && inputs != 1) r.lexer.FailAt(place, "`applies` is for one operand");
-  if (is_one && !applied.starts_with("stablehlo."))
-    r.lexer.FailAt(place, "expected an operation of stablehlo");
-  r.lexer.Expect("across");
-  r.lexer.Expect("dimensions");
-  r.lexer.Expect('=');
-  NumberList dims;
-  r.attributes.ReadNumbers(dims);
-  Put(draft, "dimensions", r.attributes.Integers("i64", dims));
-  ReadAttributes(r, draft, piece);
-  ReadFunctionType(r, draft, piece);
-  if (!is_one)
-    ReadReducer(r, draft);
-  else
-    draft.regions.push_back(r.MakeRegion(applied, place, r.TypeOf(draft.operands.back())));
-}
-
-// Reads `(%iterArg = %a, ...) : T, ... attributes {...} cond {...} do {...}`.
-void ReadWhile(OperationReader& r, OperationDraft& draft, const Piece& piece) {
-  ArgumentList arguments;
-  r.lexer.Expect('(');
-  if (!r.lexer.Accept(')')) {
-    do {
-      ArgumentText& argument = arguments.emplace_back();
-      r.lexer.Expect('%');
-      argument.place = r.lexer.place() - 1;
-      argument.name = r.lexer.Suffix();
-      r.lexer.Expect('=');
-      r.ReadOperand(draft);
-    } while (r.lexer.Accept(','));
-    r.lexer.Expect(')');
-  }
-  ReadPairedTypes(r, draft, piece);
-  if (draft.operand_types.size() != arguments.size())
-    r.lexer.FailAt(draft.types_place, "expected one type for each value of the loop");
-  for (size_t i = 0; i < arguments.size(); ++i) arguments[i].type = draft.operand_types[i];
-  if (r.lexer.Accept("attributes")) r.attributes.ReadFields(draft.attributes);
-  for (const char* word : {"cond", "do"}) {
-    r.lexer.Expect(word);
-    draft.regions.push_back(r.ReadRegion(arguments));
-  }
+template <void (*kRead)(OperationReader&, OperationDraft&)>
+void ReadWhole(OperationReader& r, OperationDraft& draft, const Piece&) {
+  kRead(r, draft);
 }
 
 using ReaderTable = absl::flat_hash_map<std::string_view, ReadPiece>;
@@ -476,8 +406,9 @@ const ReaderTable& PartReaders() {
                                                 {":results", ReadResultTypes},
                                                 {":arrow", ReadArrowType},
                                                 {":tuple", ReadTupleType},
-                                                {"reduce", ReadReduce},
-                                                {"while", ReadWhile}};
+                                                {"reduce", ReadWhole<ReadReduce>},
+                                                {"scan", ReadWhole<ReadScan>},
+                                                {"while", ReadWhole<ReadWhile>}};
   return readers;
 }
 
@@ -525,15 +456,20 @@ std::vector<Piece> Compiled(std::string_view format) {
   return pieces;
 }
 
-using FormTable = absl::flat_hash_map<std::string_view, std::vector<Piece>>;
+struct FormTable {
+  std::deque<std::string> names;
+  absl::flat_hash_map<std::string_view, std::vector<Piece>> pieces;  // by name
+};
 
 const FormTable& Forms() {
   static const FormTable& forms = *[] {
     auto* table = new FormTable;
-    for (const FormFamily& family : kFormFamilies)
-      for (const std::string& operation : Split(family.operations, ' '))
-        (*table)[*new std::string(fmt::format("{}.{}", family.dialect, operation))] =
-            Compiled(family.format);
+    for (const FormFamily& family : kFormFamilies) {
+      for (const std::string& operation : Split(family.operations, ' ')) {
+        table->names.push_back(fmt::format("{}.{}", family.dialect, operation));
+        table->pieces[table->names.back()] = Compiled(family.format);
+      }
+    }
     return table;
   }();
   return forms;
@@ -542,8 +478,8 @@ const FormTable& Forms() {
 }  // namespace
 
 void ReadPretty(OperationReader& reader, OperationDraft& draft) {
-  const auto form = Forms().find(draft.name);
-  if (form == Forms().end())
+  const auto form = Forms().pieces.find(draft.name);
+  if (form == Forms().pieces.end())
     reader.lexer.FailAt(draft.place,
                         fmt::format("{} has no pretty form here; print the module with "
                                     "get_asm(print_generic_op_form=True)",
