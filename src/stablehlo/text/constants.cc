@@ -51,7 +51,7 @@ class ConstantDecoder {
         bytes_(static_cast<size_t>(bytes)),
         out_(out),
         round_(round),
-        lexer_(module.text(), module.file()),
+        lexer_(module.IsOfText(constant.text) ? module.text() : constant.text, module.file()),
         place_(module.PlaceOf(constant.text)) {}
 
   void Decode();
@@ -348,6 +348,57 @@ ElementFormat FormatOf(std::string_view element) {
 void DecodeConstant(const Module& module, const Attribute& constant, int bytes,
                     std::span<std::byte> out, RoundNarrow round) {
   ConstantDecoder(module, constant, bytes, out, round).Decode();
+}
+
+namespace {
+
+// Decodes a number as a constant of one element. T is int64_t or double.
+template <class T>
+T DecodedNumber(const Module& module, const Attribute& number, const char* what) {
+  constexpr bool kWantsFloat = std::is_floating_point_v<T>;
+  TextType type;
+  type.kind = TextType::Kind::kTensor;
+  type.count = 1;
+  type.element = number.type != nullptr ? number.type->text : kWantsFloat ? "f64" : "i64";
+  const Kind kind = FormatOf(type.element).kind;
+  if (number.kind != Attribute::Kind::kNumber || kind == Kind::kUnknown ||
+      (kind == Kind::kFloat) != kWantsFloat)
+    module.Fail(module.PlaceOf(number.text), what);
+  Attribute constant = number;
+  constant.kind = Attribute::Kind::kDense;
+  constant.form = Attribute::DenseForm::kSplat;
+  constant.type = &type;
+  T value = 0;
+  DecodeConstant(module, constant, sizeof(T), std::as_writable_bytes(std::span(&value, 1)));
+  return value;
+}
+
+}  // namespace
+
+int64_t IntegerOf(const Module& module, const Attribute& number) {
+  return DecodedNumber<int64_t>(module, number, "expected an integer");
+}
+
+double FloatOf(const Module& module, const Attribute& number) {
+  return DecodedNumber<double>(module, number, "expected a float");
+}
+
+std::vector<int64_t> IntegersOf(const Module& module, const Attribute& list) {
+  if (list.kind == Attribute::Kind::kIntegers)
+    return {list.numbers().begin(), list.numbers().end()};
+  std::vector<int64_t> integers;
+  if (list.kind == Attribute::Kind::kArray) {
+    for (const Attribute& item : list.items()) integers.push_back(IntegerOf(module, item));
+    return integers;
+  }
+  const bool is_constant = list.kind == Attribute::Kind::kDense;
+  const Kind kind = is_constant ? FormatOf(list.type->element).kind : Kind::kUnknown;
+  // A short text may be a splat of more elements than any list of dims or devices has.
+  if (kind == Kind::kUnknown || kind == Kind::kFloat || list.type->count > (int64_t{1} << 24))
+    module.Fail(module.PlaceOf(list.text), "expected a list of integers");
+  integers.resize(static_cast<size_t>(list.type->count));
+  DecodeConstant(module, list, sizeof(int64_t), std::as_writable_bytes(std::span(integers)));
+  return integers;
 }
 
 }  // namespace tessera::stablehlo

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "stablehlo/text/tree.h"
 
@@ -30,5 +31,12 @@ using RoundNarrow = bool (*)(std::string_view type, double value, uint8_t& bits)
 // number of elements, or if its type is none of these.
 void DecodeConstant(const Module& module, const Attribute& constant, int bytes,
                     std::span<std::byte> out, RoundNarrow round = nullptr);
+
+// Return the value of an attribute. Throw a RuntimeError with line and column if it has another
+// kind. A number may be `true`; a list of integers may be `array<i64: 1, 2>`, `[1, 2]` or a
+// constant, as in older texts, whose integers come in row-major order.
+int64_t IntegerOf(const Module& module, const Attribute& number);
+double FloatOf(const Module& module, const Attribute& number);
+std::vector<int64_t> IntegersOf(const Module& module, const Attribute& list);
 
 }  // namespace tessera::stablehlo

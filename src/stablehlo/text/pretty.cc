@@ -81,9 +81,10 @@ void ReadWord(OperationReader& r, OperationDraft& draft, const Piece& piece) {
   Put(draft, piece.attribute, r.attributes.Word(piece.type, r.lexer.Word("a word in capitals")));
 }
 void ReadBool(OperationReader& r, OperationDraft& draft, const Piece& piece) {
-  const bool value = r.lexer.Accept("true");
-  if (!value) r.lexer.Expect("false");
-  Put(draft, piece.attribute, r.attributes.Number(value ? "true" : "false", "i1"));
+  r.lexer.Peek();
+  const size_t begin = r.lexer.place();
+  if (!r.lexer.Accept("true")) r.lexer.Expect("false");
+  Put(draft, piece.attribute, r.attributes.Number(r.lexer.Since(begin), "i1"));
 }
 void ReadQuoted(OperationReader& r, OperationDraft& draft, const Piece& piece) {
   if (r.lexer.Peek() != '"') r.lexer.FailToFind("\"");

@@ -33,11 +33,14 @@ const TextFunction* Module::FindFunction(std::string_view function) const {
   return nullptr;
 }
 
-size_t Module::PlaceOf(std::string_view part) const {
+bool Module::IsOfText(std::string_view part) const {
   const std::less_equal<const char*> before;
-  const char* end = text_.data() + text_.size();
-  if (!before(text_.data(), part.data()) || !before(part.data(), end)) return 0;
-  return static_cast<size_t>(part.data() - text_.data());
+  return before(text_.data(), part.data()) &&
+         before(part.data() + part.size(), text_.data() + text_.size());
+}
+
+size_t Module::PlaceOf(std::string_view part) const {
+  return IsOfText(part) ? static_cast<size_t>(part.data() - text_.data()) : 0;
 }
 
 void Module::Fail(size_t place, std::string reason) const {

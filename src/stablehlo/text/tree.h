@@ -163,6 +163,8 @@ class Module {
   Loc file() const { return file_; }
   // Returns the function of that name, nullptr if there is none. It reads all names.
   const TextFunction* FindFunction(std::string_view function) const;
+  // Whether a text of the tree is a view of the text that was read.
+  bool IsOfText(std::string_view part) const;
   // Returns the offset of a view of the text; 0 for any other view.
   size_t PlaceOf(std::string_view part) const;
   // Throws a RuntimeError with the line and column of a place.

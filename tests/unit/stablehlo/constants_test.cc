@@ -161,5 +161,47 @@ TEST(StablehloConstants, Refusals) {
   EXPECT_EQ(RefusalOf<float>("dense<1.0> : tensor<tf32>"), "2:31: constants of tf32 are not read");
 }
 
+TEST(StablehloConstants, NumbersAndListsOfAttributes) {
+  const std::string text = FunctionText(
+      "%a: tensor<f32>",
+      "stablehlo.custom_call @f(%a) {i = -3 : i8, b = true, u = 200 : ui8, f = 2.5 : bf16, h = "
+      "0x7F800000 : f32, l = array<i64: 1, 2>, d = dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>, s = "
+      "dense<5> : tensor<2xi32>, m = [1 : i32, 2 : i32], big = dense<1> : tensor<99999999xi64>, w "
+      "= "
+      "#stablehlo.gather<offset_dims = [7], index_vector_dim = 2>, n = \"x\"} : (tensor<f32>) -> "
+      "()");
+  const Module module = Read(text);
+  const Operation& call = module.functions[0].body.operations[0];
+  const auto integer = [&](const char* name) { return IntegerOf(module, *call.Find(name)); };
+  const auto integers = [&](const char* name) { return IntegersOf(module, *call.Find(name)); };
+  EXPECT_EQ(integer("i"), -3);
+  EXPECT_EQ(integer("b"), 1);
+  EXPECT_EQ(integer("u"), 200);
+  EXPECT_EQ(IntegerOf(module, *call.Find("w")->Find("index_vector_dim")), 2);
+  EXPECT_EQ(FloatOf(module, *call.Find("f")), 2.5);
+  EXPECT_EQ(FloatOf(module, *call.Find("h")), std::numeric_limits<double>::infinity());
+  EXPECT_THAT(integers("l"), ElementsAre(1, 2));
+  EXPECT_THAT(integers("d"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(integers("s"), ElementsAre(5, 5));
+  EXPECT_THAT(integers("m"), ElementsAre(1, 2));
+  EXPECT_THAT(IntegersOf(module, *call.Find("w")->Find("offset_dims")), ElementsAre(7));
+  for (const char* name : {"f", "n", "l"}) EXPECT_THROW(integer(name), RuntimeError) << name;
+  for (const char* name : {"i", "n", "big"}) EXPECT_THROW(integers(name), RuntimeError) << name;
+  EXPECT_THROW(FloatOf(module, *call.Find("i")), RuntimeError);
+}
+
+TEST(StablehloConstants, NumbersOfPrettyForms) {
+  const std::string text =
+      FunctionText("%a: tensor<4x4xf32>",
+                   "%0 = stablehlo.cholesky %a, lower = true : tensor<4x4xf32>\n"
+                   "%1 = sdy.propagation_barrier %a allowed_direction=BACKWARD : tensor<4x4xf32>\n"
+                   "%2 = stablehlo.reduce_precision %a, format = e8m7 : tensor<4x4xf32>");
+  const Module module = Read(text);
+  const auto operations = module.functions[0].body.operations;
+  EXPECT_EQ(IntegerOf(module, *operations[0].Find("lower")), 1);
+  EXPECT_EQ(IntegerOf(module, *operations[1].Find("allowed_direction")), 2);
+  EXPECT_EQ(IntegerOf(module, *operations[2].Find("mantissa_bits")), 7);
+}
+
 }  // namespace
 }  // namespace tessera::stablehlo
