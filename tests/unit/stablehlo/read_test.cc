@@ -1,6 +1,8 @@
 // Reading and printing StableHLO text: the tree of each form.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,17 @@ TEST(StablehloText, PrintedTextReadsBack) {
       const Module again = Read(printed);
       EXPECT_EQ(GenericText(again), GenericText(ReadModuleFile(file))) << file;
     }
+  }
+}
+
+// By hand: TESSERA_STABLEHLO_TEXTS is a folder of other texts.
+TEST(StablehloText, TextsOfAnotherFolderReadBack) {
+  const char* folder = std::getenv("TESSERA_STABLEHLO_TEXTS");
+  if (folder == nullptr) GTEST_SKIP() << "TESSERA_STABLEHLO_TEXTS is not set";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".mlir") continue;
+    const std::string printed = GenericText(ReadModuleFile(entry.path()));
+    EXPECT_EQ(GenericText(Read(printed)), printed) << entry.path();
   }
 }
 
