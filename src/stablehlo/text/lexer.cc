@@ -186,7 +186,7 @@ std::string_view Lexer::Balanced() {
     }
     const bool is_arrow = c == '>' && at_ > begin && text_[at_ - 1] == '-';
     if (const char close = ClosingOf(c); close != '\0') {
-      if (open == closing.size()) Fail("this is nested more than 200 levels deep");
+      if (open == closing.size()) FailAtLevel(kMostLevels);
       closing[open++] = close;
     } else if (!is_arrow) {
       if (closing[open - 1] != c) Fail(fmt::format("expected '{}'", closing[open - 1]));
@@ -217,6 +217,10 @@ std::string_view Lexer::BodyOfDense() {
 
 void Lexer::FailAt(size_t place, std::string reason) const {
   FailInText(text_, file_, place, std::move(reason));
+}
+
+void Lexer::FailAtLevel(int most) const {
+  FailAt(at_, fmt::format("this is nested more than {} levels deep", most));
 }
 
 void Lexer::FailToFind(std::string_view token) {

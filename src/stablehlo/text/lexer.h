@@ -64,6 +64,8 @@ class Lexer {
   std::string_view Since(size_t begin) const { return text_.substr(begin, at_ - begin); }
   [[noreturn]] void Fail(std::string reason) { FailAt(at_, std::move(reason)); }
   [[noreturn]] void FailAt(size_t place, std::string reason) const;
+  // Throws the error of something that is nested too deep. Reading ends there.
+  [[noreturn]] void FailAtLevel(int most) const;
   [[noreturn]] void FailToFind(std::string_view token);
 
  private:
@@ -78,11 +80,8 @@ class Lexer {
 // Counts a level of nesting while it lives.
 class Level {
  public:
-  Level(int& level, const Lexer& lexer) : level_(level) {
-    if (++level_ > kMostLevels) {
-      --level_;
-      lexer.FailAt(lexer.place(), "this is nested more than 200 levels deep");
-    }
+  Level(int& level, const Lexer& lexer, int most = kMostLevels) : level_(level) {
+    if (++level_ > most) lexer.FailAtLevel(most);
   }
   ~Level() { --level_; }
   Level(const Level&) = delete;

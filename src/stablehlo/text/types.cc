@@ -14,6 +14,8 @@ namespace {
 // More elements than any memory holds, and few enough that sizes in bytes do not overflow.
 constexpr int64_t kMostElements = int64_t{1} << 48;
 constexpr size_t kMostDims = 64;
+// Each level of a type keeps its text. Real programs have two levels.
+constexpr int kMostTypeLevels = 8;
 
 std::string_view Trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \n\t\r";
@@ -196,6 +198,7 @@ const TextType* TypeReader::Read() {
   const size_t begin = lexer_.place();
   if (next == 't' && lexer_.text().substr(begin, 7) == "tensor<") return Tensor(RawTensor(), begin);
   const Level nested(level_, lexer_);
+  const Level nested_type(type_level_, lexer_, kMostTypeLevels);
   if (next == '(') {
     TextTypes operands, results;
     ReadSignature(operands, results);

@@ -39,6 +39,7 @@ class TypeReader {
   Module& module_;
   Lexer& lexer_;
   int& level_;
+  int type_level_ = 0;  // of functions and tuples
   // By their text here, and as MLIR prints them.
   absl::flat_hash_map<std::string_view, const TextType*> types_;
 };

@@ -115,7 +115,7 @@ TEST(StablehloErrors, OfTypesAndAttributes) {
   EXPECT_EQ(attribute("#sdy.sharding<" + deep), "2:241: this is nested more than 200 levels deep");
   std::string deep_type;
   for (int i = 0; i < 5000; ++i) deep_type += "(";
-  EXPECT_EQ(type(deep_type), "2:226: this is nested more than 200 levels deep");
+  EXPECT_EQ(type(deep_type), "2:36: this is nested more than 8 levels deep");
 }
 
 TEST(StablehloErrors, OfModules) {
