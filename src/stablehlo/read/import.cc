@@ -1,0 +1,69 @@
+// The public functions that read programs.
+#include <fmt/format.h>
+
+#include "api/core/reshard_to.h"
+#include "base/error.h"
+#include "compile/run/executor.h"
+#include "stablehlo/read/importer.h"
+#include "stablehlo/text/read.h"
+#include "tessera/stablehlo.h"
+#include "trace/inline.h"
+
+namespace tessera {
+namespace {
+
+Program Imported(const stablehlo::Module& module, const ImportOptions& options) {
+  compile::Install();
+  const sharding::MeshDef* mesh = options.mesh ? options.mesh->def() : nullptr;
+  return Program(std::make_shared<const ir::Program>(stablehlo::Importer(module, mesh).Build()));
+}
+
+}  // namespace
+
+Program import_stablehlo(std::string_view text, ImportOptions options, Loc loc) {
+  return Imported(stablehlo::ReadModule(text, loc), options);
+}
+
+Program load_stablehlo(const std::string& path, ImportOptions options, Loc) {
+  return Imported(stablehlo::ReadModuleFile(path), options);
+}
+
+namespace {
+
+// Returns an array as an input of the program: laid out as the input's place says, over axes that
+// the type does not show because they are Auto.
+Array AsInput(const Array& x, const ir::Type* type, const ir::Type* place, api::Call call) {
+  if (!type->mesh() || x.is_traced() || x.is_abstract() || api::TypeOf(x) == type) return x;
+  Array placed = x;
+  if (place) placed = api::ReshardTo(x, place->sharding(), call);
+  return api::Moved(placed, type->sharding(), call);
+}
+
+}  // namespace
+
+std::function<std::vector<Array>(std::vector<Array>)> to_function(Program program, Loc loc) {
+  const auto kept = std::make_shared<trace::KeptCompilation>();
+  return [program = std::move(program), kept, loc](std::vector<Array> arguments) {
+    constexpr const char* kName = "to_function";
+    const api::Call call{kName, loc};
+    const std::vector<ArrayType> inputs = program.inputs();
+    if (arguments.size() != inputs.size())
+      api::FailShape(call, 1,
+                     fmt::format("the program takes {}, not {}",
+                                 base::CountText(inputs.size(), "array"), arguments.size()));
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const ir::Type* type = api::TypeOf(arguments[k]);
+      if (type->shape() != inputs[k].shape() || type->dtype() != inputs[k].dtype())
+        api::FailShape(call, 1,
+                       fmt::format("argument {} is {}, but the program takes {}", k, type->text(),
+                                   inputs[k].text()));
+      const ir::ValueId input = program.program()->inputs[k];
+      arguments[k] = AsInput(arguments[k], program.program()->type(input),
+                             program.program()->place(input), call);
+    }
+    return trace::CallProgram(program.program(), api::RefsOf(arguments, call), kName, loc,
+                              kept.get());
+  };
+}
+
+}  // namespace tessera

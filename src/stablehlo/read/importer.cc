@@ -1,0 +1,254 @@
+// Reads functions, operation by operation.
+#include "stablehlo/read/importer.h"
+
+#include <absl/algorithm/container.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "ir/move_params.h"
+#include "sharding/text.h"
+#include "trace/apply.h"
+#include "trace/function.h"
+#include "trace/scopes.h"
+
+namespace tessera::stablehlo {
+namespace {
+
+constexpr const char* kName = "import_stablehlo";
+
+using Readers = absl::flat_hash_map<std::string_view, OpReader>;
+
+const Readers& AllReaders() {
+  static const auto* const readers = [] {
+    auto* all = new Readers;
+    for (const auto& table : {ElementwiseReaders(), MovementReaders(), ContractionReaders(),
+                              LookupReaders(), ControlReaders(), SpecialReaders(), LinalgReaders(),
+                              RandomReaders(), ShardingReaders(), CollectiveReaders()})
+      for (const OpReader& reader : table) all->emplace(reader.name, reader);
+    return all;
+  }();
+  return *readers;
+}
+
+const Readers& CustomCalls() {
+  static const auto* const readers = [] {
+    auto* all = new Readers;
+    for (const OpReader& reader : CustomCallReaders()) all->emplace(reader.name, reader);
+    return all;
+  }();
+  return *readers;
+}
+
+bool IsReturn(std::string_view name) {
+  return name == "func.return" || name == "stablehlo.return" || name == "sdy.return";
+}
+
+// Returns the reader of an operation, null if there is none.
+const OpReader* ReaderOf(const Operation& op) {
+  const Readers& all = AllReaders();
+  const auto found = all.find(op.name);
+  if (found != all.end()) return &found->second;
+  if (op.name != "stablehlo.custom_call") return nullptr;
+  const Attribute* target = op.Find("call_target_name");
+  const auto custom = target ? CustomCalls().find(target->text) : CustomCalls().end();
+  return custom == CustomCalls().end() ? nullptr : &custom->second;
+}
+
+std::string ShownName(const Operation& op) {
+  const Attribute* target = op.Find("call_target_name");
+  if (op.name == "stablehlo.custom_call" && target)
+    return fmt::format("{} @{}", op.name, target->text);
+  return std::string(op.name);
+}
+
+// The operations that have no reader, with the places of the first ones.
+struct Unsupported {
+  size_t count = 0, place = 0;
+  std::vector<Loc> first;
+};
+
+template <class F>
+void ForEachOperation(const TextRegion& region, const F& f) {
+  for (const Operation& op : region.operations) {
+    f(op);
+    for (const TextRegion& inner : op.regions) ForEachOperation(inner, f);
+  }
+}
+
+}  // namespace
+
+Importer::Importer(const Module& module, const sharding::MeshDef* mesh)
+    : module_(module), meshes_(module, mesh) {
+  for (const TextFunction& f : module.functions) functions_.emplace(f.name, &f);
+}
+
+Loc Importer::LocOf(LocationNumber location, size_t place) const {
+  const FileRange line = module_.locations.UserLine(location);
+  if (!line.file.empty()) return base::LineOf(line.file, static_cast<int>(line.line));
+  const Loc file = module_.file();
+  if (file.line() != 0) return file;
+  const auto lines = absl::c_count(module_.text().substr(0, place), '\n');
+  return base::LineOf(file.file(), static_cast<int>(lines) + 1);
+}
+
+const ir::Type* Importer::TypeOfText(const TextType& type, size_t place) const {
+  const DType dtype = type.kind == TextType::Kind::kTensor ? DTypeOf(type.element) : DType{};
+  if (dtype.is_default() || type.count == kOpenSize)
+    module_.Fail(place, fmt::format("values of type {} are not supported", type.text));
+  return ir::Type::Get(base::Shape(type.dims.begin(), type.dims.end()), dtype, mesh());
+}
+
+Array Importer::Constrained(const Array& x, const sharding::TensorSharding& sharding,
+                            api::Call call) const {
+  const ir::Type* type = api::TypeOf(x);
+  sharding::TensorSharding s = type->sharding();
+  s.mesh = trace::CurrentMesh();
+  s.dims.resize(base::Size(type->rank()));
+  return trace::Apply({.op = ops::kShardingConstraint,
+                       .params = ir::MakeParams(ir::ConstraintParams{sharding}),
+                       .operands = {x.impl()},
+                       .loc = call.loc,
+                       .shown_as = call.name,
+                       .result = type->WithSharding(std::move(s))})[0];
+}
+
+// All operations that have no reader are one error.
+void Importer::CheckSupported() const {
+  std::map<std::string, Unsupported> missing;
+  for (const TextFunction& f : module_.functions)
+    ForEachOperation(f.body, [&](const Operation& op) {
+      if (IsReturn(op.name) || ReaderOf(op)) return;
+      Unsupported& entry = missing[ShownName(op)];
+      if (entry.count++ == 0) entry.place = op.place;
+      if (entry.first.size() < 3) entry.first.push_back(LocOf(op.location, op.place));
+    });
+  if (missing.empty()) return;
+  std::vector<std::string> notes;
+  size_t place = std::string::npos;
+  for (const auto& [name, entry] : missing) {
+    std::vector<std::string> lines;
+    for (Loc loc : entry.first) lines.push_back(base::Where(loc));
+    notes.push_back(fmt::format("{} ({}): {}{}", name, base::CountText(entry.count, "time"),
+                                fmt::join(lines, ", "), entry.count > lines.size() ? ", ..." : ""));
+    place = std::min(place, entry.place);
+  }
+  module_.Fail(place,
+               fmt::format("{} not supported: {}",
+                           missing.size() == 1 ? "this operation is" : "these operations are",
+                           fmt::join(notes, "; ")));
+}
+
+// Explanations know values by their names in the text.
+void Importer::Name(const Frame& frame, const TextValue& value, bool is_one_of_several,
+                    const Array& array) {
+  trace::Trace* trace = trace::CurrentTrace();
+  if (!trace || !frame.names_values || array.impl()->kind() != trace::ArrayImpl::kTraced) return;
+  const auto& traced = static_cast<const trace::TracedArray&>(*array.impl());
+  if (traced.trace.get() != trace) return;
+  std::string name = frame.path;
+  name += '%';
+  name += value.name;
+  if (is_one_of_several) name += '#' + std::to_string(value.result);
+  trace->Name(name, traced.value);
+}
+
+void Importer::Read(Frame& frame, const Operation& op) {
+  const OpReader* reader = ReaderOf(op);
+  if (!reader) module_.Fail(op.place, fmt::format("{} is not supported", ShownName(op)));
+  OpCall call(*this, frame, op, reader->name, LocOf(op.location, op.place));
+  for (uint32_t v : op.operands) call.in.push_back(frame.values[v]);
+  Arrays results = reader->read(call);
+  if (results.size() != op.result_types.size())
+    call.Fail(fmt::format("it has {} results, not {}", results.size(), op.result_types.size()));
+  for (size_t k = 0; k < results.size(); ++k) {
+    const TextType& type = *op.result_types[k];
+    const ir::Type* made = api::TypeOf(results[k]);
+    if (made->dtype() != DTypeOf(type.element) || !absl::c_equal(made->shape(), type.dims))
+      call.Fail(fmt::format("its result is {}, not {}", made->text(), type.text));
+    const TextValue& value = frame.function.values[op.first_result + k];
+    Name(frame, value, results.size() > 1, results[k]);
+    frame.values[op.first_result + k] = std::move(results[k]);
+  }
+}
+
+Arrays Importer::RunRegion(Frame& frame, const TextRegion& region, const Arrays& arguments) {
+  if (arguments.size() != region.arguments)
+    module_.Fail(frame.function.place, fmt::format("a region of {} arguments is called with {}",
+                                                   region.arguments, arguments.size()));
+  for (uint32_t k = 0; k < region.arguments; ++k) {
+    frame.values[region.first_argument + k] = arguments[k];
+    Name(frame, frame.function.values[region.first_argument + k], false, arguments[k]);
+  }
+  for (const Operation& op : region.operations) {
+    if (!IsReturn(op.name)) {
+      Read(frame, op);
+      continue;
+    }
+    Arrays results;
+    for (uint32_t v : op.operands) results.push_back(frame.values[v]);
+    return results;
+  }
+  return {};
+}
+
+Arrays Importer::ReadFunction(const TextFunction& function, const Arrays& arguments) {
+  if (!running_.insert(function.name).second)
+    module_.Fail(function.place, fmt::format("@{} calls itself", function.name));
+  Frame frame{function, Arrays(function.values.size()),
+              function.name == "main" ? "" : fmt::format("@{}/", function.name)};
+  Arrays results = RunRegion(frame, function.body, arguments);
+  running_.erase(function.name);
+  return results;
+}
+
+Arrays Importer::Call(std::string_view function, const Arrays& arguments, const OpCall& at) {
+  const auto found = functions_.find(function);
+  if (found == functions_.end() || found->second->is_declared_only)
+    at.Fail(fmt::format("there is no function @{}", function));
+  const trace::NestingScope scope(kName, at.loc());
+  return ReadFunction(*found->second, arguments);
+}
+
+// Axes that do not divide a dim are left out, as JAX's arrays have none, and so are parts of axes
+// and what else concerns propagation alone.
+const ir::Type* Importer::PlaceOfArgument(const ir::Type* type, const Attribute& attribute) const {
+  sharding::TensorSharding s = meshes_.ShardingOf(attribute);
+  for (size_t d = 0; d < s.dims.size(); ++d)
+    s.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, type->shape()[d]);
+  return type->WithSharding(std::move(s));
+}
+
+ir::Program Importer::Build() {
+  CheckSupported();
+  const auto main = functions_.find("main");
+  const TextFunction* function = main != functions_.end()        ? main->second
+                                 : module_.functions.size() == 1 ? &module_.functions[0]
+                                                                 : nullptr;
+  if (!function) module_.Fail(0, "there is no function @main");
+  const trace::MeshDefScope scope(mesh());
+  std::vector<trace::Parameter> parameters;
+  for (uint32_t k = 0; k < function->body.arguments; ++k) {
+    const TextValue& value = function->values[k];
+    const ir::Type* type = TypeOfText(*value.type, function->place);
+    trace::Parameter parameter{type, LocOf(value.location, function->place)};
+    const Attribute* sharding = k < function->argument_attributes.size()
+                                    ? function->argument_attributes[k].Find("sdy.sharding")
+                                    : nullptr;
+    if (sharding && mesh()) parameter.place = PlaceOfArgument(type, *sharding);
+    parameters.push_back(parameter);
+  }
+  const detail::Body body = [&](const Arrays& arguments) {
+    Arrays results = ReadFunction(*function, arguments);
+    for (size_t k = 0; mesh() && k < results.size() && k < function->result_attributes.size(); ++k)
+      if (const Attribute* s = function->result_attributes[k].Find("sdy.sharding"))
+        results[k] = Constrained(results[k], meshes_.ShardingOf(*s), {kName, module_.file()});
+    return detail::FunctionResult::Of(detail::AnyTree::Of(std::move(results)));
+  };
+  return trace::TraceFunction(parameters, body, kName, module_.file(), nullptr).program;
+}
+
+}  // namespace tessera::stablehlo

@@ -1,0 +1,62 @@
+// Builds a program from the syntax tree of StableHLO text: calls the functions that users call, in
+// a trace.
+#pragma once
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+#include "stablehlo/read/meshes.h"
+#include "stablehlo/read/op_call.h"
+
+namespace tessera::stablehlo {
+
+// Values of a function that is being read, by their numbers.
+struct Frame {
+  const TextFunction& function;
+  Arrays values;
+  // Before the names of its values: "" in @main, "@f/" in others; "%2/1/" in region 1 of %2.
+  std::string path;
+  bool names_values = true;  // not in reducers and comparators, which become functions of arrays
+};
+
+class Importer {
+ public:
+  // `mesh`: takes the place of all meshes of the text, if it is not null.
+  Importer(const Module& module, const sharding::MeshDef* mesh);
+  ir::Program Build();
+
+  const Module& module() const { return module_; }
+  // Returns the results of a function.
+  Arrays Call(std::string_view function, const Arrays& arguments, const OpCall& at);
+  Arrays RunRegion(Frame& frame, const TextRegion& region, const Arrays& arguments);
+  Loc LocOf(LocationNumber location, size_t place) const;
+
+  // The mesh of the program, with modes; null if the text has none.
+  const sharding::MeshDef* mesh() const { return meshes_.mesh(); }
+  // Returns a sharding of the text, complete or with open dims, on the mesh without modes.
+  sharding::TensorSharding ShardingOf(const Attribute& attribute) const {
+    return meshes_.ShardingOf(attribute);
+  }
+  // Returns x with a constraint.
+  Array Constrained(const Array& x, const sharding::TensorSharding& sharding, api::Call call) const;
+
+ private:
+  const ir::Type* TypeOfText(const TextType& type, size_t place) const;
+  const ir::Type* PlaceOfArgument(const ir::Type* type, const Attribute& attribute) const;
+  void CheckSupported() const;
+  Arrays ReadFunction(const TextFunction& function, const Arrays& arguments);
+  void Read(Frame& frame, const Operation& op);
+  static void Name(const Frame& frame, const TextValue& value, bool is_one_of_several,
+                   const Array& array);
+
+  const Module& module_;
+  const TextMeshes meshes_;
+  absl::flat_hash_map<std::string_view, const TextFunction*> functions_;
+  absl::flat_hash_set<std::string_view> running_;  // functions that are being read
+};
+
+}  // namespace tessera::stablehlo

@@ -1,0 +1,80 @@
+// Shardings on any mesh of a text.
+#include "stablehlo/read/meshes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/at.h"
+#include "sharding/text.h"
+
+namespace tessera::stablehlo {
+
+using sharding::AxisList;
+using sharding::AxisPart;
+using sharding::MeshDef;
+
+TextMeshes::TextMeshes(const Module& module, const MeshDef* given)
+    : module_(module), is_given_(given != nullptr) {
+  for (const TextMesh& m : module.meshes)
+    by_name_.emplace(m.name, sharding::ParseMesh(m.mesh.text, module.file()));
+  mesh_ = given;
+  if (given || module.meshes.empty()) return;
+  const MeshDef* first = by_name_.at(module.meshes[0].name);
+  if (first->rank() == 0) return;
+  mesh_ = first->WithModes(std::vector<AxisMode>(base::Size(first->rank()), AxisMode::Auto));
+}
+
+const MeshDef* TextMeshes::Named(std::string_view name, size_t place) const {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) module_.Fail(place, fmt::format("there is no mesh @{}", name));
+  return found->second;
+}
+
+// Devices are numbered row-major over both meshes, so an axis is a factor of the device number:
+// its digits between two strides.
+void TextMeshes::MoveTo(const MeshDef& from, size_t place, AxisList& axes) const {
+  AxisList moved;
+  for (const AxisPart& part : axes) {
+    // The digits [low, high) of the device number.
+    const int64_t whole = from.axis_size(part.axis), high_stride = from.stride(part.axis) * whole;
+    const int64_t high = high_stride / part.pre, low = high / part.size;
+    int64_t reached = high;
+    for (int a = 0; a < mesh_->rank() && reached > low; ++a) {
+      const int64_t least = mesh_->stride(a), most = least * mesh_->axis_size(a);
+      if (most <= low || least >= reached) continue;
+      const int64_t end = std::max(least, low), pre = most / reached;
+      if (most % reached != 0 || reached % end != 0)
+        module_.Fail(place, fmt::format("the meshes {} and {} have no common axes", from.text(),
+                                        mesh_->text()));
+      sharding::AppendMerged(moved, {a, pre, reached / end});
+      reached = end;
+    }
+  }
+  axes = std::move(moved);
+}
+
+sharding::TensorSharding TextMeshes::ShardingOf(const Attribute& attribute) const {
+  const size_t place = module_.PlaceOf(attribute.text);
+  const std::string_view text = attribute.text;
+  const size_t begin = text.find('@'), end = text.find_first_of(",> ", begin);
+  const std::string_view name = begin == std::string_view::npos
+                                    ? std::string_view()
+                                    : text.substr(begin + 1, end - begin - 1);
+  const MeshDef* own = is_given_ ? mesh_->WithoutModes() : Named(name, place);
+  sharding::TensorSharding s = sharding::ParseSharding(text, own, module_.file());
+  const MeshDef* to = mesh_->WithoutModes();
+  if (own == to) return s;
+  if (own->size() != to->size() || own->device_ids() != to->device_ids())
+    module_.Fail(place, fmt::format("the meshes {} and {} are of different devices", own->text(),
+                                    to->text()));
+  s.mesh = to;
+  for (sharding::DimAxes& d : s.dims) MoveTo(*own, place, d.axes);
+  for (AxisList* set : {&s.replicated, &s.unreduced}) {
+    MoveTo(*own, place, *set);
+    sharding::SortAndMerge(*set);
+  }
+  return s;
+}
+
+}  // namespace tessera::stablehlo

@@ -1,0 +1,33 @@
+// The meshes of a text, and shardings on them as shardings of the program's mesh.
+#pragma once
+#include <absl/container/flat_hash_map.h>
+
+#include <string_view>
+
+#include "sharding/tensor_sharding.h"
+#include "stablehlo/text/tree.h"
+
+namespace tessera::stablehlo {
+
+class TextMeshes {
+ public:
+  // The program's mesh is `given`, or the first mesh of the module, with Auto axes.
+  TextMeshes(const Module& module, const sharding::MeshDef* given);
+
+  // The program's mesh; null if there is none.
+  const sharding::MeshDef* mesh() const { return mesh_; }
+  // Returns a sharding on the program's mesh, without modes. An axis of another mesh over the same
+  // devices becomes axes, or parts of axes, of this one. Throws a RuntimeError if it cannot.
+  sharding::TensorSharding ShardingOf(const Attribute& attribute) const;
+
+ private:
+  const sharding::MeshDef* Named(std::string_view name, size_t place) const;
+  void MoveTo(const sharding::MeshDef& from, size_t place, sharding::AxisList& axes) const;
+
+  const Module& module_;
+  absl::flat_hash_map<std::string_view, const sharding::MeshDef*> by_name_;
+  const sharding::MeshDef* mesh_ = nullptr;
+  bool is_given_ = false;
+};
+
+}  // namespace tessera::stablehlo

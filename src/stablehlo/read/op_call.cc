@@ -1,0 +1,134 @@
+// Attributes, types and regions of an operation.
+#include "stablehlo/read/op_call.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "stablehlo/read/importer.h"
+
+namespace tessera::stablehlo {
+
+DType DTypeOf(std::string_view element) {
+  static const auto* const dtypes =
+      new absl::flat_hash_map<std::string_view, DType>{{"i1", bool_},
+                                                       {"i2", i2},
+                                                       {"i4", i4},
+                                                       {"i8", i8},
+                                                       {"i16", i16},
+                                                       {"i32", i32},
+                                                       {"i64", i64},
+                                                       {"ui2", u2},
+                                                       {"ui4", u4},
+                                                       {"ui8", u8},
+                                                       {"ui16", u16},
+                                                       {"ui32", u32},
+                                                       {"ui64", u64},
+                                                       {"f8E3M4", f8_e3m4},
+                                                       {"f8E4M3", f8_e4m3},
+                                                       {"f8E4M3B11FNUZ", f8_e4m3b11fnuz},
+                                                       {"f8E4M3FN", f8_e4m3fn},
+                                                       {"f8E4M3FNUZ", f8_e4m3fnuz},
+                                                       {"f8E5M2", f8_e5m2},
+                                                       {"f8E5M2FNUZ", f8_e5m2fnuz},
+                                                       {"f16", f16},
+                                                       {"bf16", bf16},
+                                                       {"f32", f32},
+                                                       {"f64", f64},
+                                                       {"complex<f32>", c64},
+                                                       {"complex<f64>", c128}};
+  const auto found = dtypes->find(element);
+  return found == dtypes->end() ? DType{} : found->second;
+}
+
+const Array& OpCall::In(size_t k) const {
+  if (k >= in.size()) Fail(fmt::format("it needs {} operands, not {}", k + 1, in.size()));
+  return in[k];
+}
+
+const Attribute& OpCall::Get(std::string_view name) const {
+  const Attribute* found = op_.Find(name);
+  if (!found) Fail(fmt::format("it has no attribute {}", name));
+  return *found;
+}
+
+int64_t OpCall::Integer(std::string_view name) const {
+  return IntegerOf(importer_.module(), Get(name));
+}
+int64_t OpCall::Integer(std::string_view name, int64_t otherwise) const {
+  return Has(name) ? Integer(name) : otherwise;
+}
+bool OpCall::Flag(std::string_view name) const {
+  const Attribute* found = op_.Find(name);
+  if (!found) return false;
+  return found->kind == Attribute::Kind::kUnit || IntegerOf(importer_.module(), *found) != 0;
+}
+std::vector<int64_t> OpCall::Integers(std::string_view name) const {
+  return IntegersOf(importer_.module(), Get(name));
+}
+std::vector<int64_t> OpCall::Integers(std::string_view name, size_t count, int64_t each) const {
+  std::vector<int64_t> numbers = Has(name) ? Integers(name) : std::vector<int64_t>(count, each);
+  if (numbers.size() == 1) numbers.resize(count, numbers[0]);  // dense<1> : tensor<2xi64>
+  if (numbers.size() != count)
+    Fail(fmt::format("{} must have {} numbers, not {}", name, count, numbers.size()));
+  return numbers;
+}
+std::string_view OpCall::Word(std::string_view name) const {
+  const Attribute* found = op_.Find(name);
+  return found ? found->text : std::string_view();
+}
+std::vector<int64_t> OpCall::FieldIntegers(std::string_view name, std::string_view field) const {
+  const Attribute* found = Get(name).Find(field);
+  return found ? IntegersOf(importer_.module(), *found) : std::vector<int64_t>();
+}
+int64_t OpCall::FieldInteger(std::string_view name, std::string_view field,
+                             int64_t otherwise) const {
+  const Attribute* found = Get(name).Find(field);
+  return found ? IntegerOf(importer_.module(), *found) : otherwise;
+}
+
+base::Shape OpCall::ResultShape(size_t k) const {
+  const TextType& type = *op_.result_types[k];
+  return base::Shape(type.dims.begin(), type.dims.end());
+}
+DType OpCall::ResultDType(size_t k) const { return DTypeOf(op_.result_types[k]->element); }
+
+Array OpCall::Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& operands) const {
+  const ir::ShapeAndDType wanted = Result();
+  return api::Run(op, std::move(params), operands, call_, {.wanted = &wanted});
+}
+
+Arrays OpCall::RunRegion(size_t k, const Arrays& arguments) const {
+  if (k >= op_.regions.size()) Fail(fmt::format("it needs {} regions", k + 1));
+  const size_t outer = frame_.path.size();
+  if (!op_.result_types.empty())
+    frame_.path += fmt::format("%{}/{}/", frame_.function.values[op_.first_result].name, k);
+  Arrays results = importer_.RunRegion(frame_, op_.regions[k], arguments);
+  frame_.path.resize(outer);
+  return results;
+}
+
+OpCall::OnTwo OpCall::RegionOfTwo(size_t k, bool in_pairs) const {
+  return [this, k, in_pairs](const Arrays& a, const Arrays& b) {
+    Arrays arguments;
+    if (in_pairs) {
+      for (size_t i = 0; i < a.size(); ++i) {
+        arguments.push_back(a[i]);
+        arguments.push_back(b[i]);
+      }
+    } else {
+      arguments = a;
+      arguments.insert(arguments.end(), b.begin(), b.end());
+    }
+    const bool names = std::exchange(frame_.names_values, false);
+    Arrays results = RunRegion(k, arguments);
+    frame_.names_values = names;
+    return results;
+  };
+}
+
+void OpCall::Fail(std::string reason) const {
+  importer_.module().Fail(op_.place, fmt::format("{}: {}", op_.name, reason));
+}
+
+}  // namespace tessera::stablehlo

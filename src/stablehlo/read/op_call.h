@@ -1,0 +1,95 @@
+// One operation that is being read, as the functions of the tables see it.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/core/operands.h"
+#include "stablehlo/text/constants.h"
+#include "stablehlo/text/tree.h"
+
+namespace tessera::stablehlo {
+
+using Arrays = std::vector<Array>;
+class Importer;
+struct Frame;
+
+// Returns the dtype of an element type, DType{} for those of no number.
+DType DTypeOf(std::string_view element);
+
+class OpCall {
+ public:
+  OpCall(Importer& importer, Frame& frame, const Operation& op, const char* name, Loc loc)
+      : importer_(importer), frame_(frame), op_(op), call_{name, loc} {}
+
+  Importer& importer() const { return importer_; }
+  const Operation& op() const { return op_; }
+  api::Call call() const { return call_; }
+  Loc loc() const { return call_.loc; }
+  Arrays in;
+  const Array& In(size_t k) const;
+
+  // Attributes. Those without `otherwise` must be there.
+  bool Has(std::string_view name) const { return op_.Find(name) != nullptr; }
+  int64_t Integer(std::string_view name) const;
+  int64_t Integer(std::string_view name, int64_t otherwise) const;
+  bool Flag(std::string_view name) const;  // false if it is not there
+  std::vector<int64_t> Integers(std::string_view name) const;
+  // Returns `count` numbers: `each`, if the attribute is not there.
+  std::vector<int64_t> Integers(std::string_view name, size_t count, int64_t each) const;
+  // Returns the text of a word, a string or a symbol; "" if the attribute is not there.
+  std::string_view Word(std::string_view name) const;
+  // Returns the field of an attribute that is a struct; no integers if it is not there.
+  std::vector<int64_t> FieldIntegers(std::string_view name, std::string_view field) const;
+  int64_t FieldInteger(std::string_view name, std::string_view field, int64_t otherwise) const;
+
+  // Types of results, and of values of regions.
+  base::Shape ResultShape(size_t k = 0) const;
+  DType ResultDType(size_t k = 0) const;
+  ir::ShapeAndDType Result(size_t k = 0) const { return {ResultShape(k), ResultDType(k)}; }
+
+  // Applies an op with no other result than the one that the text states.
+  Array Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& operands) const;
+  // Returns the results of region k for these arguments.
+  Arrays RunRegion(size_t k, const Arrays& arguments) const;
+  // Returns region k as a function of two trees of scalars: a reducer or a comparator. Their
+  // arguments are all left ones, then all right ones; `pairs`: a left and a right one in turn.
+  using OnTwo = std::function<Arrays(const Arrays&, const Arrays&)>;
+  OnTwo RegionOfTwo(size_t k, bool in_pairs) const;
+
+  // Throws a RuntimeError at the operation.
+  [[noreturn]] void Fail(std::string reason) const;
+
+ private:
+  const Attribute& Get(std::string_view name) const;
+
+  Importer& importer_;
+  Frame& frame_;
+  const Operation& op_;
+  api::Call call_;
+};
+
+// Returns the results of an operation.
+using ReadOp = Arrays (*)(OpCall&);
+
+struct OpReader {
+  const char* name;  // "stablehlo.add"
+  ReadOp read;
+};
+
+// The tables, each of one family.
+std::vector<OpReader> ElementwiseReaders();
+std::vector<OpReader> MovementReaders();
+std::vector<OpReader> ContractionReaders();  // products, reductions, windows, sorts
+std::vector<OpReader> LookupReaders();
+std::vector<OpReader> ControlReaders();
+std::vector<OpReader> SpecialReaders();  // chlo
+std::vector<OpReader> LinalgReaders();   // Fourier and linear algebra of stablehlo
+std::vector<OpReader> RandomReaders();
+std::vector<OpReader> ShardingReaders();    // sdy
+std::vector<OpReader> CollectiveReaders();  // of devices, in manual computations
+// Custom calls, by target.
+std::vector<OpReader> CustomCallReaders();
+
+}  // namespace tessera::stablehlo
