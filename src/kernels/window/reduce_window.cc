@@ -64,7 +64,7 @@ struct WindowUnits {
 struct ReduceWindowConfig {
   DType dtype;
   RowCombiner combiner;
-  SplitPairsFn split = nullptr;
+  ElementPairs pairs;                  // of accumulators
   uint64_t identity = 0, element = 0;  // the identity as accumulator and as element
   int64_t batch = 1, operands = 1, results = 1;
   std::vector<WindowStage> stages;  // none if there are no operands
@@ -258,9 +258,10 @@ class WindowRun {
     const int64_t at = first * w.base_dilation - begin, end = last * w.base_dilation - begin;
     const int64_t run = stage.RunLength(s.windows), next = lines * run * columns;
     const int64_t step = stage.doubles ? 1 : w.stride;
-    in += first * in_row;
-    if (last - first == size && span == size && run * step == size)
+    // Positions after the last window's may be copied too.
+    if (begin == 0 && w.base_dilation == 1 && span <= size && run * step == size)
       return Scatter(stage, s.in_elements, in, in_row, lines * size, 0, columns, out, next);
+    in += first * in_row;
     const int64_t filled = w.base_dilation > 1 ? span : std::min(at, span);
     const int64_t fills_from = w.base_dilation > 1 ? span : std::max<int64_t>(end, 0);
     for (int64_t k = 0; k < lines; ++k, in += size * in_row, out += run * columns * wide_) {
@@ -298,7 +299,7 @@ class WindowRun {
       Copy(true, false, in, call_.scratch + c_.line, n * columns);
       in = call_.scratch + c_.line, in_row = columns * wide_;
     }
-    if (columns == 1 && wide_ == 4 && step == 2 && stage.slots == 2 && w.base_dilation == 1)
+    if (columns == 1 && step == 2 && stage.slots == 2 && w.base_dilation == 1)
       return Split(in, n, at, out, out + next * wide_);
     int64_t phase = at % step, row = at / step;
     const int64_t bytes = columns * wide_;
@@ -321,15 +322,13 @@ class WindowRun {
   // Copies n elements, whose first is at position `at`, to the runs of even and of odd positions.
   void Split(const std::byte* in, int64_t n, int64_t at, std::byte* even, std::byte* odd) {
     if (n == 0) return;
-    constexpr int64_t kSize = 4;
     if (at % 2 != 0) {
-      std::memcpy(odd + at / 2 * kSize, in, kSize);
-      in += kSize, ++at, --n;
+      std::memcpy(odd + at / 2 * wide_, in, base::Size(wide_));
+      in += wide_, ++at, --n;
     }
-    c_.split(reinterpret_cast<const uint32_t*>(in),
-             reinterpret_cast<uint32_t*>(even + at / 2 * kSize),
-             reinterpret_cast<uint32_t*>(odd + at / 2 * kSize), n / 2);
-    if (n % 2 != 0) std::memcpy(even + (at + n - 1) / 2 * kSize, in + (n - 1) * kSize, kSize);
+    c_.pairs.split(in, even + at / 2 * wide_, odd + at / 2 * wide_, n / 2);
+    if (n % 2 != 0)
+      std::memcpy(even + (at + n - 1) / 2 * wide_, in + (n - 1) * wide_, base::Size(wide_));
   }
 
   const ReduceWindowConfig& c_;
@@ -435,7 +434,7 @@ plan::Kernel ReduceWindow(const WindowsDesc& desc, Reduction reduction) {
   const WindowedDims dims(desc);
   c->dtype = desc.dtype;
   c->combiner = RowCombinerOf(desc.dtype, reduction);
-  c->split = SplitPairs();
+  c->pairs = PairsOfSize(c->combiner.accumulator.size());
   base::VisitDType(desc.dtype, [&](auto t) {
     using T = decltype(t);
     const auto identity = ReductionIdentity<Compute<T>>(reduction);

@@ -62,6 +62,8 @@ struct RowReduction {
   using D = hn::ScalableTag<A>;
   // More rows are combined half by half, so that sums round less.
   static constexpr int64_t kMostRows = 32;
+  template <class D1, class T>
+  using Lanes = RowLanes<T, D1>;
 
   static void Run(const std::byte* const* bytes, int64_t count, std::byte* result, int64_t n,
                   int64_t ahead) {
@@ -73,7 +75,7 @@ struct RowReduction {
     if constexpr (sizeof(A) > 1 || r != Reduction::kProd) {
       for (; i + 4 * lanes <= n; i += 4 * lanes) {
         if (ahead != 0) Fetch<4>(rows, count, i, ahead);
-        Vectors<D, 4>(rows, count, i, out);
+        FourVectors(rows, count, i, out);
       }
       if (ahead != 0)
         for (int64_t j = i; j < n; j += lanes) Fetch<1>(rows, count, j, ahead);
@@ -96,39 +98,51 @@ struct RowReduction {
   static HWY_INLINE int64_t Rest(const In* const* rows, int64_t count, int64_t i, int64_t n,
                                  Out* out) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(D1()));
-    for (; i + lanes <= n; i += lanes) Vectors<D1, 1>(rows, count, i, out);
+    for (; i + lanes <= n; i += lanes) Lanes<D1, Out>::Store(Vector<D1>(rows, count, i), out + i);
     if (i < n && n >= lanes && static_cast<const void*>(rows[0]) != out) {
-      Vectors<D1, 1>(rows, count, n - lanes, out);
+      Lanes<D1, Out>::Store(Vector<D1>(rows, count, n - lanes), out + n - lanes);
       return n;
     }
     if constexpr (sizeof(A) >= 4 && sizeof(A) * hn::MaxLanes(D1()) > 16)
       return Rest<hn::Half<D1>>(rows, count, i, n, out);
     return i;
   }
-  template <class D1, int kVectors>
-  static HWY_INLINE void Vectors(const In* const* rows, int64_t count, int64_t i, Out* out) {
-    hn::Vec<D1> v[kVectors];
-    Rows<D1, kVectors>(rows, count, i, v);
-    const auto lanes = static_cast<int64_t>(hn::Lanes(D1()));
-    for (int64_t j = 0; j < kVectors; ++j) RowLanes<Out, D1>::Store(v[j], out + i + j * lanes);
-  }
-  template <class D1, int kVectors>
-  static HWY_INLINE void Rows(const In* const* rows, int64_t count, int64_t i, hn::Vec<D1>* v) {
-    if (HWY_UNLIKELY(count > kMostRows)) return Halves<D1, kVectors>(rows, count, i, v);
-    const auto lanes = static_cast<int64_t>(hn::Lanes(D1()));
-    for (int64_t j = 0; j < kVectors; ++j) v[j] = RowLanes<In, D1>::Load(rows[0] + i + j * lanes);
-    for (int64_t k = 1; k < count; ++k) {
-      const In* row = rows[k] + i;
-      for (int64_t j = 0; j < kVectors; ++j)
-        v[j] = RowOp<r>::Call(D1(), v[j], RowLanes<In, D1>::Load(row + j * lanes));
+  // Four variables, as the compiler keeps an array of vectors in memory.
+  static HWY_INLINE void FourVectors(const In* const* rows, int64_t count, int64_t i, Out* out) {
+    using Loaded = Lanes<D, In>;
+    using Stored = Lanes<D, Out>;
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    if (HWY_UNLIKELY(count > kMostRows)) {
+      for (int64_t j = i; j < i + 4 * lanes; j += lanes)
+        Stored::Store(Vector<D>(rows, count, j), out + j);
+      return;
     }
+    const In* row = rows[0] + i;
+    auto v0 = Loaded::Load(row), v1 = Loaded::Load(row + lanes);
+    auto v2 = Loaded::Load(row + 2 * lanes), v3 = Loaded::Load(row + 3 * lanes);
+    for (int64_t k = 1; k < count; ++k) {
+      row = rows[k] + i;
+      v0 = RowOp<r>::Call(d, v0, Loaded::Load(row));
+      v1 = RowOp<r>::Call(d, v1, Loaded::Load(row + lanes));
+      v2 = RowOp<r>::Call(d, v2, Loaded::Load(row + 2 * lanes));
+      v3 = RowOp<r>::Call(d, v3, Loaded::Load(row + 3 * lanes));
+    }
+    Stored::Store(v0, out + i), Stored::Store(v1, out + i + lanes);
+    Stored::Store(v2, out + i + 2 * lanes), Stored::Store(v3, out + i + 3 * lanes);
   }
-  template <class D1, int kVectors>
-  static HWY_NOINLINE void Halves(const In* const* rows, int64_t count, int64_t i, hn::Vec<D1>* v) {
-    hn::Vec<D1> rest[kVectors];
-    Rows<D1, kVectors>(rows, count / 2, i, v);
-    Rows<D1, kVectors>(rows + count / 2, count - count / 2, i, rest);
-    for (int64_t j = 0; j < kVectors; ++j) v[j] = RowOp<r>::Call(D1(), v[j], rest[j]);
+  template <class D1>
+  static HWY_INLINE hn::Vec<D1> Vector(const In* const* rows, int64_t count, int64_t i) {
+    if (HWY_UNLIKELY(count > kMostRows)) return Halves<D1>(rows, count, i);
+    auto v = Lanes<D1, In>::Load(rows[0] + i);
+    for (int64_t k = 1; k < count; ++k)
+      v = RowOp<r>::Call(D1(), v, Lanes<D1, In>::Load(rows[k] + i));
+    return v;
+  }
+  template <class D1>
+  static HWY_NOINLINE hn::Vec<D1> Halves(const In* const* rows, int64_t count, int64_t i) {
+    const auto first = Vector<D1>(rows, count / 2, i);
+    return RowOp<r>::Call(D1(), first, Vector<D1>(rows + count / 2, count - count / 2, i));
   }
   static A At(const In* const* rows, int64_t count, int64_t i) {
     if (count > kMostRows)
@@ -216,6 +230,16 @@ struct ChoiceLanes {
   }
 };
 
+// Calls vector(i) for the columns [i, i + lanes), or one(i) for single columns. The last vector may
+// overlap the one before.
+template <class Vector, class One>
+HWY_INLINE void ForColumns(int64_t n, int64_t lanes, Vector vector, One one) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) vector(i);
+  if (i < n && n >= lanes) return vector(n - lanes);
+  for (; i < n; ++i) one(i);
+}
+
 template <class T, Reduction r>
 struct RowChoice {
   using Lanes = ChoiceLanes<T>;
@@ -224,6 +248,7 @@ struct RowChoice {
   using N = typename Lanes::N;
   using Number = hn::TFromD<N>;
 
+  static HWY_INLINE int64_t Count() { return static_cast<int64_t>(hn::Lanes(D())); }
   template <class V>
   static HWY_INLINE auto Keeps(V chosen, V next) {
     return r == Reduction::kMax ? Ge::Holds(chosen, next) : Ge::Holds(next, chosen);
@@ -247,9 +272,7 @@ struct RowChoice {
 
   static void Take(const ChosenRows& c, std::byte* result) {
     T* out = reinterpret_cast<T*>(result);
-    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-    int64_t i = 0;
-    for (; i + lanes <= c.n; i += lanes) {
+    const auto vector = [&](int64_t i) HWY_ATTR {
       auto chosen = Lanes::Load(RowAt<T>(c.rows, c.list[0]) + i);
       auto value = Lanes::Load(RowAt<T>(c.values, c.list[0]) + i);
       for (int64_t k = 1; k < c.count; ++k) {
@@ -259,16 +282,15 @@ struct RowChoice {
         value = hn::IfThenElse(keeps, value, Lanes::Load(RowAt<T>(c.values, c.list[k]) + i));
       }
       Lanes::Store(value, out + i);
-    }
-    for (; i < c.n; ++i) out[i] = RowAt<T>(c.values, c.list[ChosenAt(c, i)])[i];
+    };
+    ForColumns(c.n, Count(), vector,
+               [&](int64_t i) { out[i] = RowAt<T>(c.values, c.list[ChosenAt(c, i)])[i]; });
   }
 
   static void Choose(const ChosenRows& c, std::byte* result) {
     auto* out = reinterpret_cast<Number*>(result);
-    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-    const N d;
-    int64_t i = 0;
-    for (; i + lanes <= c.n; i += lanes) {
+    const auto vector = [&](int64_t i) HWY_ATTR {
+      const N d;
       auto chosen = Lanes::Load(RowAt<T>(c.rows, c.list[0]) + i);
       auto number = hn::Set(d, static_cast<Number>(c.list[0].number));
       for (int64_t k = 1; k < c.count; ++k) {
@@ -279,17 +301,16 @@ struct RowChoice {
                                 hn::Set(d, static_cast<Number>(c.list[k].number)));
       }
       hn::StoreU(number, d, out + i);
-    }
-    for (; i < c.n; ++i) out[i] = static_cast<Number>(c.list[ChosenAt(c, i)].number);
+    };
+    ForColumns(c.n, Count(), vector,
+               [&](int64_t i) { out[i] = static_cast<Number>(c.list[ChosenAt(c, i)].number); });
   }
 
   static void AddChosen(const ChosenRows& c, std::byte* result) {
     T* out = reinterpret_cast<T*>(result);
-    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-    const D d;
-    const N dn;
-    int64_t i = 0;
-    for (; i + lanes <= c.n; i += lanes) {
+    const auto vector = [&](int64_t i) HWY_ATTR {
+      const D d;
+      const N dn;
       auto sum = hn::Zero(d);
       for (int64_t k = 0; k < c.count; ++k) {
         const auto number = hn::Set(dn, static_cast<Number>(c.list[k].number));
@@ -299,14 +320,14 @@ struct RowChoice {
         sum = hn::Add(sum, hn::IfThenElseZero(is, value));
       }
       Lanes::Store(sum, out + i);
-    }
-    for (; i < c.n; ++i) {
+    };
+    ForColumns(c.n, Count(), vector, [&](int64_t i) {
       A sum = 0;
       for (int64_t k = 0; k < c.count; ++k)
         if (RowAt<Number>(c.rows, c.list[k])[i] == static_cast<Number>(c.list[k].number))
           sum = WrapAdd(sum, static_cast<A>(Widen(RowAt<T>(c.values, c.list[k])[i])));
       out[i] = Narrow<T>(static_cast<Compute<T>>(sum));
-    }
+    });
   }
 
   static void Put(const ChosenRows& c, std::byte* result) {
@@ -314,11 +335,9 @@ struct RowChoice {
     const auto row = [&](int64_t k) {
       return reinterpret_cast<T*>(result + c.list[k].index * c.rows.next);
     };
-    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-    const D d;
-    const N dn;
-    int64_t i = 0;
-    for (; i + lanes <= c.n; i += lanes) {
+    const auto vector = [&](int64_t i) HWY_ATTR {
+      const D d;
+      const N dn;
       auto chosen = Lanes::Load(RowAt<T>(c.rows, c.list[0]) + i);
       auto place = hn::Zero(dn);
       for (int64_t k = 1; k < c.count; ++k) {
@@ -334,13 +353,13 @@ struct RowChoice {
         const auto is = hn::RebindMask(d, hn::Eq(place, hn::Set(dn, static_cast<Number>(k))));
         Lanes::Store(hn::IfThenElseZero(is, value), row(k) + i);
       }
-    }
-    for (; i < c.n; ++i) {
+    };
+    ForColumns(c.n, Count(), vector, [&](int64_t i) {
       const int64_t chosen = ChosenAt(c, i);
       for (int64_t k = 0; k < c.count; ++k) row(k)[i] = T{};
       row(chosen)[i] =
           Narrow<T>(static_cast<Compute<T>>(WrapAdd(A{}, static_cast<A>(Widen(values[i])))));
-    }
+    });
   }
 };
 
@@ -356,20 +375,48 @@ RowChooser ChooserFunctions(DType dtype, Reduction reduction) {
   });
 }
 
-void SplitPairsOf(const uint32_t* in, uint32_t* even, uint32_t* odd, int64_t n) {
-  const hn::ScalableTag<uint32_t> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    hn::Vec<decltype(d)> a, b;
-    hn::LoadInterleaved2(d, in + 2 * i, a, b);
-    hn::StoreU(a, d, even + i);
-    hn::StoreU(b, d, odd + i);
+template <class T>
+struct PairsOf {
+  static constexpr int64_t kAhead =
+      2048;  // bytes from those that are read to those that are fetched
+
+  static void Split(const std::byte* pairs, std::byte* evens, std::byte* odds, int64_t n) {
+    const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const T* in = reinterpret_cast<const T*>(pairs);
+    T *even = reinterpret_cast<T*>(evens), *odd = reinterpret_cast<T*>(odds);
+    const auto vector = [&](int64_t i) HWY_ATTR {
+      hn::Vec<decltype(d)> a, b;
+      hwy::Prefetch(reinterpret_cast<const std::byte*>(in + 2 * i) + kAhead);
+      hwy::Prefetch(reinterpret_cast<const std::byte*>(in + 2 * i + lanes) + kAhead);
+      hn::LoadInterleaved2(d, in + 2 * i, a, b);
+      hn::StoreU(a, d, even + i);
+      hn::StoreU(b, d, odd + i);
+    };
+    ForColumns(n, lanes, vector, [&](int64_t i) { even[i] = in[2 * i], odd[i] = in[2 * i + 1]; });
   }
-  for (; i < n; ++i) even[i] = in[2 * i], odd[i] = in[2 * i + 1];
+  static void Join(const std::byte* evens, const std::byte* odds, std::byte* pairs, int64_t n) {
+    const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const T *even = reinterpret_cast<const T*>(evens), *odd = reinterpret_cast<const T*>(odds);
+    T* out = reinterpret_cast<T*>(pairs);
+    const auto vector = [&](int64_t i) HWY_ATTR {
+      hn::StoreInterleaved2(hn::LoadU(d, even + i), hn::LoadU(d, odd + i), d, out + 2 * i);
+    };
+    ForColumns(n, lanes, vector, [&](int64_t i) { out[2 * i] = even[i], out[2 * i + 1] = odd[i]; });
+  }
+};
+
+template <class T>
+ElementPairs PairsFor() {
+  return {&PairsOf<T>::Split, &PairsOf<T>::Join};
 }
 
-SplitPairsFn SplitPairsFunction() { return &SplitPairsOf; }
+ElementPairs PairsFunctions(int64_t size) {
+  if (size == 1) return PairsFor<uint8_t>();
+  if (size == 2) return PairsFor<uint16_t>();
+  return size == 4 ? PairsFor<uint32_t>() : PairsFor<uint64_t>();
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -381,7 +428,7 @@ namespace tessera::kernels {
 
 HWY_EXPORT(CombinerFunctions);
 HWY_EXPORT(ChooserFunctions);
-HWY_EXPORT(SplitPairsFunction);
+HWY_EXPORT(PairsFunctions);
 
 RowCombiner RowCombinerOf(DType dtype, Reduction reduction) {
   return HWY_DYNAMIC_DISPATCH(CombinerFunctions)(dtype, reduction);
@@ -389,7 +436,7 @@ RowCombiner RowCombinerOf(DType dtype, Reduction reduction) {
 RowChooser RowChooserOf(DType dtype, Reduction reduction) {
   return HWY_DYNAMIC_DISPATCH(ChooserFunctions)(dtype, reduction);
 }
-SplitPairsFn SplitPairs() { return HWY_DYNAMIC_DISPATCH(SplitPairsFunction)(); }
+ElementPairs PairsOfSize(int64_t size) { return HWY_DYNAMIC_DISPATCH(PairsFunctions)(size); }
 
 }  // namespace tessera::kernels
 #endif

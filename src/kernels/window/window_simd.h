@@ -54,8 +54,13 @@ struct RowChooser {
 // For kMax and kMin.
 RowChooser RowChooserOf(DType dtype, Reduction reduction);
 
-// Sets even[i] = in[2 * i] and odd[i] = in[2 * i + 1] for i < n; elements of 4 bytes.
-using SplitPairsFn = void (*)(const uint32_t* in, uint32_t* even, uint32_t* odd, int64_t n);
-SplitPairsFn SplitPairs();
+struct ElementPairs {
+  // Sets even[i] = in[2 * i] and odd[i] = in[2 * i + 1] for i < n.
+  void (*split)(const std::byte* in, std::byte* even, std::byte* odd, int64_t n) = nullptr;
+  // Sets out[2 * i] = even[i] and out[2 * i + 1] = odd[i] for i < n.
+  void (*join)(const std::byte* even, const std::byte* odd, std::byte* out, int64_t n) = nullptr;
+};
+// For elements of 1, 2, 4 or 8 bytes.
+ElementPairs PairsOfSize(int64_t size);
 
 }  // namespace tessera::kernels
