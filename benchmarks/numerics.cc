@@ -86,6 +86,17 @@ void Sorting(Rows& rows) {
       reshard(Random({n}, 6), P("d")));
 }
 
+void RunningSums(Rows& rows) {
+  const int64_t n = rows.Size(4096, 32);
+  const auto area = static_cast<double>(n * n);
+  const Json cost = {{"bytes", 8 * area}, {"ws", 8 * area}, {"kind", "copy"}};
+  const Array x = Random({n, n}, 7);
+  rows.Add(
+      "cumsum_rows", [](Array a) { return cumsum(a, 1); }, reshard(x, P("d")), cost);
+  rows.Add(
+      "cumsum_columns", [](Array a) { return cumsum(a, 0); }, reshard(x, P(None, "d")), cost);
+}
+
 }  // namespace
 
 void Numerics(Recorder& recorder, int devices, const std::string& part) {
@@ -95,6 +106,7 @@ void Numerics(Recorder& recorder, int devices, const std::string& part) {
   Transforms(rows);
   Matrices(rows);
   Sorting(rows);
+  RunningSums(rows);
   ImageRows(rows);
 }
 

@@ -434,7 +434,7 @@ double MostOfJax(const std::string& what, bool alone) {
 }
 
 // `W15`: our time against JAX's, and on eight devices against one; convolutions also against
-// oneDNN, and pooling against the limit of memory.
+// oneDNN, and pooling and running sums against the limit of memory.
 void NumericFloors(const Figures& figures, Floors& floors) {
   for (const Figure& f : figures.all()) {
     if (f.peer != kOurs || !f.workload.starts_with("W15.")) continue;
@@ -445,7 +445,7 @@ void NumericFloors(const Figures& figures, Floors& floors) {
       floors.AtMost(task + ": of JAX's time", f.median / *jax, MostOfJax(what, alone));
     if (const auto library = figures.Of("onednn", task))
       floors.AtMost(task + ": of oneDNN's time", f.median / *library, 1.25);
-    if (what.starts_with("pool"))
+    if (what.starts_with("pool") || what.starts_with("cumsum"))
       floors.AtLeast(task + ": of the limit", figures.LimitShare(task), 0.6);
     const auto one = figures.Ours(f.workload + " devices=1");
     if (!alone && one && (is_fourier || what == "cholesky"))

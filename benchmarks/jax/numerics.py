@@ -150,6 +150,16 @@ ROWS = {
         rand(size(4096, 16), 16, 16) + 8 * np.eye(16, dtype=np.float32),
         P("d"),
     ),
+    "cumsum_rows": lambda: (
+        lambda a: jnp.cumsum(a, 1),
+        rand(size(4096, 32), size(4096, 32)),
+        P("d"),
+    ),
+    "cumsum_columns": lambda: (
+        lambda a: jnp.cumsum(a, 0),
+        rand(size(4096, 32), size(4096, 32)),
+        P(None, "d"),
+    ),
     "sort": lambda: (jnp.sort, rand(size(1 << 24, 1 << 10)), P("d")),
 }
 ROWS["fashion_step"] = fashion_row

@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 
+#include "base/divide.h"
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "kernels/parts.h"
@@ -15,12 +16,14 @@
 namespace tessera::kernels {
 namespace {
 
-constexpr int64_t kScanPanel = 256;  // columns that are scanned at the same time
+constexpr int64_t kScanPanel = 1024;  // columns that are scanned at the same time, at most
+constexpr int64_t kLeastPanel = 256;
+constexpr int64_t kLeastUnits = 4;
 
 struct ScanConfig {
   DType dtype;
   int64_t outer = 1, n = 1, inner = 1;
-  int64_t panels = 1;
+  int64_t panel = kScanPanel, panels = 1;
   Reduction reduction = Reduction::kSum;
   bool log_sum_exp = false;  // replaces the reduction
   bool reverse = false;
@@ -95,17 +98,21 @@ void RunOf(const ScanConfig& c, const plan::KernelArgs& call) {
   const T* in = reinterpret_cast<const T*>(call.in[0]);
   T* out = reinterpret_cast<T*>(call.out[0]);
   const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
+  const auto vectors = [&](int64_t offset, int64_t columns, int64_t batch) {
+    c.vectors({.in = reinterpret_cast<const std::byte*>(in + offset),
+               .out = reinterpret_cast<std::byte*>(out + offset),
+               .n = c.n,
+               .stride = c.inner,
+               .columns = columns,
+               .batch = batch,
+               .reverse = c.reverse});
+  };
+  if (c.vectors && c.inner == 1) return vectors(units.begin * c.n, 1, units.end - units.begin);
   for (int64_t u = units.begin; u < units.end; ++u) {
-    const int64_t first = u % c.panels * kScanPanel,
-                  columns = std::min(kScanPanel, c.inner - first);
+    const int64_t first = u % c.panels * c.panel, columns = std::min(c.panel, c.inner - first);
     const int64_t offset = u / c.panels * c.n * c.inner + first;
     if (c.vectors)
-      c.vectors({.in = reinterpret_cast<const std::byte*>(in + offset),
-                 .out = reinterpret_cast<std::byte*>(out + offset),
-                 .n = c.n,
-                 .stride = c.inner,
-                 .columns = columns,
-                 .reverse = c.reverse});
+      vectors(offset, columns, 1);
     else if (c.log_sum_exp)
       ScanPanel<T, LogSumExp<T>>(c, in + offset, out + offset, columns);
     else
@@ -122,7 +129,9 @@ plan::Kernel Make(const Shape& shape, int64_t dim, ScanConfig config) {
   auto c = std::make_shared<ScanConfig>(config);
   const auto [outer, n, inner] = base::Around(shape, dim);
   c->outer = outer, c->n = n, c->inner = inner;
-  c->panels = (c->inner + kScanPanel - 1) / kScanPanel;
+  const auto panels = [&] { return base::CeilDiv(c->inner, c->panel); };
+  while (c->panel > kLeastPanel && c->outer * panels() < kLeastUnits) c->panel /= 2;
+  c->panels = panels();
   if (!c->log_sum_exp)
     c->vectors = inner == 1 ? RunningRowOf(c->dtype, c->reduction)
                             : RunningColumnsOf(c->dtype, c->reduction);

@@ -2,6 +2,8 @@
 // one vector to the next in f64.
 #include "kernels/reduce/running.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -13,13 +15,14 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 // Highway requires this order of includes: the targets first.
 #include "kernels/elements/simd_arithmetic.h"
+#include "kernels/elements/simd_rows.h"
 #include "kernels/reduce/reduce_elements.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 
-constexpr int64_t kMostColumns = 256;
+constexpr int64_t kMostColumns = 1024;
 
 template <Reduction r>
 struct OpOf;
@@ -79,98 +82,180 @@ class VectorScan {
   const Indices last_;
 };
 
-// Elements T, and the lanes in which they accumulate.
+// Running reductions of some chains at the same time, an element of each after the other, for
+// chains that are too short or too few for vectors.
 template <class T, Reduction r>
-struct PanelLanes {
+struct ChainScan {
   static constexpr bool kIsExtreme = r == Reduction::kMax || r == Reduction::kMin;
-  using A = std::conditional_t<kIsExtreme, T, Accumulator<T>>;
-  using DA = hn::ScalableTag<A>;
-  using D = hn::Rebind<T, DA>;
+  using A = std::conditional_t<kIsExtreme, Compute<T>, Accumulator<T>>;
 
-  static HWY_INLINE hn::Vec<DA> Load(const T* in) {
-    if constexpr (std::is_same_v<T, A>)
-      return hn::LoadU(DA(), in);
-    else
-      return hn::PromoteTo(DA(), hn::LoadU(D(), in));
+  // Element i of chain q is at i * step + q * apart. `states` has the reductions of the elements
+  // before.
+  static void Run(const T* in, T* out, int64_t n, int64_t step, int64_t apart, int64_t chains,
+                  A* states) {
+    int64_t q = 0;
+    for (; q + 4 <= chains; q += 4)
+      Together<4>(in + q * apart, out + q * apart, n, step, apart, states + q);
+    for (; q < chains; ++q)
+      Together<1>(in + q * apart, out + q * apart, n, step, apart, states + q);
   }
-  static HWY_INLINE void Store(hn::Vec<DA> v, T* out) {
-    if constexpr (std::is_same_v<T, A>)
-      hn::StoreU(v, DA(), out);
-    else
-      hn::StoreU(hn::DemoteTo(D(), v), D(), out);
+
+ private:
+  template <int kChains>
+  static void Together(const T* in, T* out, int64_t n, int64_t step, int64_t apart, A* states) {
+    A state[kChains];
+    std::copy_n(states, kChains, state);
+    for (int64_t i = 0; i < n; ++i, in += step, out += step) {
+#pragma GCC unroll 4
+      for (int q = 0; q < kChains; ++q) {
+        state[q] = Combine<A>(r, state[q], static_cast<A>(Widen(in[q * apart])));
+        out[q * apart] = Narrow<T>(static_cast<Compute<T>>(state[q]));
+      }
+    }
+    std::copy_n(state, kChains, states);
   }
 };
 
 template <class T, Reduction r>
 struct RowScan {
+  using C = Compute<T>;
   // A product of a few floats may overflow although the running product does not.
-  static constexpr bool kMultiplies = !std::is_floating_point_v<T> && sizeof(T) == 4;
-  using A = typename PanelLanes<T, r>::A;
-  using D = hn::ScalableTag<T>;
+  static constexpr bool kMultiplies = !std::is_floating_point_v<C> && sizeof(T) == 4;
+  using A = typename ChainScan<T, r>::A;
+  using D = hn::ScalableTag<C>;
   using V = hn::Vec<D>;
 
   static void Run(const RunningColumns& c) {
-    const VectorScan<T, r> lanes;
     const auto* in = reinterpret_cast<const T*>(c.in);
     auto* out = reinterpret_cast<T*>(c.out);
-    const auto step = static_cast<int64_t>(hn::Lanes(D()));
-    auto carry = ReductionIdentity<A>(r);
-    int64_t k = 0;
-    for (; k + step <= c.n; k += step) {
-      const int64_t at = c.reverse ? c.n - k - step : k;
-      Next(lanes, in + at, out + at, c.reverse, carry);
-    }
-    if (k == c.n) return;
-    HWY_ALIGN T rest[hn::MaxLanes(D())];
-    const auto left = static_cast<size_t>(c.n - k);
-    const size_t begin = c.reverse ? static_cast<size_t>(step) - left : 0;
-    const int64_t at = c.reverse ? 0 : k;
-    std::fill_n(rest, step, ReductionIdentity<T>(r));
-    std::memcpy(rest + begin, in + at, left * sizeof(T));
-    Next(lanes, rest, rest, c.reverse, carry);
-    std::memcpy(out + at, rest + begin, left * sizeof(T));
+    if (c.n < static_cast<int64_t>(hn::Lanes(D()))) return ShortRows(c, in, out);
+    const VectorScan<C, r> lanes;
+    for (int64_t row = 0; row < c.batch; ++row, in += c.n, out += c.n)
+      Row(lanes, in, out, c.n, c.reverse);
   }
 
  private:
-  static HWY_INLINE void Next(const VectorScan<T, r>& lanes, const T* in, T* out, bool reverse,
+  static void ShortRows(const RunningColumns& c, const T* in, T* out) {
+    constexpr int64_t kTogether = 4;
+    const int64_t begin = c.reverse ? c.n - 1 : 0, step = c.reverse ? -1 : 1;
+    for (int64_t row = 0; row < c.batch; row += kTogether) {
+      A states[kTogether];
+      std::fill_n(states, kTogether, ReductionIdentity<A>(r));
+      const int64_t at = row * c.n + begin;
+      ChainScan<T, r>::Run(in + at, out + at, c.n, step, c.n, std::min(kTogether, c.batch - row),
+                           states);
+    }
+  }
+  static HWY_INLINE void Row(const VectorScan<C, r>& lanes, const T* in, T* out, int64_t n,
+                             bool reverse) {
+    const auto step = static_cast<int64_t>(hn::Lanes(D()));
+    auto carry = ReductionIdentity<A>(r);
+    int64_t k = 0;
+    for (; k + step <= n; k += step) {
+      const int64_t at = reverse ? n - k - step : k;
+      Next(lanes, in + at, out + at, reverse, carry);
+    }
+    if (k == n) return;
+    HWY_ALIGN T rest[hn::MaxLanes(D())];
+    const auto left = static_cast<size_t>(n - k);
+    const size_t begin = reverse ? static_cast<size_t>(step) - left : 0;
+    const int64_t at = reverse ? 0 : k;
+    std::fill_n(rest, step, Narrow<T>(ReductionIdentity<C>(r)));
+    std::memcpy(rest + begin, in + at, left * sizeof(T));
+    Next(lanes, rest, rest, reverse, carry);
+    std::memcpy(out + at, rest + begin, left * sizeof(T));
+  }
+  static HWY_INLINE void Next(const VectorScan<C, r>& lanes, const T* in, T* out, bool reverse,
                               A& carry) {
     const D d;
-    V v = hn::LoadU(d, in);
+    V v = RowLanes<T, D>::Load(in);
     if (reverse) v = hn::Reverse(d, v);
     const V local = lanes.Running(v);
-    V y = OpOf<r>::Call(d, hn::Set(d, static_cast<T>(carry)), local);
+    V y = OpOf<r>::Call(d, hn::Set(d, static_cast<C>(carry)), local);
     carry = Combine<A>(r, carry, static_cast<A>(lanes.Last(local)));
     if (reverse) y = hn::Reverse(d, y);
-    hn::StoreU(y, d, out);
+    RowLanes<T, D>::Store(y, out);
   }
 };
 
 template <class T, Reduction r>
-struct PanelScan : PanelLanes<T, r> {
-  static constexpr bool kMultiplies = std::is_floating_point_v<T> || sizeof(T) == 4;
-  using typename PanelLanes<T, r>::A;
-  using typename PanelLanes<T, r>::DA;
+struct PanelScan {
+  using C = Compute<T>;
+  static constexpr bool kMultiplies = std::is_floating_point_v<C> || sizeof(T) == 4;
+  using A = typename ChainScan<T, r>::A;
+  using DA = hn::ScalableTag<A>;
+  using D = hn::Rebind<C, DA>;
+  static constexpr int64_t kRows = 4;  // that are read together: they and the next stay in L1
+  static constexpr int64_t kNarrowRows = 256;
 
   static void Run(const RunningColumns& c) {
-    const DA d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto lanes = static_cast<int64_t>(hn::Lanes(DA()));
     HWY_ALIGN A state[kMostColumns];
     std::fill_n(state, kMostColumns, ReductionIdentity<A>(r));
-    for (int64_t i = 0; i < c.n; ++i) {
-      const int64_t row = (c.reverse ? c.n - 1 - i : i) * c.stride;
-      const T* in = reinterpret_cast<const T*>(c.in) + row;
-      T* out = reinterpret_cast<T*>(c.out) + row;
+    const int64_t begin = c.reverse ? (c.n - 1) * c.stride : 0;
+    const int64_t step = c.reverse ? -c.stride : c.stride;
+    const T* in = reinterpret_cast<const T*>(c.in) + begin;
+    T* out = reinterpret_cast<T*>(c.out) + begin;
+    const int64_t rows = c.columns >= lanes ? kRows : kNarrowRows;
+    const bool fetches = c.columns >= lanes && c.columns < c.stride;
+    for (int64_t i = 0; i < c.n; i += rows, in += rows * step, out += rows * step) {
+      const int64_t now = std::min(rows, c.n - i);
+      if (fetches)
+        for (int64_t k = rows; k < std::min(2 * rows, c.n - i); ++k)
+          Fetch(in, out, k * step, c.columns);
       int64_t j = 0;
-      for (; j + lanes <= c.columns; j += lanes) {
-        const auto v = OpOf<r>::Call(d, hn::Load(d, state + j), PanelLanes<T, r>::Load(in + j));
-        hn::Store(v, d, state + j);
-        PanelLanes<T, r>::Store(v, out + j);
-      }
-      for (; j < c.columns; ++j) {
-        state[j] = Combine<A>(r, state[j], static_cast<A>(in[j]));
-        out[j] = static_cast<T>(state[j]);
-      }
+      for (; j + 4 * lanes <= c.columns; j += 4 * lanes)
+        FourVectors(in + j, out + j, now, step, state + j);
+      for (; j + lanes <= c.columns; j += lanes) Vector(in + j, out + j, now, step, state + j);
+      if (j < c.columns)
+        ChainScan<T, r>::Run(in + j, out + j, now, step, 1, c.columns - j, state + j);
     }
+  }
+
+ private:
+  using V = hn::Vec<DA>;
+  static HWY_INLINE V Next(V sum, const T* in, T* out) {
+    sum = OpOf<r>::Call(DA(), sum, Load(in));
+    Store(sum, out);
+    return sum;
+  }
+  static HWY_INLINE void Vector(const T* in, T* out, int64_t n, int64_t step, A* state) {
+    V v = hn::Load(DA(), state);
+    for (int64_t i = 0; i < n; ++i) v = Next(v, in + i * step, out + i * step);
+    hn::Store(v, DA(), state);
+  }
+  static HWY_INLINE void FourVectors(const T* in, T* out, int64_t n, int64_t step, A* state) {
+    const DA d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    V v0 = hn::Load(d, state), v1 = hn::Load(d, state + lanes);
+    V v2 = hn::Load(d, state + 2 * lanes), v3 = hn::Load(d, state + 3 * lanes);
+    for (int64_t i = 0; i < n; ++i, in += step, out += step) {
+      v0 = Next(v0, in, out), v1 = Next(v1, in + lanes, out + lanes);
+      v2 = Next(v2, in + 2 * lanes, out + 2 * lanes);
+      v3 = Next(v3, in + 3 * lanes, out + 3 * lanes);
+    }
+    hn::Store(v0, d, state), hn::Store(v1, d, state + lanes);
+    hn::Store(v2, d, state + 2 * lanes), hn::Store(v3, d, state + 3 * lanes);
+  }
+  // Rows that are far apart are not fetched by the processor in time.
+  static HWY_INLINE void Fetch(const T* in, T* out, int64_t ahead, int64_t columns) {
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+    for (int64_t j = 0; j < columns; j += kLine) {
+      hwy::Prefetch(in + ahead + j);
+      if (in != out) __builtin_prefetch(out + ahead + j, 1);
+    }
+  }
+  static HWY_INLINE hn::Vec<DA> Load(const T* in) {
+    if constexpr (std::is_same_v<C, A>)
+      return RowLanes<T, DA>::Load(in);
+    else
+      return hn::PromoteTo(DA(), RowLanes<T, D>::Load(in));
+  }
+  static HWY_INLINE void Store(hn::Vec<DA> v, T* out) {
+    if constexpr (std::is_same_v<C, A>)
+      RowLanes<T, DA>::Store(v, out);
+    else
+      RowLanes<T, D>::Store(hn::DemoteTo(D(), v), out);
   }
 };
 
@@ -197,7 +282,7 @@ RunningFn FunctionFor(DType dtype, Reduction reduction) {
   RunningFn function = nullptr;
   base::VisitElement(dtype, [&](auto t) {
     using T = decltype(t);
-    if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4)
+    if constexpr (!kIsComplex<T> && sizeof(Compute<T>) >= 4)
       function = FunctionOf<Shape, T>(reduction);
   });
   return function;

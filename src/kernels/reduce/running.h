@@ -15,6 +15,7 @@ struct RunningColumns {
   std::byte* out = nullptr;
   int64_t n = 0, stride = 1;  // elements from one row to the next
   int64_t columns = 1;
+  int64_t batch = 1;  // as many of these, one after the other; 1 unless `columns` is
   bool reverse = false;
 };
 
@@ -22,7 +23,7 @@ struct RunningColumns {
 using RunningFn = void (*)(const RunningColumns& c);
 // Of one column, whose elements are contiguous.
 RunningFn RunningRowOf(DType dtype, Reduction reduction);
-// Of at most 256 columns.
+// Of at most 1024 columns.
 RunningFn RunningColumnsOf(DType dtype, Reduction reduction);
 
 }  // namespace tessera::kernels

@@ -13,7 +13,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 // Highway requires this order of includes: the targets first.
 #include "kernels/elements/simd_arithmetic.h"
-#include "kernels/elements/simd_formats.h"
+#include "kernels/elements/simd_rows.h"
 #include "kernels/reduce/reduce_elements.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -37,25 +37,6 @@ template <>
 struct RowOp<Reduction::kOr> : Or {};
 template <>
 struct RowOp<Reduction::kXor> : Xor {};
-
-// Vectors of accumulators A, loaded from and stored to elements T.
-template <class T, class D>
-struct RowLanes {
-  using A = hn::TFromD<D>;
-  using Format = std::conditional_t<std::is_same_v<T, Float16>, HalfFormat, BrainFormat>;
-  static HWY_INLINE hn::Vec<D> Load(const T* in) {
-    if constexpr (std::is_same_v<T, A>)
-      return hn::LoadU(D(), in);
-    else
-      return LoadFloats(Format(), D(), reinterpret_cast<const uint16_t*>(in));
-  }
-  static HWY_INLINE void Store(hn::Vec<D> v, T* out) {
-    if constexpr (std::is_same_v<T, A>)
-      hn::StoreU(v, D(), out);
-    else
-      StoreFloats(Format(), D(), v, reinterpret_cast<uint16_t*>(out));
-  }
-};
 
 template <Reduction r, class A, class In, class Out>
 struct RowReduction {

@@ -10,6 +10,7 @@ namespace {
 
 using test::Buffer;
 using test::Call;
+using test::Count;
 using test::kInf;
 using test::kNan;
 using test::Near;
@@ -33,40 +34,45 @@ double Next(MaybeReduction reduction, double sum, double x) {
   }
 }
 
+void ExpectALoop(DType dtype, const Shape& shape, size_t dim, MaybeReduction reduction,
+                 bool reverse) {
+  const Buffer x = Random(dtype, Count(shape), 2);
+  const int64_t n = shape[dim];
+  const int64_t inner = Count({shape.begin() + static_cast<int64_t>(dim) + 1, shape.end()});
+  std::vector<double> want(static_cast<size_t>(x.n));
+  for (int64_t i = 0; i < x.n; ++i) {
+    if (i / inner % n != 0) continue;
+    double sum = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t at = i + (reverse ? n - 1 - k : k) * inner;
+      sum = k == 0 ? x.At(at) : Next(reduction, sum, x.At(at));
+      want[static_cast<size_t>(at)] = sum;
+    }
+  }
+  Buffer y(dtype, x.n), z = x;
+  const auto d = static_cast<int64_t>(dim);
+  const plan::Kernel kernel = reduction ? Cumulative(dtype, shape, d, *reduction, reverse)
+                                        : CumulativeLogSumExp(dtype, shape, d, reverse);
+  Call(kernel, {&x}, {&y});
+  Call(kernel, {&z}, {&z}, 3);
+  // Partial sums are larger than some of the results.
+  const double scale = reduction == Reduction::kSum ? 4 : 1;
+  EXPECT_TRUE(Near(y, want, dtype.is_integer() ? 0 : scale * test::Tolerance(dtype)))
+      << dtype.name() << " reduction " << (reduction ? static_cast<int>(*reduction) : -1)
+      << " size " << n << " before " << inner;
+  EXPECT_TRUE(SameBits(z, y)) << "in place, in parts";
+}
+
 TEST(Cumulative, MatchesALoopAlongAnyDim) {
-  const Shape shape = {3, 11, 300};
-  for (DType dtype : {i32, i64, f16, bf16, f32, f64}) {
-    const Buffer x = Random(dtype, 3 * 11 * 300, 2);
-    for (MaybeReduction reduction :
-         {MaybeReduction(Reduction::kSum), MaybeReduction(Reduction::kProd),
-          MaybeReduction(Reduction::kMax), MaybeReduction(Reduction::kMin), MaybeReduction()}) {
-      if (dtype.is_integer() && (!reduction || reduction == Reduction::kProd)) continue;
-      for (int64_t dim = 0; dim < 3; ++dim) {
-        for (bool reverse : {false, true}) {
-          const int64_t n = shape[static_cast<size_t>(dim)];
-          const int64_t inner = dim == 2 ? 1 : dim == 1 ? 300 : 3300;
-          std::vector<double> want(static_cast<size_t>(x.n));
-          for (int64_t i = 0; i < x.n; ++i) {
-            if (i / inner % n != 0) continue;
-            double sum = 0;
-            for (int64_t k = 0; k < n; ++k) {
-              const int64_t at = i + (reverse ? n - 1 - k : k) * inner;
-              sum = k == 0 ? x.At(at) : Next(reduction, sum, x.At(at));
-              want[static_cast<size_t>(at)] = sum;
-            }
-          }
-          Buffer y(dtype, x.n), z = x;
-          const plan::Kernel kernel = reduction ? Cumulative(dtype, shape, dim, *reduction, reverse)
-                                                : CumulativeLogSumExp(dtype, shape, dim, reverse);
-          Call(kernel, {&x}, {&y});
-          Call(kernel, {&z}, {&z}, 3);
-          // Partial sums are larger than some of the results.
-          const double scale = reduction == Reduction::kSum ? 4 : 1;
-          EXPECT_TRUE(Near(y, want, dtype.is_integer() ? 0 : scale * test::Tolerance(dtype)))
-              << dtype.name() << " reduction " << (reduction ? static_cast<int>(*reduction) : -1)
-              << " dim " << dim;
-          EXPECT_TRUE(SameBits(z, y)) << "in place, in parts";
-        }
+  // Long and short rows, columns for whole vectors, for some lanes of one, and in several panels.
+  for (const Shape& shape : std::vector<Shape>{{3, 11, 300}, {9, 40, 5}, {2, 300, 13}}) {
+    for (DType dtype : {i32, i64, f16, bf16, f32, f64}) {
+      for (MaybeReduction reduction :
+           {MaybeReduction(Reduction::kSum), MaybeReduction(Reduction::kProd),
+            MaybeReduction(Reduction::kMax), MaybeReduction(Reduction::kMin), MaybeReduction()}) {
+        if (dtype.is_integer() && (!reduction || reduction == Reduction::kProd)) continue;
+        for (size_t dim = 0; dim < 3; ++dim)
+          for (bool reverse : {false, true}) ExpectALoop(dtype, shape, dim, reduction, reverse);
       }
     }
   }
