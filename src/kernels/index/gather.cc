@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/at.h"
 #include "base/shape.h"
 #include "kernels/copy/copy_bytes.h"
 #include "kernels/index/lookup.h"
@@ -27,65 +28,35 @@ struct GatherLoop {
 struct GatherConfig {
   std::vector<GatherLoop> loops;  // outer loops first; each round copies one run
   std::vector<LookupEntry> entries;
-  // per entry: bytes of a step; the last begin of a slice that is held here
-  std::vector<int64_t> entry_strides, held;
+  std::vector<HeldEntry> held;  // `before` is the device's
   int64_t rounds = 1, run_bytes = 0, element = 1;
   bool clip = false;
   std::vector<bool> leads;
   std::byte fill[16] = {}, nothing[16] = {};  // `nothing` is the identity of sums
 };
 
-enum : int64_t { kOutside = -1, kElsewhere = -2 };
-
-// Finds where slices begin on one device.
+// The offsets of some slices of a line, in bytes.
 template <class Index>
-class Begins {
+class LineOffsets {
  public:
-  Begins(const GatherConfig& config, int32_t device) : config_(config), device_(device) {}
-  // Returns the offset in the operand in bytes, kOutside, or kElsewhere if another device holds
-  // the slice.
-  int64_t Offset(const Index* vector) const {
-    int64_t offset = 0;
-    bool here = true;
-    for (size_t k = 0; k < config_.entries.size(); ++k) {
-      const LookupEntry& entry = config_.entries[k];
-      int64_t begin = BeginOf(entry, vector, config_.clip);
-      if (!Inside(begin, entry.last)) return kOutside;
-      if (!entry.begins.empty()) {
-        begin -= entry.begins[device_];
-        here = here && begin >= 0 && begin <= config_.held[k];
-      }
-      offset += begin * config_.entry_strides[k];
+  LineOffsets(const GatherConfig& config, int32_t device)
+      : entries_(config.held), clips_(config.clip) {
+    for (size_t k = 0; k < entries_.size(); ++k) {
+      const std::vector<int64_t>& begins = config.entries[k].begins;
+      if (!begins.empty()) entries_[k].before = begins[base::Size(device)];
     }
-    return here ? offset : kElsewhere;
+  }
+  static constexpr int64_t kMost = 256;
+  // Returns the offsets for n <= kMost index vectors that are `step` indices apart.
+  const int64_t* Of(const Index* vectors, int64_t step, int64_t n) {
+    OffsetsOf(entries_, clips_, vectors, step, n, offsets_);
+    return offsets_;
   }
 
  private:
-  const GatherConfig& config_;
-  const int32_t device_;
-};
-
-// The same for index vectors with one entry, with all values in registers.
-template <class Index>
-class OneBegin {
- public:
-  OneBegin(const GatherConfig& config, int32_t device)
-      : last_(config.entries[0].last), held_(config.held[0]), stride_(config.entry_strides[0]) {
-    const std::vector<int64_t>& begins = config.entries[0].begins;
-    if (!begins.empty()) begin_ = begins[device];
-    clips_ = config.clip;
-  }
-  int64_t Offset(const Index* vector) const {
-    int64_t begin = Begin(*vector, last_, clips_);
-    if (!Inside(begin, last_)) return kOutside;
-    begin -= begin_;
-    return static_cast<uint64_t>(begin) <= static_cast<uint64_t>(held_) ? begin * stride_
-                                                                        : kElsewhere;
-  }
-
- private:
-  int64_t last_, held_, stride_, begin_ = 0;
-  bool clips_;
+  std::vector<HeldEntry> entries_;
+  const bool clips_;
+  int64_t offsets_[kMost];
 };
 
 // The position of a round in all loops but the last.
@@ -113,7 +84,7 @@ struct Position {
 };
 
 // kRun: bytes of a run, or 0 if the size is not known at compile time.
-template <class Index, class Vectors, int kRun>
+template <class Index, int kRun>
 void RunGather(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const GatherConfig*>(call.config);
   if (config.rounds == 0 || config.run_bytes == 0) return;
@@ -123,45 +94,47 @@ void RunGather(const plan::KernelArgs& call) {
   const Pattern nothing(config.nothing, config.element);
   const Pattern outside(leads ? config.fill : config.nothing, config.element);
   const auto* indices = reinterpret_cast<const Index*>(call.in[1]);
-  const Vectors vectors(config, call.device);
+  LineOffsets<Index> line_offsets(config, call.device);
   const GatherLoop line = config.loops.back();
+  const bool varies = line.index_stride != 0;
   std::byte* out = call.out[0] + range.begin * run;
   Position position(config.loops, range.begin / line.size);
   int64_t i = range.begin % line.size;
-  for (int64_t round = range.begin; round < range.end; position.Next(config.loops), i = 0) {
-    const int64_t end = std::min(line.size, i + range.end - round);
-    round += end - i;
-    int64_t offset = 0;
-    if (line.index_stride == 0) offset = vectors.Offset(indices + position.index);
-    for (; i < end; ++i, out += run) {
-      if (line.index_stride != 0)
-        offset = vectors.Offset(indices + position.index + i * line.index_stride);
-      if (offset < 0) {
+  for (int64_t round = range.begin; round < range.end;) {
+    const int64_t most = varies ? LineOffsets<Index>::kMost : line.size;
+    const int64_t n = std::min({line.size - i, range.end - round, most});
+    const int64_t* offsets = line_offsets.Of(indices + position.index + i * line.index_stride,
+                                             line.index_stride, varies ? n : 1);
+    const std::byte* in = call.in[0] + position.operand + i * line.operand_stride;
+    for (int64_t k = 0; k < n; ++k, out += run, in += line.operand_stride) {
+      const int64_t offset = offsets[varies ? k : 0];
+      if (offset < 0)
         FillBytes(out, run, offset == kOutside ? outside : nothing);
-        continue;
-      }
-      const std::byte* from = call.in[0] + position.operand + i * line.operand_stride + offset;
-      if constexpr (kRun > 0)
-        std::memcpy(out, from, kRun);
+      else if constexpr (kRun > 0)
+        std::memcpy(out, in + offset, kRun);
       else
-        CopyBytes(out, from, run);
+        CopyBytes(out, in + offset, run);
     }
+    round += n, i += n;
+    if (i < line.size) continue;
+    position.Next(config.loops);
+    i = 0;
   }
 }
 
-template <class Index, class Vectors>
+template <class Index>
 plan::KernelFn GatherFunction(int64_t run_bytes) {
   switch (run_bytes) {
     case 1:
-      return RunGather<Index, Vectors, 1>;
+      return RunGather<Index, 1>;
     case 2:
-      return RunGather<Index, Vectors, 2>;
+      return RunGather<Index, 2>;
     case 4:
-      return RunGather<Index, Vectors, 4>;
+      return RunGather<Index, 4>;
     case 8:
-      return RunGather<Index, Vectors, 8>;
+      return RunGather<Index, 8>;
     default:
-      return RunGather<Index, Vectors, 0>;
+      return RunGather<Index, 0>;
   }
 }
 
@@ -199,8 +172,10 @@ plan::Kernel Gather(const LookupDesc& desc, const base::ElementBits& fill) {
   config.entries = EntriesOf(desc);
   for (const LookupEntry& entry : config.entries) {
     const LookupDesc::Dim& dim = desc.dims[entry.dim];
-    config.entry_strides.push_back(dim.stride * config.element);
-    config.held.push_back(dim.size - dim.window);
+    config.held.push_back({.at = entry.at,
+                           .last = entry.last,
+                           .held = std::max<int64_t>(dim.size - dim.window + 1, 0),
+                           .stride = dim.stride * config.element});
   }
   config.loops = LoopsOf(desc);
   int64_t elements = 1, run = 1;
@@ -222,12 +197,8 @@ plan::Kernel Gather(const LookupDesc& desc, const base::ElementBits& fill) {
   kernel.bytes = 2.0 * static_cast<double>(elements * config.element) +
                  static_cast<double>(vectors * desc.entries * desc.index.size());
   kernel.max_parts = MaxParts(kernel.bytes, config.rounds);
-  const bool one = config.entries.size() == 1 && desc.entries == 1;
-  kernel.fn = VisitIndex(desc.index, [&](auto zero) {
-    using Index = decltype(zero);
-    return one ? GatherFunction<Index, OneBegin<Index>>(config.run_bytes)
-               : GatherFunction<Index, Begins<Index>>(config.run_bytes);
-  });
+  kernel.fn = VisitIndex(
+      desc.index, [&](auto zero) { return GatherFunction<decltype(zero)>(config.run_bytes); });
   kernel.config = std::make_shared<const GatherConfig>(std::move(config));
   return kernel;
 }

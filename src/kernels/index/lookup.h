@@ -1,5 +1,6 @@
 // The description of slices and index vectors shared by gather and scatter kernels.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -70,6 +71,38 @@ inline int64_t BeginOf(const LookupEntry& entry, const Index* vector, bool clip)
 }
 inline bool Inside(int64_t begin, int64_t last) {
   return static_cast<uint64_t>(begin) < static_cast<uint64_t>(last + 1);
+}
+
+// An entry of index vectors on one device: which starts are held, and the step from one to the
+// next.
+struct HeldEntry {
+  int64_t at = -1, last = 0;    // as LookupEntry
+  int64_t before = 0;           // the start that is 0 here
+  int64_t first = 0, held = 0;  // the starts of [first, first + held) are held
+  int64_t stride = 0;
+};
+enum : int64_t { kOutside = -1, kElsewhere = -2 };
+
+// Sets offsets[i] to the offset of the slice of index vector i, kOutside, or kElsewhere if the
+// slice is not held; vectors are `step` indices apart. Without branches that depend on the indices.
+template <class Index>
+void OffsetsOf(const std::vector<HeldEntry>& entries, bool clip, const Index* vectors, int64_t step,
+               int64_t n, int64_t* offsets) {
+  std::fill_n(offsets, n, 0);
+  for (const HeldEntry& held : entries) {
+    const HeldEntry entry = held;
+    const Index* vector = vectors + std::max<int64_t>(entry.at, 0);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t start = entry.at < 0 ? 0 : Begin(vector[i * step], entry.last, clip);
+      const int64_t here = start - entry.before, before = offsets[i];
+      const bool is_held =
+          static_cast<uint64_t>(here - entry.first) < static_cast<uint64_t>(entry.held);
+      int64_t offset = is_held ? before + here * entry.stride : kElsewhere;
+      offset = before == kElsewhere ? kElsewhere : offset;
+      offset = before == kOutside || !Inside(start, entry.last) ? kOutside : offset;
+      offsets[i] = offset;
+    }
+  }
 }
 
 // Returns f(value of the index's host type); null unless the dtype is an integer.

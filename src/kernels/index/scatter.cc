@@ -25,6 +25,12 @@ namespace {
 using ElementsFn = void (*)(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
                             int64_t slice_stride);
 
+constexpr int64_t kTogether = 256;  // elements whose offsets are found together
+// Combines n <= kTogether elements at slices + i * slice_stride with those at out + offsets[i],
+// which are left out if the offset is negative; strides and offsets are in bytes.
+using ScatteredFn = void (*)(std::byte* out, const int64_t* offsets, const std::byte* slices,
+                             int64_t slice_stride, int64_t n);
+
 // A dim of the operand, or several merged dims that slices span entirely.
 struct ScatterDim {
   int64_t size = 1, stride = 0;
@@ -48,11 +54,12 @@ struct ScatterConfig {
   int64_t grain = 1;
   int64_t element = 1, elements = 0;  // bytes of an element; elements of the operand
   bool clip = false;
-  // the only query has one entry: the index in dims[0] of a whole row or of an element
-  bool rows = false;
+  bool rows = false;     // the only query has one entry: the index in dims[0] of a whole row
+  bool singles = false;  // slices have one element, and no query runs along a dim
   std::vector<bool> leads;
   std::byte identity[16] = {};
   ElementsFn strided = nullptr;
+  ScatteredFn scattered = nullptr;
   plan::CombineFn dense = nullptr;  // combines contiguous elements; null: they are copied
 };
 
@@ -93,8 +100,10 @@ class ScatterPart {
   void Run() {
     if (c_.elements == 0 || owned_.begin >= owned_.end) return;
     InitialiseOwned();
-    if (c_.rows) return CombineRows();
-    RunQueries(0, reinterpret_cast<const Index*>(call_.in[1]), 0);
+    const auto* indices = reinterpret_cast<const Index*>(call_.in[1]);
+    if (c_.rows) return CombineRows(indices);
+    if (c_.singles) return CombineSingles(0, indices, 0, HeldEntries());
+    RunQueries(0, indices, 0);
   }
 
  private:
@@ -114,23 +123,56 @@ class ScatterPart {
     }
   }
 
-  // The common case: one loop over index vectors of one entry, each the position of a row or
-  // an element.
-  void CombineRows() {
+  // Of this part.
+  std::vector<HeldEntry> HeldEntries() const {
+    std::vector<HeldEntry> held;
+    for (size_t k = 0; k < c_.entries.size(); ++k) {
+      const LookupEntry& from = c_.entries[k];
+      HeldEntry entry{.at = from.at, .last = from.last, .held = 1};
+      if (!from.begins.empty()) entry.before = from.begins[base::Size(call_.device)];
+      for (size_t d = 0; d < c_.dims.size(); ++d) {
+        if (c_.dims[d].entry != static_cast<int64_t>(k)) continue;
+        const Range range = d == c_.split ? owned_ : Range{0, c_.dims[d].size};
+        entry.first = range.begin, entry.held = range.end - range.begin;
+        entry.stride = c_.dims[d].stride * c_.element;
+      }
+      held.push_back(entry);
+    }
+    return held;
+  }
+  void CombineSingles(size_t q, const Index* vector, int64_t slice,
+                      const std::vector<HeldEntry>& held) {
+    const ScatterQuery& query = c_.queries[q];
+    const int64_t before = query.begins.empty() ? 0 : query.begins[call_.device];
+    const int64_t count = std::min(query.size, query.whole - before);
+    if (q + 1 < c_.queries.size()) {
+      for (int64_t i = 0; i < count; ++i)
+        CombineSingles(q + 1, vector + i * query.index_stride, slice + i * query.slice_stride,
+                       held);
+      return;
+    }
+    int64_t offsets[kTogether];
+    for (int64_t i = 0; i < count; i += kTogether) {
+      const int64_t n = std::min(kTogether, count - i);
+      OffsetsOf(held, c_.clip, vector + i * query.index_stride, query.index_stride, n, offsets);
+      c_.scattered(call_.out[0], offsets,
+                   call_.in[2] + (slice + i * query.slice_stride) * c_.element,
+                   query.slice_stride * c_.element, n);
+    }
+  }
+
+  // One loop over index vectors of one entry, each the position of a row.
+  void CombineRows(const Index* indices) {
     const LookupEntry& entry = c_.entries[0];
     const ScatterQuery& query = c_.queries[0];
     const bool splits_rows = c_.split == 0;
     const Range held = splits_rows ? owned_ : Range{0, c_.dims[0].size};
     const int64_t first = entry.begins.empty() ? 0 : entry.begins[call_.device];
     const int64_t row = c_.dims[0].stride * c_.element;
-    int64_t begin = 0, n = 1;
-    if (c_.dims.size() > 1) {
-      begin = splits_rows ? 0 : owned_.begin;
-      n = (splits_rows ? c_.dims[1].size : owned_.end) - begin;
-    }
+    const int64_t begin = splits_rows ? 0 : owned_.begin;
+    const int64_t n = (splits_rows ? c_.dims[1].size : owned_.end) - begin;
     std::byte* out = call_.out[0] + begin * c_.element;
     const std::byte* slices = call_.in[2] + begin * c_.element;
-    const auto* indices = reinterpret_cast<const Index*>(call_.in[1]);
     const int64_t before = query.begins.empty() ? 0 : query.begins[call_.device];
     const int64_t count = std::min(query.size, query.whole - before);
     for (int64_t i = 0; i < count; ++i) {
@@ -230,46 +272,80 @@ void ForElements(std::byte* out, const std::byte* slice, int64_t n, int64_t out_
   }
 }
 
-template <class T, Reduction reduction>
-void CombineElements(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
-                     int64_t slice_stride) {
-  ForElements<T>(out, slice, n, out_stride, slice_stride, [](T a, T b) {
-    return Narrow<T>(kernels::Combine(reduction, Widen(a), Widen(b)));
-  });
-}
-
-template <class T>
-void SetElements(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
-                 int64_t slice_stride) {
-  ForElements<T>(out, slice, n, out_stride, slice_stride, [](T, T b) { return b; });
-}
-
-template <class T>
-ElementsFn CombineOf(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kProd:
-      return CombineElements<T, Reduction::kProd>;
-    case Reduction::kMax:
-      return CombineElements<T, Reduction::kMax>;
-    case Reduction::kMin:
-      return CombineElements<T, Reduction::kMin>;
-    default:
-      return CombineElements<T, Reduction::kSum>;
+// The offsets that are left out are found before, as the processor cannot predict them.
+template <class T, class F>
+void ForScattered(std::byte* out, const int64_t* offsets, const std::byte* slices,
+                  int64_t slice_stride, int64_t n, F f) {
+  int64_t kept[kTogether], count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    kept[count] = i;
+    count += static_cast<int64_t>(offsets[i] >= 0);
+  }
+  for (int64_t k = 0; k < count; ++k) {
+    std::byte* to = out + offsets[kept[k]];
+    T old, update;
+    std::memcpy(&old, to, sizeof(T));
+    std::memcpy(&update, slices + kept[k] * slice_stride, sizeof(T));
+    const T made = f(old, update);
+    std::memcpy(to, &made, sizeof(T));
   }
 }
 
-ElementsFn SetOf(int64_t element) {
-  switch (element) {
-    case 1:
-      return SetElements<uint8_t>;
-    case 2:
-      return SetElements<uint16_t>;
-    case 4:
-      return SetElements<uint32_t>;
-    case 8:
-      return SetElements<uint64_t>;
+// The functions that combine elements T by F.
+template <class T, class F>
+struct ElementFunctions {
+  static void Strided(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
+                      int64_t slice_stride) {
+    ForElements<T>(out, slice, n, out_stride, slice_stride, F());
+  }
+  static void Scattered(std::byte* out, const int64_t* offsets, const std::byte* slices,
+                        int64_t slice_stride, int64_t n) {
+    ForScattered<T>(out, offsets, slices, slice_stride, n, F());
+  }
+  static void Fill(ScatterConfig& config) {
+    config.strided = &Strided, config.scattered = &Scattered;
+  }
+};
+
+template <class T, Reduction reduction>
+struct Combined {
+  T operator()(T a, T b) const {
+    return Narrow<T>(kernels::Combine(reduction, Widen(a), Widen(b)));
+  }
+};
+struct Replaced {
+  template <class T>
+  T operator()(T, T b) const {
+    return b;
+  }
+};
+
+template <class T>
+void FillCombine(ScatterConfig& config, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kProd:
+      return ElementFunctions<T, Combined<T, Reduction::kProd>>::Fill(config);
+    case Reduction::kMax:
+      return ElementFunctions<T, Combined<T, Reduction::kMax>>::Fill(config);
+    case Reduction::kMin:
+      return ElementFunctions<T, Combined<T, Reduction::kMin>>::Fill(config);
     default:
-      return SetElements<base::ElementBits>;
+      return ElementFunctions<T, Combined<T, Reduction::kSum>>::Fill(config);
+  }
+}
+
+void FillSet(ScatterConfig& config) {
+  switch (config.element) {
+    case 1:
+      return ElementFunctions<uint8_t, Replaced>::Fill(config);
+    case 2:
+      return ElementFunctions<uint16_t, Replaced>::Fill(config);
+    case 4:
+      return ElementFunctions<uint32_t, Replaced>::Fill(config);
+    case 8:
+      return ElementFunctions<uint64_t, Replaced>::Fill(config);
+    default:
+      return ElementFunctions<base::ElementBits, Replaced>::Fill(config);
   }
 }
 
@@ -350,9 +426,17 @@ bool IsOfRows(const ScatterConfig& config) {
   if (config.queries.size() != 1 || config.queries[0].dim >= 0) return false;
   if (config.entries.size() != 1 || config.entries[0].at != 0) return false;
   if (config.dims.empty() || config.dims[0].entry != 0 || config.dims[0].window != 1) return false;
-  if (config.dims.size() == 1) return true;
+  if (config.dims.size() != 2) return false;
   const ScatterDim& row = config.dims[1];
-  return config.dims.size() == 2 && IsSpanned(row) && row.stride == 1 && row.slice_stride == 1;
+  return IsSpanned(row) && row.stride == 1 && row.slice_stride == 1;
+}
+
+bool IsOfSingles(const ScatterConfig& config) {
+  for (const ScatterDim& dim : config.dims)
+    if (dim.window != 1 || dim.entry < 0) return false;
+  for (const ScatterQuery& query : config.queries)
+    if (query.dim >= 0) return false;
+  return true;
 }
 
 }  // namespace
@@ -382,10 +466,12 @@ plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction)
   ChooseInner(config);
   if (config.queries.empty()) config.queries.emplace_back();  // a single index is a vector of one
   config.rows = IsOfRows(config);
+  config.singles = IsOfSingles(config);
   base::VisitElement(desc.dtype, [&](auto zero) {
     using T = decltype(zero);
-    config.strided = reduction ? CombineOf<T>(*reduction) : SetOf(config.element);
-    if (reduction) SetIdentity<T>(*reduction, config.identity);
+    if (!reduction) return FillSet(config);
+    FillCombine<T>(config, *reduction);
+    SetIdentity<T>(*reduction, config.identity);
   });
   if (reduction) config.dense = Combiner(desc.dtype, *reduction);
   plan::Kernel kernel;
