@@ -1,4 +1,5 @@
-// Sort by indices, for several operands and keys. sort_values.cc sorts a single operand.
+// Sort by indices, for several operands and keys. sort_values.cc sorts a single operand,
+// sort_pairs.cc values with their positions.
 #include "kernels/sort/sort.h"
 
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "base/element_bits.h"
 #include "base/shape.h"
 #include "kernels/sort/sort_keys.h"
+#include "kernels/sort/sort_pairs.h"
 #include "kernels/sort/sort_values.h"
 
 namespace tessera::kernels {
@@ -144,6 +146,9 @@ plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t 
     if (dtypes.size() == 1 && !dtypes[0].is_complex()) {
       kernel.fn = SortValuesFunction(dtypes[0]);
       kernel.scratch_bytes = SortValuesScratch(dtypes[0], config.n);
+    } else if (dtypes.size() == 2 && num_keys == 2 && SortsPairs(dtypes[0], dtypes[1])) {
+      kernel.fn = SortPairsFunction(dtypes[0], dtypes[1]);
+      kernel.scratch_bytes = SortPairsScratch(dtypes[0], dtypes[1], config.n);
     } else if (FitsNarrow(key, config.n)) {
       kernel.fn = SortByIndex<NarrowEntry>;
       kernel.scratch_bytes = 8 * config.n + order;

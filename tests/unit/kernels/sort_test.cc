@@ -104,6 +104,44 @@ TEST(Sort, ComparesSeveralKeysInTurn) {
     }
 }
 
+TEST(Sort, SortsValuesWithPositions) {
+  for (DType dtype : AllDTypes())
+    for (const Case& c : kShapes)
+      for (const bool descending : {false, true})
+        for (DType positions : {i32, i64})
+          for (int64_t distinct : {3, 100000})
+            ExpectSorts({dtype, positions}, c, 2, descending, distinct);
+}
+
+// A few sorted runs are merged, many are sorted.
+TEST(Sort, JoinsSortedRuns) {
+  constexpr int64_t kSize = 1000;
+  for (int64_t runs : {1, 2, 3, 7, 8, 9, 100}) {
+    const int64_t length = kSize / runs;
+    std::vector<float> values(kSize), want(kSize);
+    std::vector<int32_t> positions(kSize), want_positions(kSize);
+    for (int64_t i = 0; i < kSize; ++i) {
+      // equal values in all runs, whose positions decrease from run to run
+      const auto at = static_cast<size_t>(i);
+      values[at] = static_cast<float>(i % length / 2 - 20);
+      positions[at] = static_cast<int32_t>((runs - i / length) * kSize + i % length);
+    }
+    std::vector<size_t> order(kSize);
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return std::pair(values[a], positions[a]) < std::pair(values[b], positions[b]);
+    });
+    for (size_t i = 0; i < order.size(); ++i)
+      want[i] = values[order[i]], want_positions[i] = positions[order[i]];
+    const Bytes in = ToBytes(values), in_positions = ToBytes(positions);
+    Bytes got(in.size()), got_positions(in.size());
+    RunParts(Sort({f32, i32}, {kSize}, 0, 2, false), {&in, &in_positions}, {&got, &got_positions},
+             1);
+    EXPECT_TRUE(SameItems(got, ToBytes(want), 4)) << runs;
+    EXPECT_TRUE(SameItems(got_positions, ToBytes(want_positions), 4)) << runs;
+  }
+}
+
 TEST(Sort, KeepsZerosAndNaNsInTheirOrder) {
   const float nan = FromBits<float>(0x7fc00001), other = FromBits<float>(0xffc00002);
   struct {
