@@ -215,6 +215,12 @@ struct PlanInput {
   bool donated = false;  // whether the run may reuse its buffers
 };
 
+// The op and the line of the user that a step is for.
+struct Note {
+  std::string op, where;  // `where` may be empty
+  std::string text() const { return where.empty() ? op : op + " at " + where; }
+};
+
 struct Plan {
   int32_t devices = 1;
   base::IdVector<PlanLayoutId, Layout> layouts;
@@ -222,7 +228,7 @@ struct Plan {
   std::vector<PlanInput> inputs;
   std::vector<PlanValueId> outputs;  // some may be inputs
   std::vector<Node> nodes;
-  base::IdVector<NoteId, std::string> notes;  // "dot_general at model.cc:12"
+  base::IdVector<NoteId, Note> notes;
 };
 
 }  // namespace tessera::plan

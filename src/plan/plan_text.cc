@@ -63,7 +63,9 @@ class Printer {
     out_ += "\n";
   }
 
-  std::string Note(NoteId note) const { return note == kNoNote ? "" : "  // " + plan_.notes[note]; }
+  std::string Note(NoteId note) const {
+    return note == kNoNote ? "" : "  // " + plan_.notes[note].text();
+  }
 
   void Nodes(const std::vector<Node>& nodes, const std::string& indent) {
     for (const Node& node : nodes) {

@@ -60,11 +60,10 @@ void CallKernel(const plan::Plan& plan, const ReadyStep& step, const plan::Kerne
     if (!e.where().empty() || dynamic_cast<const std::nested_exception*>(&e) ||
         step.from->note == plan::kNoNote)
       throw;
-    const std::string& note = plan.notes[step.from->note];
-    const size_t at = note.rfind(" at ");
-    if (at == std::string::npos) throw;
+    const std::string& where = plan.notes[step.from->note].where;
+    if (where.empty()) throw;
     ErrorDetail detail = e.detail();
-    detail.where = note.substr(at + 4);
+    detail.where = where;
     throw RuntimeError(std::move(detail));
   }
 }
@@ -271,7 +270,7 @@ class Worker {
   }
 
   std::string NoteOf(const ReadyNode& node) const {
-    return node.note == plan::kNoNote ? "a move" : executable_.plan.notes[node.note];
+    return node.note == plan::kNoNote ? "a move" : executable_.plan.notes[node.note].text();
   }
 
   void RunMessages(const ReadyNode& node) {

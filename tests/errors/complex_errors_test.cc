@@ -45,6 +45,7 @@ const std::vector<Case>& Cases() {
       {"range", [] { arange(0, 3i); }},
       {"number_for_a_real_dtype", [] { full({2}, 1i, {.dtype = f32}); }},
       {"update_of_reals", [] { ones({2}).at({0}).set(1i); }},
+      {"update_of_reals_by_an_array", [] { ones({2}).at({0}).set(ones({}, c64)); }},
       {"read_as_reals", [] { ones({2}, c64).to_vector<float>(); }},
       {"uniform", [] { random::uniform(random::key(0), {2}, {.dtype = c64}); }},
       {"file",

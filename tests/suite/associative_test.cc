@@ -132,6 +132,23 @@ TEST(AssociativeScan, ExchangesOneElementPerShard) {
   EXPECT_EQ(lowered.comm().bytes(), 3 * (2 * 2 + 2) * 4) << lowered.comm();
 }
 
+// Also if the shards do not divide the dim: the elements that are left over are scanned apart.
+TEST(AssociativeScan, SendsLittleOverAutoAxes) {
+  const MeshScope scope(make_mesh({{"x", 4, Auto}}));
+  for (int64_t n : {1024, 1002, 9})
+    for (bool reverse : {false, true}) {
+      const Array x = random::normal(random::key(n), {n});
+      const auto f = jit([=](Array a) {
+        const auto largest = [](Array p, Array q) { return maximum(p, q); };
+        a = with_sharding_constraint(a, P("x"));
+        return with_sharding_constraint(associative_scan(largest, a, {.reverse = reverse}), P("x"));
+      });
+      const CommReport comm = f.lower(x).comm();
+      EXPECT_LE(comm.events().size(), n % 4 == 0 ? 1u : 8u) << n << "\n" << comm;
+      EXPECT_TRUE(array_equal(f(x), cummax(x, 0, {.reverse = reverse})).item<bool>()) << n;
+    }
+}
+
 TEST(AssociativeScan, IsMapped) {
   const Array x = random::normal(random::key(0), {5, 8});
   const auto f = [](Array a) {

@@ -218,8 +218,8 @@ Array Patches(const Operand& operand, const std::vector<int64_t>& window,
   const Array lhs = ToArray(operand, call);
   if (ShapeOf(lhs).size() != window.size() + 2)
     FailShape(call, 17,
-              fmt::format("the window has {} entries, but the array has {} dims", window.size(),
-                          ShapeOf(lhs).size()));
+              fmt::format("the window has {} entries, which takes an array of rank {}, not {}",
+                          window.size(), window.size() + 2, Rank(lhs)));
   CheckShape(window, call);
   const int64_t elements = base::Elements(window);
   if (options.dims == ConvDims{}) options.dims = DefaultDims(window.size() + 2, false);

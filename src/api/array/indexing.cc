@@ -410,6 +410,11 @@ Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Cal
           fmt::format("x and the values have different dtypes, {} and {}", dtype.name(), t.name()),
           {fmt::format("StrictTypes is in scope: convert one of them, e.g. values.astype({})",
                        dtype.name())});
+  if (!values.scalar() && !dtype.is_complex() && !dtype.is_bool())
+    if (DType t = trace::Use(values.array(), call.name, call.loc)->type()->dtype(); t.is_complex())
+      FailDType(call, 16,
+                fmt::format("the values are complex ({}), but x is {}", t.name(), dtype.name()),
+                {"real(values) takes their real parts"});
   Array v = values.scalar() ? StrongScalar(*values.scalar(), dtype, call)
                             : Convert(ToArray(values, call), dtype, call);
   const base::Shape& own = ShapeOf(v);

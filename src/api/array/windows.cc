@@ -12,6 +12,7 @@
 #include "base/divide.h"
 #include "base/shape.h"
 #include "ops/params.h"
+#include "ops/reduction_ops.h"
 
 namespace tessera::api {
 
@@ -49,30 +50,6 @@ std::vector<int64_t> OnesOr(std::vector<int64_t> list, size_t length, const char
   return list;
 }
 
-namespace {
-
-const ir::OpDef& WindowOp(Reduction r) {
-  switch (r) {
-    case Reduction::kMax:
-      return ops::kReduceWindowMax;
-    case Reduction::kMin:
-      return ops::kReduceWindowMin;
-    case Reduction::kProd:
-      return ops::kReduceWindowProd;
-    case Reduction::kAnd:
-      return ops::kReduceWindowAnd;
-    case Reduction::kOr:
-      return ops::kReduceWindowOr;
-    case Reduction::kXor:
-      return ops::kReduceWindowXor;
-    case Reduction::kSum:
-      break;
-  }
-  return ops::kReduceWindowSum;
-}
-
-}  // namespace
-
 std::vector<ops::DimWindow> WindowsOf(const base::Shape& shape, const std::vector<int64_t>& window,
                                       const WindowOptions& options, Call call) {
   const size_t rank = shape.size();
@@ -100,7 +77,7 @@ std::vector<ops::DimWindow> WindowsOf(const base::Shape& shape, const std::vecto
 Array RunWindows(const Array& x, Reduction reduction, const std::vector<ops::DimWindow>& windows,
                  Call call) {
   const auto of = [&](const Array& a) {
-    return Run(WindowOp(reduction), ops::ParamsOf(windows), {a}, call);
+    return Run(*ops::OpsOf(reduction).windows, ops::ParamsOf(windows), {a}, call);
   };
   if (TypeOf(x)->dtype().is_complex() && reduction == Reduction::kSum)
     return complex(of(real(x, call.loc)), of(imag(x, call.loc)), {}, call.loc);

@@ -7,33 +7,13 @@
 #include "api/combiners/element_function.h"
 #include "api/control/blocks.h"
 #include "base/at.h"
-#include "ops/params.h"
+#include "ops/reduction_ops.h"
 
 namespace tessera {
 
 using namespace api;
 
 namespace {
-
-const ir::OpDef& ReduceOp(Reduction r) {
-  switch (r) {
-    case Reduction::kMax:
-      return ops::kReduceMax;
-    case Reduction::kMin:
-      return ops::kReduceMin;
-    case Reduction::kProd:
-      return ops::kReduceProd;
-    case Reduction::kAnd:
-      return ops::kReduceAnd;
-    case Reduction::kOr:
-      return ops::kReduceOr;
-    case Reduction::kXor:
-      return ops::kReduceXor;
-    case Reduction::kSum:
-      break;
-  }
-  return ops::kReduceSum;
-}
 
 // Reduces dims by a combiner that no op computes.
 class PairReducer {
@@ -115,7 +95,7 @@ Arrays ReducedBy(const ElementFunction& combine, Arrays xs, const Arrays& inits,
   for (int64_t d : dims) is_empty = is_empty || base::At(ShapeOf(xs[0]), d) == 0;
   if (is_empty) return OnlyInits(inits, xs, dims, call);
   if (const std::optional<Reduction> known = combine.KnownReduction()) {
-    xs = {Reduce(xs[0], {ReduceOp(*known), dims}, call)};
+    xs = {Reduce(xs[0], {*ops::OpsOf(*known).dims, dims}, call)};
   } else {
     std::ranges::sort(dims, std::greater());
     const PairReducer reducer(call, combine);

@@ -54,6 +54,24 @@ class AssociativeScanner {
     return Merged(local, joined, xs);
   }
 
+  // Scans all but the last `left` elements by blocks, and joins their last result with these.
+  template <class Layout>
+  Arrays ScanBlocksAndRest(const Arrays& xs, int64_t left, int64_t blocks, Layout whole,
+                           Layout split) const {
+    if (left == 0) return ScanBlocks(xs, blocks, whole, split);
+    const int64_t all = Length(xs), n = all - left, begin = reverse_ ? left : 0;
+    const Arrays main = ScanBlocks(Pieces(xs, begin, begin + n), blocks, whole, split);
+    const Arrays rest = reverse_ ? Pieces(xs, 0, left) : Pieces(xs, n, all);
+    const int64_t end = reverse_ ? 0 : n - 1;
+    const Arrays last = Each(whole(Pieces(main, end, end + 1)), [&](const Array& x, size_t dim) {
+      base::Shape shape = ShapeOf(x);
+      shape[dim] = left;
+      return broadcast_to(x, Shape(shape), {}, call_.loc);
+    });
+    const Arrays joined = whole(Join(last, Scan(whole(rest))));
+    return reverse_ ? Concatenated(joined, main) : Concatenated(main, joined);
+  }
+
  private:
   int64_t Length(const Arrays& xs) const { return ShapeOf(xs[0])[base::Size(dims_[0])]; }
 
@@ -242,15 +260,19 @@ Arrays AssociativeScan(TreeRef tree, const JoinTrees& join, const AssociativeSca
   const std::vector<int64_t> dims = DimsOf(call, xs, options.dim);
   CheckSharded(call, xs, dims, options);
   const AssociativeScanner scanner(call, join, xs.names, dims, options.reverse);
-  const int64_t blocks = BlocksOf(xs.arrays, dims);
+  const int64_t left = LeftOver(xs.arrays, dims);
+  const int64_t blocks = BlocksOf(xs.arrays, dims, left);
   const sharding::AxisList axes = AxesOf(xs.arrays[0], dims[0]);
+  const bool propagates = blocks > 1 && axes.empty();
   const std::function whole = [&](const Arrays& ends) {
-    return blocks > 1 && axes.empty() ? WholeByPropagation(ends, dims, loc)
-                                      : WithAxes(ends, dims, {}, loc);
+    return propagates ? WholeByPropagation(ends, dims, loc) : WithAxes(ends, dims, {}, loc);
   };
-  const std::function split = [&](const Arrays& ends) { return WithAxes(ends, dims, axes, loc); };
+  // Otherwise propagation would shard the scan of the ends, with an exchange for each of its steps.
+  const std::function split = [&](const Arrays& ends) {
+    return propagates ? WholeByPropagation(ends, dims, loc) : WithAxes(ends, dims, axes, loc);
+  };
   Arrays results = blocks == 1 ? scanner.Scan(WithAxes(xs.arrays, dims, {}, loc))
-                               : scanner.ScanBlocks(xs.arrays, blocks, whole, split);
+                               : scanner.ScanBlocksAndRest(xs.arrays, left, blocks, whole, split);
   if (!options.out_sharding.given()) return results;
   const Outline outline = OutlineOf(tree);
   for (size_t k = 0; k < results.size(); ++k)

@@ -45,15 +45,6 @@ Array ToNumbers(const Operand& operand, const Form& form, Call call) {
   return Convert(x, base::ComplexOf(TypeOf(x)->dtype()), call);
 }
 
-// Returns x with `size` elements along a dim: the first ones, and zeros after them.
-Array OfSize(const Array& x, int64_t dim, int64_t size, Call call) {
-  const int64_t own = base::At(ShapeOf(x), dim);
-  if (own == size) return x;
-  std::vector<Padding> padding(ShapeOf(x).size());
-  padding[base::Size(dim)].high = size - own;
-  return pad(x, padding, ScalarLike(0, TypeOf(x), call), call.loc);
-}
-
 double ScaleOf(const std::vector<FourierPass>& passes, bool is_inverse, Norm norm) {
   double n = 1;
   for (const FourierPass& pass : passes) n *= static_cast<double>(pass.n);
@@ -76,6 +67,7 @@ std::vector<FourierPass> PassesOf(const Array& x, const Form& form,
       FailShape(call, 18,
                 fmt::format("a transform needs at least one element, but has {} along dim {}",
                             pass.n, dims[i]));
+    pass.reads = pass.op == &ops::kIrfft ? pass.n / 2 + 1 : pass.n;
     pass.is_first = pass.op == &ops::kRfft;
     pass.is_last = pass.op == &ops::kIrfft;
     passes.push_back(pass);
@@ -87,11 +79,8 @@ std::vector<FourierPass> PassesOf(const Array& x, const Form& form,
 Array Transformed(const Array& x, const Form& form, const std::vector<int64_t>& dims,
                   const FftnOptions& options, Call call) {
   std::vector<FourierPass> passes = PassesOf(x, form, dims, options.sizes, call);
-  Array y = x;
-  for (const FourierPass& pass : passes)
-    y = OfSize(y, pass.dim, pass.op == &ops::kIrfft ? pass.n / 2 + 1 : pass.n, call);
   const double scale = ScaleOf(passes, form.is_inverse, options.norm);
-  y = RunPasses(y, std::move(passes), options.out_sharding, call);
+  const Array y = RunPasses(x, std::move(passes), options.out_sharding, call);
   return scale == 1 ? y : mul(y, ScalarLike(scale, TypeOf(y), call), {}, call.loc);
 }
 

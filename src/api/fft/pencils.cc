@@ -88,8 +88,24 @@ class Search {
   const TensorSharding& to_;
 };
 
+// Returns x with `size` elements along a dim: the first ones, and zeros after them.
+Array OfSize(const Array& x, int64_t dim, int64_t size, Call call) {
+  const int64_t own = base::At(ShapeOf(x), dim);
+  if (own == size) return x;
+  std::vector<Padding> padding(ShapeOf(x).size());
+  padding[base::Size(dim)].high = size - own;
+  return pad(x, padding, ScalarLike(0, TypeOf(x), call), call.loc);
+}
+
+// Whether the shards of the pass's dim divide the size that it reads.
+bool ShardsDivide(const Array& x, const FourierPass& pass) {
+  const TensorSharding& s = TypeOf(x)->sharding();
+  return pass.reads % sharding::SizeOf(s.dims[base::Size(pass.dim)].axes) == 0;
+}
+
 Array RunPass(const Array& x, const FourierPass& pass, Call call) {
-  return Run(*pass.op, ir::MakeParams(ops::FourierParams{{pass.dim}, pass.n}), {x}, call);
+  return Run(*pass.op, ir::MakeParams(ops::FourierParams{{pass.dim}, pass.n}),
+             {OfSize(x, pass.dim, pass.reads, call)}, call);
 }
 
 }  // namespace
@@ -97,6 +113,8 @@ Array RunPass(const Array& x, const FourierPass& pass, Call call) {
 Array RunPasses(const Array& x, std::vector<FourierPass> passes,
                 const std::optional<PartitionSpec>& to, Call call) {
   Array y = x;
+  for (const FourierPass& pass : passes)
+    if (ShardsDivide(y, pass)) y = OfSize(y, pass.dim, pass.reads, call);
   const auto layout = ResolveSpec(to, static_cast<int>(Rank(x)), MeshInScope({x}), call);
   if (!layout) {
     absl::c_stable_partition(passes, [](const FourierPass& p) { return !p.is_last; });
@@ -105,7 +123,7 @@ Array RunPasses(const Array& x, std::vector<FourierPass> passes,
     return y;
   }
   const Route route = Search(2 * base::PartOf(TypeOf(x)->dtype()).size(), *layout)
-                          .Best(ShapeOf(x), TypeOf(x)->sharding(), passes);
+                          .Best(ShapeOf(y), TypeOf(y)->sharding(), passes);
   for (const PencilStep& step : route.steps) {
     if (TypeOf(y)->sharding().dims != step.layout.dims) {
       TensorSharding moved = TypeOf(y)->sharding();

@@ -27,7 +27,7 @@ using runtime::Event;
 
 std::string NameOf(const plan::Plan& plan, const Event& event) {
   if (event.kind == Event::kWait) return "wait";
-  return event.note == plan::kNoNote ? "move" : plan.notes[event.note];
+  return event.note == plan::kNoNote ? "move" : plan.notes[event.note].text();
 }
 
 // File names need not be UTF-8.

@@ -91,9 +91,7 @@ plan::PlanValueId PlanParts::Zero() {
 }
 
 plan::NoteId PlanParts::AddNote(const Instruction& instruction) {
-  const std::string where = base::Where(instruction.loc);
-  return plan_.notes.Add(
-      fmt::format("{}{}{}", instruction.op->name, where.empty() ? "" : " at ", where));
+  return plan_.notes.Add({std::string(instruction.op->name), base::Where(instruction.loc)});
 }
 
 const plan::Kernel& PlanParts::KernelFor(const ir::Program& program,

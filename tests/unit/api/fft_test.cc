@@ -184,6 +184,26 @@ TEST(Fft, BytesOfPencils) {
   EXPECT_EQ(bytes("c128[8@x,32@y,64]", P("x", "y")), 2 * (other * 3 / 4 + other / 2));
 }
 
+// A dim is cut or extended to a size that its shards do not divide once it is whole.
+TEST(Fft, SizesThatShardsDoNotDivide) {
+  SetDeviceCount(8);
+  const Array x = Signal({12, 16}, 10);
+  MeshScope scope(make_mesh({{"x", 4}, {"y", 2}}));
+  const Array in = reshard(x, P("x", "y"));
+  for (int64_t dim : {0, 1}) {
+    for (int64_t n : {9, 21}) {
+      const PartitionSpec to = dim == 0 ? P(None, "y") : P("x", None);
+      const Array got = fft::fft(in, {.n = n, .dim = dim, .out_sharding = to});
+      EXPECT_EQ(type_of(got).spec(), to);
+      ExpectClose(array(got.to_vector<Complex>()),
+                  array(fft::fft(x, {.n = n, .dim = dim}).to_vector<Complex>()));
+      const Array half = fft::rfft(real(in), {.n = n, .dim = dim, .out_sharding = to});
+      ExpectClose(array(half.to_vector<Complex>()),
+                  array(fft::rfft(real(x), {.n = n, .dim = dim}).to_vector<Complex>()));
+    }
+  }
+}
+
 // Over batch dims nothing is sent, in any mode.
 TEST(Fft, BatchDimsStaySharded) {
   SetDeviceCount(4);

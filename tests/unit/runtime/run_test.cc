@@ -44,6 +44,27 @@ TEST(Run, CallsEachStepOncePerInstance) {
   });
 }
 
+void Refuse(const plan::KernelArgs&) {
+  ErrorDetail detail;
+  detail.reason = "it refuses all data";
+  throw RuntimeError(detail);
+}
+
+// The line of a step is a field of its own, so it may contain any text.
+TEST(Run, ErrorsOfKernelsGetTheLineOfTheirStep) {
+  PlanBuilder b(1);
+  b.Segment();
+  const auto x = b.Input(kBytes, kPerDevice);
+  b.Output(b.Apply(Refuse, {x}, 0, kBytes, kPerDevice));
+  b.LastStep().note = b.plan.notes.Add({"refuse", "work at home/model.cc:12"});
+  try {
+    RunPlan(b.plan, {MakeInput(kBytes, 1)});
+    FAIL();
+  } catch (const RuntimeError& e) {
+    EXPECT_EQ(e.where(), "work at home/model.cc:12");
+  }
+}
+
 TEST(Run, GivesKernelsTheirRepresentativeDeviceAndScratch) {
   ForAllTeams([] {
     PlanBuilder b(8);
