@@ -127,7 +127,8 @@ class PairSort {
       }
       const auto key = static_cast<Bits>(SortKey<T, true>(value) ^ Flip());
       const Entry entry = MakeEntry<Entry>(key, position);
-      if (kept_ == 0 || EntryLess(entry, last)) runs_.Add(kept_);
+      // After too many runs their ends do not matter, and could not be predicted.
+      if (!runs_.too_many && (kept_ == 0 || EntryLess(entry, last))) runs_.Add(kept_);
       last = entries_[kept_++] = entry;
     }
     Entry* first = room_ + kept_;
