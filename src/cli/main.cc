@@ -1,15 +1,18 @@
 // The `tessera` command: the library's tools for program text.
 #include <tessera/explain.h>
 #include <tessera/program.h>
+#include <tessera/stablehlo.h>
 #include <tessera/version.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -77,7 +80,7 @@ class Command {
   Command() {
     app_.name("tessera");
     app_.footer(
-        "FILE holds program text; - is standard input.\n"
+        "FILE holds program text, or StableHLO text if it ends in .mlir; - is standard input.\n"
         "The exit code is 1 if the program is refused, 2 if the command is not understood.");
     app_.set_version_flag("--version", "tessera " TESSERA_VERSION, "Print the version");
     app_.set_help_flag("-h,--help", "Print this help");
@@ -143,6 +146,9 @@ class Command {
   }
   void AddFile(CLI::App* command) {
     command->add_option("FILE", file_, "The program text, or -")->required()->type_name("");
+    command->add_option("--mesh", mesh_, "The mesh of a .mlir file, in place of its own: x=4,y=2")
+        ->check(IsNoOption())
+        ->type_name("AXES");
   }
   void AddStopAfter(CLI::App* command) {
     const auto is_strategy = [](const std::string& name) -> std::string {
@@ -198,7 +204,32 @@ class Command {
     const auto name = std::ranges::find(kStageNames, stop_after_);
     return static_cast<propagation::Stage>(name - kStageNames.begin());
   }
-  Program Load() const { return Program::Load(file_ == "-" ? "/dev/stdin" : file_, kHere); }
+  Program Load() const {
+    if (file_.ends_with(".mlir")) {
+      ImportOptions options;
+      if (!mesh_.empty()) options.mesh = MeshOfAxes();
+      return load_stablehlo(file_, options, kHere);
+    }
+    if (!mesh_.empty()) Refuse("--mesh is for .mlir files");
+    return Program::Load(file_ == "-" ? "/dev/stdin" : file_, kHere);
+  }
+  // Returns the mesh "x=4,y=2", with Auto axes.
+  Mesh MeshOfAxes() const {
+    std::vector<MeshAxis> axes;
+    std::istringstream list(mesh_);
+    for (std::string item; std::getline(list, item, ',');) {
+      const size_t equal = item.find('=');
+      int64_t size = 0;
+      const char* const end = item.data() + item.size();
+      const char* const begin = item.data() + std::min(equal + 1, item.size());
+      const auto [last, error] = std::from_chars(begin, end, size);
+      if (equal == std::string::npos || equal == 0 || error != std::errc() || last != end ||
+          size < 1)
+        Refuse("--mesh takes names and sizes, such as x=4,y=2, not '" + mesh_ + "'");
+      axes.push_back({item.substr(0, equal), size, AxisMode::Auto});
+    }
+    return abstract_mesh(std::move(axes), {}, kHere);
+  }
 
   void Propagate(std::ostream& out) const {
     const Program program = Load();
@@ -214,7 +245,7 @@ class Command {
   void Explain(std::ostream& out) const { out << explain(Load(), value_, stop_after(), kHere); }
 
   CLI::App app_{"Inspects programs of sharded arrays."};
-  std::string file_, value_, op_, html_;
+  std::string file_, mesh_, value_, op_, html_;
   std::string stop_after_ = kStageNames.back();
   PartitionOptions partition_;
   std::function<void(std::ostream&)> run_;  // the chosen sub-command

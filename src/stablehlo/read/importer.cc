@@ -10,7 +10,8 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "ir/move_params.h"
-#include "sharding/text.h"
+#include "stablehlo/read/older_manual.h"
+#include "stablehlo/read/older_shardings.h"
 #include "trace/apply.h"
 #include "trace/function.h"
 #include "trace/scopes.h"
@@ -37,7 +38,8 @@ const Readers& AllReaders() {
 const Readers& CustomCalls() {
   static const auto* const readers = [] {
     auto* all = new Readers;
-    for (const OpReader& reader : CustomCallReaders()) all->emplace(reader.name, reader);
+    for (const auto& table : {CustomCallReaders(), OlderShardingReaders()})
+      for (const OpReader& reader : table) all->emplace(reader.name, reader);
     return all;
   }();
   return *readers;
@@ -183,7 +185,16 @@ Arrays Importer::RunRegion(Frame& frame, const TextRegion& region, const Arrays&
     frame.values[region.first_argument + k] = arguments[k];
     Name(frame, frame.function.values[region.first_argument + k], false, arguments[k]);
   }
-  for (const Operation& op : region.operations) {
+  std::vector<const Operation*> left;
+  for (const Operation& op : region.operations) left.push_back(&op);
+  for (size_t k = 0; k < left.size(); ++k) {
+    const Operation& op = *left[k];
+    if (BeginsOlderManual(op)) {
+      left.erase(left.begin(), left.begin() + static_cast<int64_t>(k));
+      left = RunOlderManual(*this, frame, left);
+      k = static_cast<size_t>(-1);
+      continue;
+    }
     if (!IsReturn(op.name)) {
       Read(frame, op);
       continue;
@@ -210,13 +221,28 @@ Arrays Importer::Call(std::string_view function, const Arrays& arguments, const 
   if (found == functions_.end() || found->second->is_declared_only)
     at.Fail(fmt::format("there is no function @{}", function));
   const trace::NestingScope scope(kName, at.loc());
-  return ReadFunction(*found->second, arguments);
+  Arrays inside = arguments;
+  // Shardy applies a constraint on an argument to the function alone, not to other users of the
+  // caller's value.
+  for (const Operation& op : found->second->body.operations)
+    if (op.name == "sdy.sharding_constraint" && mesh() && op.operands[0] < inside.size())
+      inside[op.operands[0]] =
+          api::Run(ops::kOptimizationBarrier, nullptr, {arguments[op.operands[0]]}, at.call());
+  return ReadFunction(*found->second, inside);
 }
 
-// Axes that do not divide a dim are left out, as JAX's arrays have none, and so are parts of axes
-// and what else concerns propagation alone.
-const ir::Type* Importer::PlaceOfArgument(const ir::Type* type, const Attribute& attribute) const {
-  sharding::TensorSharding s = meshes_.ShardingOf(attribute);
+std::optional<sharding::TensorSharding> Importer::ShardingIn(const Attribute& of_value,
+                                                             size_t rank) const {
+  if (!mesh()) return {};
+  if (const Attribute* s = of_value.Find("sdy.sharding")) return meshes_.ShardingOf(*s);
+  if (const Attribute* s = of_value.Find("mhlo.sharding"))
+    if (const auto older = ParseOlderSharding(s->text, mesh()->size()); older && !older->is_manual)
+      return ShardingOfOlder(*mesh(), *older, rank);
+  return {};
+}
+
+// Axes that do not divide a dim are left out, because JAX has no such arrays.
+const ir::Type* Importer::PlaceOfArgument(const ir::Type* type, sharding::TensorSharding s) const {
   for (size_t d = 0; d < s.dims.size(); ++d)
     s.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, type->shape()[d]);
   return type->WithSharding(std::move(s));
@@ -235,17 +261,16 @@ ir::Program Importer::Build() {
     const TextValue& value = function->values[k];
     const ir::Type* type = TypeOfText(*value.type, function->place);
     trace::Parameter parameter{type, LocOf(value.location, function->place)};
-    const Attribute* sharding = k < function->argument_attributes.size()
-                                    ? function->argument_attributes[k].Find("sdy.sharding")
-                                    : nullptr;
-    if (sharding && mesh()) parameter.place = PlaceOfArgument(type, *sharding);
+    if (k < function->argument_attributes.size())
+      if (auto s = ShardingIn(function->argument_attributes[k], base::Size(type->rank())))
+        parameter.place = PlaceOfArgument(type, std::move(*s));
     parameters.push_back(parameter);
   }
   const detail::Body body = [&](const Arrays& arguments) {
     Arrays results = ReadFunction(*function, arguments);
-    for (size_t k = 0; mesh() && k < results.size() && k < function->result_attributes.size(); ++k)
-      if (const Attribute* s = function->result_attributes[k].Find("sdy.sharding"))
-        results[k] = Constrained(results[k], meshes_.ShardingOf(*s), {kName, module_.file()});
+    for (size_t k = 0; k < results.size() && k < function->result_attributes.size(); ++k)
+      if (auto s = ShardingIn(function->result_attributes[k], base::Size(api::Rank(results[k]))))
+        results[k] = Constrained(results[k], *s, {kName, module_.file()});
     return detail::FunctionResult::Of(detail::AnyTree::Of(std::move(results)));
   };
   return trace::TraceFunction(parameters, body, kName, module_.file(), nullptr).program;

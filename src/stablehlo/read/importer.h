@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ class Importer {
   // Returns the results of a function.
   Arrays Call(std::string_view function, const Arrays& arguments, const OpCall& at);
   Arrays RunRegion(Frame& frame, const TextRegion& region, const Arrays& arguments);
+  // Reads an operation: sets the values of its results.
+  void Read(Frame& frame, const Operation& op);
   Loc LocOf(LocationNumber location, size_t place) const;
 
   // The mesh of the program, with modes; null if the text has none.
@@ -46,10 +49,11 @@ class Importer {
 
  private:
   const ir::Type* TypeOfText(const TextType& type, size_t place) const;
-  const ir::Type* PlaceOfArgument(const ir::Type* type, const Attribute& attribute) const;
+  const ir::Type* PlaceOfArgument(const ir::Type* type, sharding::TensorSharding s) const;
+  // Returns the sharding of an argument or result, in either form.
+  std::optional<sharding::TensorSharding> ShardingIn(const Attribute& of_value, size_t rank) const;
   void CheckSupported() const;
   Arrays ReadFunction(const TextFunction& function, const Arrays& arguments);
-  void Read(Frame& frame, const Operation& op);
   static void Name(const Frame& frame, const TextValue& value, bool is_one_of_several,
                    const Array& array);
 

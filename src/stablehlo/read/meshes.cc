@@ -7,6 +7,7 @@
 
 #include "base/at.h"
 #include "sharding/text.h"
+#include "stablehlo/read/older_shardings.h"
 
 namespace tessera::stablehlo {
 
@@ -19,10 +20,14 @@ TextMeshes::TextMeshes(const Module& module, const MeshDef* given)
   for (const TextMesh& m : module.meshes)
     by_name_.emplace(m.name, sharding::ParseMesh(m.mesh.text, module.file()));
   mesh_ = given;
-  if (given || module.meshes.empty()) return;
-  const MeshDef* first = by_name_.at(module.meshes[0].name);
-  if (first->rank() == 0) return;
-  mesh_ = first->WithModes(std::vector<AxisMode>(base::Size(first->rank()), AxisMode::Auto));
+  if (given) return;
+  for (const TextMesh& m : module.meshes) {
+    const MeshDef* mesh = by_name_.at(m.name);
+    if (mesh->rank() == 0) continue;
+    mesh_ = mesh->WithModes(std::vector<AxisMode>(base::Size(mesh->rank()), AxisMode::Auto));
+    return;
+  }
+  if (module.meshes.empty()) mesh_ = MeshOfOlderShardings(module);
 }
 
 const MeshDef* TextMeshes::Named(std::string_view name, size_t place) const {
@@ -65,6 +70,10 @@ sharding::TensorSharding TextMeshes::ShardingOf(const Attribute& attribute) cons
   sharding::TensorSharding s = sharding::ParseSharding(text, own, module_.file());
   const MeshDef* to = mesh_->WithoutModes();
   if (own == to) return s;
+  if (own->rank() == 0) {
+    s.mesh = to;
+    return s;
+  }
   if (own->size() != to->size() || own->device_ids() != to->device_ids())
     module_.Fail(place, fmt::format("the meshes {} and {} are of different devices", own->text(),
                                     to->text()));

@@ -11,7 +11,7 @@ namespace tessera::stablehlo {
 
 class TextMeshes {
  public:
-  // The program's mesh is `given`, or the first mesh of the module, with Auto axes.
+  // The program's mesh is `given`, or the first mesh of the module that has axes, with Auto axes.
   TextMeshes(const Module& module, const sharding::MeshDef* given);
 
   // The program's mesh; null if there is none.

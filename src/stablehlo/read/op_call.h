@@ -91,5 +91,6 @@ std::vector<OpReader> ShardingReaders();    // sdy
 std::vector<OpReader> CollectiveReaders();  // of devices, in manual computations
 // Custom calls, by target.
 std::vector<OpReader> CustomCallReaders();
+std::vector<OpReader> OlderShardingReaders();  // XLA's shardings, from before Shardy
 
 }  // namespace tessera::stablehlo
