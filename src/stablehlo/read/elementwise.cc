@@ -199,6 +199,7 @@ std::vector<OpReader> ElementwiseReaders() {
       {"stablehlo.tan", Elementwise<kTan>},
       {"stablehlo.tanh", Elementwise<kTanh>},
       {"stablehlo.xor", Elementwise<kXor>},
+      {"chlo.constant", Constant},
       {"sdy.constant", Constant},
   };
 }
