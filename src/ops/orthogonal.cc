@@ -133,6 +133,52 @@ std::vector<ValueId> QrJvp(const ir::DiffCall& c, absl::Span<const ValueId> tang
   return both(Beside(d.q, RestOfQ(q, d.q)), Below(d.r, zeros));
 }
 
+// ---- packed_qr ----------------------------------------------------------------------------------
+
+std::vector<ShapeAndDType> PackedQrType(const TypeCall& c) {
+  CheckMatrices(c, 1);
+  const Shape &a = c.operands[0]->shape(), batch = BatchOf(a);
+  const DType t = c.operands[0]->dtype();
+  const int64_t m = a[a.size() - 2], n = a.back();
+  std::vector<ShapeAndDType> types = {{a, t}, {WithMatrix(batch, {std::min(m, n)}), t}};
+  if (ir::As<PackedQrParams>(c.params).pivoting) types.push_back({WithMatrix(batch, {n}), i32});
+  return types;
+}
+DimMap PackedQrDims(const ir::DimsCall& c) {
+  return c.results.size() == 3 ? MatrixMap(c, {2}, {2, 1, 1}) : MatrixMap(c, {2}, {2, 1});
+}
+void MakePackedQr(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::PackedQr(c.operands[0].dtype, c.operands[0].shape,
+                           ir::As<PackedQrParams>(c.params).pivoting);
+}
+
+void PackedQrReference(const ir::ReferenceCall& call) {
+  const bool pivoting = ir::As<PackedQrParams>(call.params).pivoting;
+  for (int64_t i = 0; i < reference::MatrixCount(*call.operands[0]); ++i) {
+    WideMatrix a = reference::MatrixAt(*call.operands[0], i), reflectors(a.rows, a.cols);
+    const int64_t steps = std::min(a.rows, a.cols);
+    WideMatrix taus(1, steps);
+    std::vector<int64_t> permutation(static_cast<size_t>(a.cols));
+    std::iota(permutation.begin(), permutation.end(), int64_t{0});
+    for (int64_t k = 0; k < steps; ++k) {
+      if (pivoting) PivotColumns(a, k, permutation);
+      const Reflector reflector(a, k, k);
+      reflector.ApplyAdjointLeft(a);
+      taus(0, k) = reflector.tau;
+      for (int64_t r = k + 1; r < a.rows; ++r) {
+        a(r, k) = 0;
+        reflectors(r, k) = reflector.v[static_cast<size_t>(r)];
+      }
+    }
+    for (int64_t c = 0; c < a.cols; ++c)
+      for (int64_t r = c + 1; r < a.rows; ++r) a(r, c) = reflectors(r, c);
+    reference::SetMatrix(*call.results[0], i, a);
+    reference::SetMatrix(*call.results[1], i, taus);
+    for (int64_t k = 0; k < a.cols && pivoting; ++k)
+      call.results[2]->SetInt(i * a.cols + k, permutation[static_cast<size_t>(k)]);
+  }
+}
+
 // ---- householder_product ------------------------------------------------------------------------
 
 // C20: there must be at least as many rows as columns. C21: at most one reflector per column.
@@ -187,6 +233,17 @@ constexpr OpDef kQr{
     .params = ir::KindOf<QrParams>(),
     .flops_per_point = 4,
     .operand_names = {"a", "", ""}};
+constexpr OpDef kPackedQr{
+    .name = "packed_qr",
+    .doc = "The r of q r = a, the reflectors whose product is q below it, and their factors.",
+    .type = ir::TypeFn{PackedQrType},
+    .dims = ir::DimMapFn{PackedQrDims},
+    .lowering = ir::AsKernel{MakePackedQr},
+    .reference = ir::ReferenceFn{PackedQrReference},
+    .diff = ir::NotDifferentiable{"it is a step of other functions; differentiate qr"},
+    .params = ir::KindOf<PackedQrParams>(),
+    .flops_per_point = 2,
+    .operand_names = {"a", "", ""}};
 constexpr OpDef kHouseholderProduct{
     .name = "householder_product",
     .doc = "The first columns of a product of Householder reflectors.",
@@ -199,7 +256,7 @@ constexpr OpDef kHouseholderProduct{
     .operand_names = {"a", "taus", ""}};
 
 Records OrthogonalOps() {
-  static constexpr const OpDef* kOps[] = {&kQr, &kHouseholderProduct};
+  static constexpr const OpDef* kOps[] = {&kQr, &kPackedQr, &kHouseholderProduct};
   return kOps;
 }
 

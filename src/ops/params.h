@@ -257,6 +257,14 @@ struct QrParams {
     f("pivoting", s.pivoting);
   }
 };
+struct PackedQrParams {
+  bool pivoting = false;  // columns are exchanged
+  friend bool operator==(const PackedQrParams&, const PackedQrParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("pivoting", s.pivoting);
+  }
+};
 struct VectorsParams {  // eig, eigh, schur: whether the vectors are results too
   bool vectors = true;
   friend bool operator==(const VectorsParams&, const VectorsParams&) = default;
@@ -352,8 +360,8 @@ extern const OpDef kRaggedDot, kRaggedContract;
 // ragged_rows.cc
 extern const OpDef kRaggedRows;
 // factorisations.cc, orthogonal.cc, spectra.cc, similarity.cc
-extern const OpDef kCholesky, kTriangularSolve, kLu, kQr, kHouseholderProduct, kEigh, kEig, kSvd,
-    kSchur, kHessenberg, kTridiagonal;
+extern const OpDef kCholesky, kTriangularSolve, kLu, kQr, kPackedQr, kHouseholderProduct, kEigh,
+    kEig, kSvd, kSchur, kHessenberg, kTridiagonal;
 // fourier.cc
 extern const OpDef kFft, kIfft, kRfft, kIrfft;
 // sort.cc

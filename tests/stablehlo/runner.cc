@@ -74,7 +74,7 @@ bool Near(double got, double want, double allowed) {
   return std::abs(got - want) <= allowed;
 }
 bool Near(std::complex<double> got, std::complex<double> want, double abs, double rel) {
-  const double allowed = abs + rel * std::abs(want);
+  const double allowed = abs + (std::isfinite(std::abs(want)) ? rel * std::abs(want) : 0);
   return Near(got.real(), want.real(), allowed) && Near(got.imag(), want.imag(), allowed);
 }
 

@@ -45,12 +45,20 @@ void AddFactorisations(Table& table) {
         if (shape[shape.size() - 2] == 1) s.operands[0].fill = Range(1, 3);
       }
   }
+  for (DType dtype : kDTypes)
+    for (bool pivoting : {false, true})
+      for (const Shape& shape : kMatrices) {
+        Sample& s =
+            AddMatrix(table, kPackedQr, ir::MakeParams(PackedQrParams{pivoting}), dtype, shape);
+        if (shape[shape.size() - 2] == 1) s.operands[0].fill = Range(1, 3);  // as for qr
+      }
   for (DType dtype : {f32, c64}) {
     AddMatrix(table, kCholesky, {}, dtype, {4, 4, 4}).truth = true;
     AddMatrix(table, kLu, {}, dtype, {4, 4, 2}).truth = true;
     AddMatrix(table, kQr, ir::MakeParams(QrParams{}), dtype, {4, 4, 2}).truth = true;
   }
   AddMatrix(table, kQr, ir::MakeParams(QrParams{.pivoting = true}), f32, {4, 4, 2}).truth = true;
+  AddMatrix(table, kPackedQr, ir::MakeParams(PackedQrParams{}), f32, {4, 4, 2}).truth = true;
 }
 
 void AddTriangular(Table& table) {

@@ -30,6 +30,9 @@ struct QrDesc {
 // in[0] a [m, n] -> q [m, k], r [k, n], where k is min(m, n), or m if `full`; with pivoting, also
 // the permutation i32 [n].
 plan::Kernel Qr(DType dtype, const Shape& a, QrDesc desc);
+// in[0] a [m, n] -> r on and above the diagonal, with reflectors below it; taus [min(m, n)]; with
+// pivoting, also the permutation i32 [n].
+plan::Kernel PackedQr(DType dtype, const Shape& a, bool pivoting);
 // in[0] a [m, n], in[1] taus [k] -> the first n columns of the product of k reflectors: reflector i
 // is I - tau v v^H, where v is column i of a below the diagonal, with 1 on it and 0 above it.
 plan::Kernel HouseholderProduct(DType dtype, const Shape& a, int64_t k);

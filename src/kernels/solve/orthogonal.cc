@@ -106,6 +106,30 @@ struct QrWork {
 };
 
 template <class T>
+struct PackedWork {
+  struct Memory {
+    T* columns;
+    WorkArrays<T> arrays;
+    Memory(const QrConfig& c, Scratch& s) : columns(s.Take<T>(c.m * c.n)), arrays(c, s) {}
+  };
+  static int64_t Plan(QrConfig& c) {
+    AskForGeqrf<T>(c);
+    c.rwork = c.pivoting ? 2 * c.n : 0;
+    return BytesOf<Memory>(c);
+  }
+  static void Run(const QrConfig& c, const plan::KernelArgs& call, int64_t i, Scratch scratch) {
+    const Memory memory(c, scratch);
+    T* const taus = Out<T>(call, 1) + i * c.rank();
+    CopyTransposed(In<T>(call, 0) + i * c.m * c.n, c.m, c.n, memory.columns);
+    if (c.pivoting)
+      FactorisePivoted(c, memory.columns, Out<int>(call, 2) + i * c.n, taus, memory.arrays);
+    else
+      Factorise(c, memory.columns, taus, memory.arrays);
+    CopyTransposed(memory.columns, c.n, c.m, Out<T>(call, 0) + i * c.m * c.n);
+  }
+};
+
+template <class T>
 struct ProductWork {
   struct Memory {
     T* columns;
@@ -131,6 +155,11 @@ plan::Kernel Qr(DType dtype, const Shape& a, QrDesc desc) {
   config.k = desc.full ? config.m : config.rank();
   config.pivoting = desc.pivoting;
   return KernelOf<QrConfig, QrWork>(config, 2 * FlopsOf(config.m, config.n, config.k));
+}
+plan::Kernel PackedQr(DType dtype, const Shape& a, bool pivoting) {
+  QrConfig config{MatricesOf(dtype, a)};
+  config.pivoting = pivoting;
+  return KernelOf<QrConfig, PackedWork>(config, 2 * FlopsOf(config.m, config.n, config.rank()));
 }
 plan::Kernel HouseholderProduct(DType dtype, const Shape& a, int64_t k) {
   QrConfig config{MatricesOf(dtype, a)};

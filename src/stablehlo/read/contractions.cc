@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "base/shape.h"
 #include "stablehlo/read/importer.h"
+#include "tessera/batching.h"
 #include "tessera/combiners.h"
 #include "tessera/convolution.h"
 #include "tessera/windows.h"
@@ -77,6 +79,18 @@ std::string LettersOf(const ConvolutionDims& dims, char first, char second) {
   return letters;
 }
 
+// The padding of a dynamic convolution is an operand, which must be a constant.
+std::vector<int64_t> ConvolutionPadding(const OpCall& c, size_t spatial) {
+  if (c.in.size() < 3) return PaddingOf(c, spatial);
+  const Operation* made = c.DefinitionOf(2);
+  const Attribute* value = made ? made->Find("value") : nullptr;
+  if (!value) c.Fail("padding that is not a constant is not supported");
+  std::vector<int64_t> padding = IntegersOf(c.importer().module(), *value);
+  if (padding.size() == 1) padding.resize(2 * spatial, padding[0]);
+  if (padding.size() != 2 * spatial) c.Fail("padding must have a row per dim");
+  return padding;
+}
+
 Arrays Convolution(OpCall& c) {
   const Attribute* numbers = c.op().Find("dimension_numbers");
   if (!numbers || numbers->items().size() != 3) c.Fail("it has no dim_numbers");
@@ -100,7 +114,7 @@ Arrays Convolution(OpCall& c) {
   options.dtype = c.ResultDType();
   options.dims = {LettersOf(lhs, 'N', 'C'), LettersOf(rhs, 'O', 'I'), LettersOf(out, 'N', 'C')};
   return {conv_general_dilated(c.In(0), kernel, c.Integers("window_strides", spatial, 1),
-                               PairsOf(PaddingOf(c, spatial)), options, c.loc())};
+                               PairsOf(ConvolutionPadding(c, spatial)), options, c.loc())};
 }
 
 // The first half of the operands are arrays, the second half their initial values.
@@ -130,21 +144,192 @@ Arrays ReduceWindow(OpCall& c) {
   return reduce_window(c.RegionOfTwo(0, false), arrays, inits, window, options, c.loc());
 }
 
+// Returns the operation of region k, if it has only one, on its two arguments in their order.
+const Operation* OnlyOperation(const OpCall& c, size_t k) {
+  if (k >= c.op().regions.size()) return nullptr;
+  const TextRegion& region = c.op().regions[k];
+  if (region.arguments != 2 || region.operations.size() != 2) return nullptr;
+  const Operation &op = region.operations[0], &last = region.operations[1];
+  const uint32_t a = region.first_argument;
+  const bool is_plain = op.operands.size() == 2 && op.operands[0] == a && op.operands[1] == a + 1 &&
+                        last.operands.size() == 1 && last.operands[0] == op.first_result;
+  return is_plain ? &op : nullptr;
+}
+
+// A source element goes to the place of the first largest or smallest element of its window: null
+// for other functions.
+const ir::OpDef* KnownPut(const OpCall& c) {
+  const Operation *select = OnlyOperation(c, 0), *scatter = OnlyOperation(c, 1);
+  if (!select || !scatter || select->name != "stablehlo.compare" ||
+      scatter->name != "stablehlo.add")
+    return nullptr;
+  const Attribute* direction = select->Find("comparison_direction");
+  if (direction && direction->text == "GE") return &ops::kWindowPutMax;
+  return direction && direction->text == "LE" ? &ops::kWindowPutMin : nullptr;
+}
+
+struct Windows {
+  std::vector<int64_t> sizes, strides, padding;
+};
+
+Array PutByNumbers(const OpCall& c, const Windows& w, const Array& init) {
+  const Loc loc = c.loc();
+  const Array &x = c.In(0), &source = c.In(1);
+  const base::Shape& shape = api::ShapeOf(x);
+  const int64_t size = base::Elements(shape);
+  // Windows of pairs of an element and its number. Padding has the number -1 and is not selected.
+  const Array numbers = reshape(arange(size, {.dtype = i32}, loc), Shape(shape), {}, loc);
+  const OpCall::OnTwo select = c.RegionOfTwo(0, false), combine = c.RegionOfTwo(1, false);
+  const auto chosen = reduce_window(
+      [&](const Arrays& a, const Arrays& b) {
+        const Operand zero(0, loc);
+        const Array stays = c.Only(select({a[0]}, {b[0]}));
+        const Array left = logical_and(
+            ge(a[1], zero, {}, loc), logical_or(lt(b[1], zero, {}, loc), stays, {}, loc), {}, loc);
+        return Arrays{where(left, a[0], b[0], {}, loc), where(left, a[1], b[1], {}, loc)};
+      },
+      Arrays{x, numbers}, Arrays{init, api::StrongScalar(-1, i32, c.call())}, w.sizes,
+      {.strides = w.strides, .padding = PairsOf(w.padding)}, loc);
+  const Array flat = full({size}, init, {}, loc);
+  const Array at = reshape(chosen[1], {base::Elements(api::ShapeOf(source)), 1}, {}, loc);
+  const Array safe = where(lt(at, Operand(0, loc), {}, loc), size, at, {}, loc);
+  const Array made = scatter(
+      flat, safe, ravel(source, {}, loc),
+      [&](const Array& a, const Array& b) { return c.Only(combine({a}, {b})); },
+      {.window = {}, .inserted = {0}, .start = {0}}, {}, loc);
+  return reshape(made, Shape(shape), {}, loc);
+}
+
+Arrays SelectAndScatter(OpCall& c) {
+  const Array &x = c.In(0), &source = c.In(1), &init = c.In(2);
+  const size_t dims = base::Size(api::Rank(x));
+  const Windows w{c.Integers("window_dimensions", dims, 1), c.Integers("window_strides", dims, 1),
+                  PaddingOf(c, dims)};
+  const ir::OpDef* put = KnownPut(c);
+  if (!put) return {PutByNumbers(c, w, init)};
+  ops::WindowParams params;
+  params.sizes = w.sizes;
+  params.strides = w.strides;
+  for (size_t d = 0; d < dims; ++d) {
+    params.low.push_back(w.padding[2 * d]);
+    params.high.push_back(w.padding[2 * d + 1]);
+  }
+  params.base_dilation = params.window_dilation = std::vector<int64_t>(dims, 1);
+  const Array sums = c.Run(*put, ir::MakeParams(params), {x, source});
+  return {add(sums, init, {}, c.loc())};
+}
+
 // The comparator's arguments are a left and a right one of each array in turn.
 Arrays Sort(OpCall& c) {
   return sort(
       c.in,
-      [f = c.RegionOfTwo(0, true)](const Arrays& a, const Arrays& b) { return f(a, b).at(0); },
+      [&c, f = c.RegionOfTwo(0, true)](const Arrays& a, const Arrays& b) {
+        return c.Only(f(a, b));
+      },
       static_cast<int>(c.Integer("dimension", -1)), {}, c.loc());
+}
+
+Arrays Einsum(OpCall& c) {
+  return {einsum(c.Word("einsum_config"), c.in, {.dtype = c.ResultDType()}, c.loc())};
+}
+
+// A function of scalars on each element.
+Arrays Map(OpCall& c) {
+  const base::Shape shape = c.ResultShape();
+  Arrays flat;
+  for (const Array& x : c.in) flat.push_back(ravel(x, {}, c.loc()));
+  const Arrays made = vmap([&](const Arrays& scalars) { return c.RunRegion(0, scalars); })(flat);
+  Arrays results;
+  for (const Array& y : made) results.push_back(reshape(y, Shape(shape), {}, c.loc()));
+  return results;
+}
+
+// ---- batch norm ---------------------------------------------------------------------------------
+
+// The statistics of batch norm: all dims but that of the features are reduced.
+class BatchNorm {
+ public:
+  explicit BatchNorm(const OpCall& c)
+      : c_(c), feature_(c.Integer("feature_index")), epsilon_(c.Float("epsilon")) {
+    const int64_t rank = api::Rank(c.In(0));
+    if (feature_ < 0 || feature_ >= rank) c.Fail("there is no dim feature_index");
+    for (int64_t d = 0; d < rank; ++d)
+      if (d != feature_) others_.push_back(d);
+    count_ = 1;
+    for (int64_t d : others_) count_ *= base::At(api::ShapeOf(c.In(0)), d);
+  }
+
+  double count() const { return static_cast<double>(count_); }
+  Array Sum(const Array& x) const { return reduce_sum(x, others_, {}, c_.loc()); }
+  Array Mean(const Array& x) const { return Mul(Sum(x), 1 / count()); }
+  // Returns a vector of features as large as the operand.
+  Array Spread(const Array& v) const {
+    const ir::ShapeAndDType wanted{api::ShapeOf(c_.In(0)), api::TypeOf(v)->dtype()};
+    return api::Run(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{{{feature_}}}), {v},
+                    c_.call(), {.wanted = &wanted});
+  }
+  Array Deviation(const Array& variance) const {
+    return sqrt(add(variance, Operand(epsilon_, c_.loc()), {}, c_.loc()), c_.loc());
+  }
+  Array Centred(const Array& x, const Array& mean) const {
+    return sub(x, Spread(mean), {}, c_.loc());
+  }
+  Array Normalised(const Array& x, const Array& mean, const Array& variance) const {
+    return div(Centred(x, mean), Spread(Deviation(variance)), {}, c_.loc());
+  }
+  Array Mul(const Array& a, Operand b) const { return mul(a, b, {}, c_.loc()); }
+  Array Inference(const Array& x, const Array& scale, const Array& offset, const Array& mean,
+                  const Array& variance) const {
+    return add(Mul(Normalised(x, mean, variance), Spread(scale)), Spread(offset), {}, c_.loc());
+  }
+
+ private:
+  const OpCall& c_;
+  int64_t feature_;
+  double epsilon_;
+  std::vector<int64_t> others_;
+  int64_t count_ = 1;
+};
+
+Arrays BatchNormInference(OpCall& c) {
+  return {BatchNorm(c).Inference(c.In(0), c.In(1), c.In(2), c.In(3), c.In(4))};
+}
+Arrays BatchNormTraining(OpCall& c) {
+  const BatchNorm norm(c);
+  const Array mean = norm.Mean(c.In(0)), rest = norm.Centred(c.In(0), mean);
+  const Array variance = norm.Mean(norm.Mul(rest, rest));
+  return {norm.Inference(c.In(0), c.In(1), c.In(2), mean, variance), mean, variance};
+}
+Arrays BatchNormGrad(OpCall& c) {
+  const BatchNorm norm(c);
+  const Array &scale = c.In(1), &variance = c.In(3), &grad = c.In(4);
+  const Array normal = norm.Normalised(c.In(0), c.In(2), variance);
+  const Array grad_scale = norm.Sum(norm.Mul(grad, normal)), grad_offset = norm.Sum(grad);
+  const Array parts =
+      add(norm.Spread(grad_offset), norm.Mul(normal, norm.Spread(grad_scale)), {}, c.loc());
+  const Array factor = div(scale, norm.Deviation(variance), {}, c.loc());
+  const Array rest = sub(grad, norm.Mul(parts, 1 / norm.count()), {}, c.loc());
+  return {norm.Mul(rest, norm.Spread(factor)), grad_scale, grad_offset};
 }
 
 }  // namespace
 
 std::vector<OpReader> ContractionReaders() {
   return {
-      {"stablehlo.convolution", Convolution},    {"stablehlo.dot", Dot},
-      {"stablehlo.dot_general", DotGeneral},     {"stablehlo.reduce", Reduce},
-      {"stablehlo.reduce_window", ReduceWindow}, {"stablehlo.sort", Sort},
+      {"stablehlo.batch_norm_grad", BatchNormGrad},
+      {"stablehlo.batch_norm_inference", BatchNormInference},
+      {"stablehlo.batch_norm_training", BatchNormTraining},
+      {"stablehlo.convolution", Convolution},
+      {"stablehlo.dot", Dot},
+      {"stablehlo.dot_general", DotGeneral},
+      {"stablehlo.dynamic_conv", Convolution},
+      {"stablehlo.einsum", Einsum},
+      {"stablehlo.map", Map},
+      {"stablehlo.select_and_scatter", SelectAndScatter},
+      {"stablehlo.unary_einsum", Einsum},
+      {"stablehlo.reduce", Reduce},
+      {"stablehlo.reduce_window", ReduceWindow},
+      {"stablehlo.sort", Sort},
   };
 }
 

@@ -13,7 +13,7 @@ Arrays Call(OpCall& c) { return c.importer().Call(c.Word("callee"), c.in, c); }
 Arrays Composite(OpCall& c) { return c.importer().Call(c.Word("decomposition"), c.in, c); }
 
 Arrays While(OpCall& c) {
-  return while_loop([&](const Arrays& carry) { return c.RunRegion(0, carry).at(0); },
+  return while_loop([&](const Arrays& carry) { return c.Only(c.RunRegion(0, carry)); },
                     [&](const Arrays& carry) { return c.RunRegion(1, carry); }, c.in, c.loc());
 }
 

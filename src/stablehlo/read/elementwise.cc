@@ -165,6 +165,7 @@ std::vector<OpReader> ElementwiseReaders() {
       {"stablehlo.cosine", Elementwise<kCos>},
       {"stablehlo.count_leading_zeros", Elementwise<kClz>},
       {"stablehlo.divide", Elementwise<kDiv>},
+      {"stablehlo.dynamic_iota", Iota},
       {"stablehlo.exponential", Elementwise<kExp>},
       {"stablehlo.exponential_minus_one", Elementwise<kExpm1>},
       {"stablehlo.floor", Elementwise<kFloor>},

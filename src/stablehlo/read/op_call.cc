@@ -46,6 +46,21 @@ const Array& OpCall::In(size_t k) const {
   return in[k];
 }
 
+namespace {
+const Operation* FindDefinition(const TextRegion& region, uint32_t value) {
+  for (const Operation& op : region.operations) {
+    if (value - op.first_result < op.result_types.size()) return &op;
+    for (const TextRegion& inner : op.regions)
+      if (const Operation* found = FindDefinition(inner, value)) return found;
+  }
+  return nullptr;
+}
+}  // namespace
+
+const Operation* OpCall::DefinitionOf(size_t k) const {
+  return k < op_.operands.size() ? FindDefinition(frame_.function.body, op_.operands[k]) : nullptr;
+}
+
 const Attribute& OpCall::Get(std::string_view name) const {
   const Attribute* found = op_.Find(name);
   if (!found) Fail(fmt::format("it has no attribute {}", name));
@@ -58,6 +73,7 @@ int64_t OpCall::Integer(std::string_view name) const {
 int64_t OpCall::Integer(std::string_view name, int64_t otherwise) const {
   return Has(name) ? Integer(name) : otherwise;
 }
+double OpCall::Float(std::string_view name) const { return FloatOf(importer_.module(), Get(name)); }
 bool OpCall::Flag(std::string_view name) const {
   const Attribute* found = op_.Find(name);
   if (!found) return false;
@@ -87,11 +103,24 @@ int64_t OpCall::FieldInteger(std::string_view name, std::string_view field,
   return found ? IntegerOf(importer_.module(), *found) : otherwise;
 }
 
-base::Shape OpCall::ResultShape(size_t k) const {
+const TextType& OpCall::ResultType(size_t k) const {
+  if (k >= op_.result_types.size())
+    Fail(fmt::format("it needs {} results, not {}", k + 1, op_.result_types.size()));
   const TextType& type = *op_.result_types[k];
+  if (type.kind != TextType::Kind::kTensor || type.count == kOpenSize)
+    Fail(fmt::format("a result of type {} is not supported", type.text));
+  return type;
+}
+base::Shape OpCall::ResultShape(size_t k) const {
+  const TextType& type = ResultType(k);
   return base::Shape(type.dims.begin(), type.dims.end());
 }
-DType OpCall::ResultDType(size_t k) const { return DTypeOf(op_.result_types[k]->element); }
+DType OpCall::ResultDType(size_t k) const {
+  const TextType& type = ResultType(k);
+  const DType dtype = DTypeOf(type.element);
+  if (dtype.is_default()) Fail(fmt::format("a result of type {} is not supported", type.text));
+  return dtype;
+}
 
 Array OpCall::Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& operands) const {
   const ir::ShapeAndDType wanted = Result();
@@ -106,6 +135,11 @@ Arrays OpCall::RunRegion(size_t k, const Arrays& arguments) const {
   Arrays results = importer_.RunRegion(frame_, op_.regions[k], arguments);
   frame_.path.resize(outer);
   return results;
+}
+
+Array OpCall::Only(const Arrays& results) const {
+  if (results.size() != 1) Fail(fmt::format("its region returns {} values, not 1", results.size()));
+  return results[0];
 }
 
 OpCall::OnTwo OpCall::RegionOfTwo(size_t k, bool in_pairs) const {

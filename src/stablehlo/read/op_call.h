@@ -29,11 +29,14 @@ class OpCall {
   Loc loc() const { return call_.loc; }
   Arrays in;
   const Array& In(size_t k) const;
+  // Returns the operation of the text whose result is operand k, null for an argument.
+  const Operation* DefinitionOf(size_t k) const;
 
   // Attributes. Those without `otherwise` must be there.
   bool Has(std::string_view name) const { return op_.Find(name) != nullptr; }
   int64_t Integer(std::string_view name) const;
   int64_t Integer(std::string_view name, int64_t otherwise) const;
+  double Float(std::string_view name) const;
   bool Flag(std::string_view name) const;  // false if it is not there
   std::vector<int64_t> Integers(std::string_view name) const;
   // Returns `count` numbers: `each`, if the attribute is not there.
@@ -44,7 +47,7 @@ class OpCall {
   std::vector<int64_t> FieldIntegers(std::string_view name, std::string_view field) const;
   int64_t FieldInteger(std::string_view name, std::string_view field, int64_t otherwise) const;
 
-  // Types of results, and of values of regions.
+  // Types of results, which must be there.
   base::Shape ResultShape(size_t k = 0) const;
   DType ResultDType(size_t k = 0) const;
   ir::ShapeAndDType Result(size_t k = 0) const { return {ResultShape(k), ResultDType(k)}; }
@@ -53,6 +56,8 @@ class OpCall {
   Array Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& operands) const;
   // Returns the results of region k for these arguments.
   Arrays RunRegion(size_t k, const Arrays& arguments) const;
+  // Returns the only result of a region.
+  Array Only(const Arrays& results) const;
   // Returns region k as a function of two trees of scalars: a reducer or a comparator. Their
   // arguments are all left ones, then all right ones; `pairs`: a left and a right one in turn.
   using OnTwo = std::function<Arrays(const Arrays&, const Arrays&)>;
@@ -63,6 +68,7 @@ class OpCall {
 
  private:
   const Attribute& Get(std::string_view name) const;
+  const TextType& ResultType(size_t k) const;
 
   Importer& importer_;
   Frame& frame_;

@@ -16,14 +16,14 @@ using enum plan::ScalarOp;
 using plan::ScalarOp;
 
 template <ScalarOp kOp>
-Arrays Elementwise(OpCall& c) {
+Arrays Special(OpCall& c) {
   return {c.Run(ops::Elementwise(kOp), nullptr, c.in)};
 }
 
 Arrays Square(OpCall& c) { return {c.Run(ops::Elementwise(kMul), nullptr, {c.In(0), c.In(0)})}; }
 
 Arrays Conj(OpCall& c) {
-  return api::TypeOf(c.In(0))->dtype().is_complex() ? Elementwise<kConj>(c) : Arrays{c.In(0)};
+  return api::TypeOf(c.In(0))->dtype().is_complex() ? Special<kConj>(c) : Arrays{c.In(0)};
 }
 
 // Whether elements are infinite, of the sign if it is not 0.
@@ -50,7 +50,7 @@ Arrays AsinAcosKernel(OpCall& c) {
   return {complex(mul(cos(real(s, loc), loc), cosh(im, loc), {}, loc), im, {}, loc)};
 }
 
-Arrays TopK(OpCall& c) {
+Arrays LargestElements(OpCall& c) {
   const int64_t k = c.Integer("k");
   const Array& x = c.In(0);
   if (api::Rank(x) == 0) c.Fail("a scalar has no largest elements");
@@ -76,7 +76,7 @@ Arrays RaggedDot(OpCall& c) {
 
 // Returns x as large as the result. `broadcast_dimensions` are the result's dims of the operand of
 // the lower rank; without them the last dims correspond.
-Array Spread(const OpCall& c, const Array& x) {
+Array AsLargeAsResult(const OpCall& c, const Array& x) {
   const base::Shape shape = c.ResultShape();
   if (api::ShapeOf(x) == shape) return x;
   const auto rank = static_cast<int64_t>(shape.size());
@@ -97,7 +97,7 @@ Array Spread(const OpCall& c, const Array& x) {
 ReadOp PlainReader(std::string_view name);
 
 Arrays Broadcasted(OpCall& c) {
-  for (Array& x : c.in) x = Spread(c, x);
+  for (Array& x : c.in) x = AsLargeAsResult(c, x);
   return PlainReader(c.op().name)(c);
 }
 
@@ -148,34 +148,34 @@ Arrays Scan(OpCall& c) {
 
 constexpr OpReader kPlain[] = {
     {"chlo._asin_acos_kernel", AsinAcosKernel},
-    {"chlo.acos", Elementwise<kAcos>},
-    {"chlo.acosh", Elementwise<kAcosh>},
-    {"chlo.asin", Elementwise<kAsin>},
-    {"chlo.asinh", Elementwise<kAsinh>},
-    {"chlo.atan", Elementwise<kAtan>},
-    {"chlo.atanh", Elementwise<kAtanh>},
-    {"chlo.bessel_i1e", Elementwise<kBesselI1e>},
+    {"chlo.acos", Special<kAcos>},
+    {"chlo.acosh", Special<kAcosh>},
+    {"chlo.asin", Special<kAsin>},
+    {"chlo.asinh", Special<kAsinh>},
+    {"chlo.atan", Special<kAtan>},
+    {"chlo.atanh", Special<kAtanh>},
+    {"chlo.bessel_i1e", Special<kBesselI1e>},
     {"chlo.conj", Conj},
     {"chlo.constant_like", ConstantLike},
-    {"chlo.cosh", Elementwise<kCosh>},
-    {"chlo.digamma", Elementwise<kDigamma>},
-    {"chlo.erf", Elementwise<kErf>},
-    {"chlo.erf_inv", Elementwise<kErfInv>},
-    {"chlo.erfc", Elementwise<kErfc>},
+    {"chlo.cosh", Special<kCosh>},
+    {"chlo.digamma", Special<kDigamma>},
+    {"chlo.erf", Special<kErf>},
+    {"chlo.erf_inv", Special<kErfInv>},
+    {"chlo.erfc", Special<kErfc>},
     {"chlo.is_inf", IsInfinite<0>},
     {"chlo.is_neg_inf", IsInfinite<-1>},
     {"chlo.is_pos_inf", IsInfinite<1>},
-    {"chlo.lgamma", Elementwise<kLgamma>},
-    {"chlo.mulhi", Elementwise<kMulHigh>},
-    {"chlo.next_after", Elementwise<kNextafter>},
+    {"chlo.lgamma", Special<kLgamma>},
+    {"chlo.mulhi", Special<kMulHigh>},
+    {"chlo.next_after", Special<kNextafter>},
     {"chlo.polygamma", Polygamma},
     {"chlo.ragged_dot", RaggedDot},
     {"chlo.scan", Scan},
-    {"chlo.sinh", Elementwise<kSinh>},
+    {"chlo.sinh", Special<kSinh>},
     {"chlo.square", Square},
-    {"chlo.tan", Elementwise<kTan>},
-    {"chlo.top_k", TopK},
-    {"chlo.zeta", Elementwise<kZeta>},
+    {"chlo.tan", Special<kTan>},
+    {"chlo.top_k", LargestElements},
+    {"chlo.zeta", Special<kZeta>},
 };
 constexpr const char* kBroadcasting[] = {
     "chlo.broadcast_add",
