@@ -1,4 +1,5 @@
-// Programs of JAX and of other front ends, as StableHLO text with sdy shardings.
+// Programs of JAX and of other front ends, as StableHLO text with sdy shardings, and programs as
+// such text.
 //
 //   Program p = load_stablehlo("step.mlir");   // jax.jit(step).lower(...).as_text()
 //   std::vector<Array> results = to_function(p)({x, w});
@@ -35,5 +36,13 @@ Program load_stablehlo(const std::string& path, ImportOptions options = {},
 // differentiated and batched.
 std::function<std::vector<Array>(std::vector<Array>)> to_function(Program program,
                                                                   Loc loc = Loc::Current());
+
+// Returns the traced program as a module of StableHLO and Shardy's dialect, which XLA compiles.
+// Shardings over Explicit axes become closed constraints; layouts and constraints over Auto axes
+// stay as they are, so a program that is propagated() has all of them. Lines become locations.
+// Arrays that the program captures become constants. Throws RuntimeError for a device program, and
+// one that lists all operations that StableHLO cannot say.
+std::string export_stablehlo(const Program& program, Loc loc = Loc::Current());
+std::string export_stablehlo(const Lowered& lowered, Loc loc = Loc::Current());
 
 }  // namespace tessera

@@ -1,0 +1,78 @@
+// Writes programs as StableHLO: every op by a function of a table.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+#include "stablehlo/write/writer.h"
+
+namespace tessera::stablehlo {
+
+class Exporter;
+
+// One instruction that is written, as the functions of the tables see it.
+struct WriteCall {
+  Exporter& exporter;
+  Writer& w;
+  const ir::Program& program;
+  const ir::Instruction& instruction;
+  OutValues in;
+
+  template <class T>
+  const T& params() const {
+    return ir::As<T>(instruction.params.get());
+  }
+  std::string_view name() const { return instruction.op->name; }
+  const ir::Type* type_in(size_t k) const { return program.type(instruction.operands[k]); }
+  const ir::Type* type_out(size_t k = 0) const { return program.type(instruction.results[k]); }
+  OutType out(size_t k = 0) const { return OutTypeOf(type_out(k)); }
+  // Whether operand k is of keys: its values have one more dim.
+  bool is_key(size_t k) const { return type_in(k)->dtype().is_key(); }
+};
+
+// Returns the results of an instruction.
+using WriteOp = OutValues (*)(const WriteCall&);
+
+struct OpWriter {
+  std::string_view name;  // of the op
+  WriteOp write;
+};
+
+// The tables, each of one family.
+std::vector<OpWriter> ElementwiseWriters();
+std::vector<OpWriter> MovementWriters();
+std::vector<OpWriter> ReductionWriters();    // over dims, windows and runs
+std::vector<OpWriter> ContractionWriters();  // products
+std::vector<OpWriter> LookupWriters();
+std::vector<OpWriter> ControlWriters();
+std::vector<OpWriter> LinalgWriters();
+std::vector<OpWriter> RandomWriters();
+std::vector<OpWriter> ShardingWriters();
+
+// Returns the text of a sharding, with one more dim for the numbers of keys, and with open dims if
+// propagation may extend it.
+std::string ShardingText(sharding::TensorSharding sharding, bool is_key, bool is_open);
+// Returns a value with a constraint.
+OutValue WithSharding(Writer& w, const OutValue& x, const std::string& sharding);
+
+class Exporter {
+ public:
+  // Returns the text of the module.
+  std::string Write(const ir::Program& program, Loc loc);
+  // Writes a program inside the function that is being written. Returns its outputs.
+  OutValues Run(const ir::Program& program, const OutValues& arguments);
+
+ private:
+  OutValues RunInstruction(const ir::Program& program, const ir::Instruction& instruction,
+                           OutValues operands);
+  OutValues RunExpansion(const ir::Program& program, const ir::Instruction& instruction,
+                         const OutValues& operands);
+  OutValue Constrained(const ir::Program& program, const ir::Instruction& instruction,
+                       ir::ValueId v, const OutValue& written);
+  OutValue CapturedConstant(const ir::Capture& capture, const ir::Type* type);
+
+  Writer writer_;
+};
+
+}  // namespace tessera::stablehlo

@@ -1,0 +1,220 @@
+// Gathers, scatters and sorts.
+#include <absl/algorithm/container.h>
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/dtype.h"
+#include "ops/params.h"
+#include "stablehlo/write/exporter.h"
+
+namespace tessera::stablehlo {
+namespace {
+
+std::vector<int64_t> Sorted(std::vector<int64_t> list) {
+  absl::c_sort(list);
+  return list;
+}
+
+// Pairs of dims, ordered by the first of each.
+ir::PairedDims SortedPairs(const ir::PairedDims& pairs) {
+  std::vector<std::pair<int64_t, int64_t>> both;
+  for (size_t k = 0; k < pairs.lhs.size(); ++k) both.push_back({pairs.lhs[k], pairs.rhs[k]});
+  absl::c_sort(both);
+  ir::PairedDims sorted;
+  for (const auto& [l, r] : both) {
+    sorted.lhs.push_back(l);
+    sorted.rhs.push_back(r);
+  }
+  return sorted;
+}
+
+// A gather or a scatter, whose slices have this type.
+struct Lookup {
+  Lookup(const WriteCall& c, const ops::LookupNumbers& n, const OutType& slices)
+      : operand(c.in[0].type),
+        batch(SortedPairs(n.batch)),
+        dropped(Sorted(n.dropped)),
+        windows(n.windows),
+        starts(n.starts) {
+    if (c.is_key(0)) windows.push_back(slices.rank() - 1);
+    size_t window = 0;
+    for (int64_t d = 0; d < operand.rank(); ++d) {
+      const bool is_one = absl::c_linear_search(dropped, d) || absl::c_linear_search(batch.lhs, d);
+      sizes.push_back(is_one ? 1 : slices.shape[static_cast<size_t>(windows[window++])]);
+    }
+    for (int64_t d = 0; d < slices.rank(); ++d)
+      if (!absl::c_linear_search(windows, d)) queries.push_back(d);
+    for (const int64_t d : starts)
+      bounds.push_back(operand.shape[static_cast<size_t>(d)] - sizes[static_cast<size_t>(d)]);
+  }
+  // Returns the highest start along each entry of an index vector, in the shape of the indices.
+  OutValue Bounds(Writer& w, const OutType& indices) const {
+    const OutType list{{static_cast<int64_t>(bounds.size())}, i64};
+    const auto* bytes = reinterpret_cast<const std::byte*>(bounds.data());
+    const OutValue all = w.One("stablehlo.constant", {}, list,
+                               "value = " + DenseText(list, {bytes, 8 * bounds.size()}));
+    return w.Spread(all, indices.shape, {indices.rank() - 1});
+  }
+  // Returns whether each slice fits, in the shape of the slices.
+  OutValue Fits(Writer& w, const OutValue& indices, const base::Shape& slices) const {
+    const OutValue fits =
+        w.Binary("stablehlo.and", w.Compare("GE", indices, w.Whole(indices.type, 0)),
+                 w.Compare("LE", indices, Bounds(w, indices.type)));
+    const OutValue all = w.Reduce("stablehlo.and", fits, w.Identity(Reduction::kAnd, bool_),
+                                  {indices.type.rank() - 1});
+    return w.Spread(all, slices, queries);
+  }
+
+  const OutType& operand;
+  ir::PairedDims batch;
+  std::vector<int64_t> dropped, windows, starts;
+  std::vector<int64_t> sizes;    // of a slice, per dim of the operand
+  std::vector<int64_t> queries;  // dims of the slices that are dims of the indices
+  std::vector<int64_t> bounds;   // the highest start per entry of an index vector
+};
+
+// Returns indices as i64: unsigned ones of 64 bits that are too large stay large.
+OutValue Indices(const WriteCall& c) {
+  OutValue indices = c.in[1];
+  if (indices.type.dtype == u64)
+    indices = c.w.Binary("stablehlo.minimum", indices,
+                         c.w.Whole(indices.type, std::numeric_limits<int64_t>::max()));
+  return c.w.Convert(indices, i64);
+}
+
+OutValues Gather(const WriteCall& c) {
+  const auto& p = c.params<ops::GatherParams>();
+  Writer& w = c.w;
+  const OutType out = c.out();
+  const Lookup lookup(c, p.numbers(), out);
+  const OutValue indices = Indices(c);
+  const OutValue made = w.One(
+      "stablehlo.gather", {c.in[0], indices}, out,
+      fmt::format("dimension_numbers = #stablehlo.gather<offset_dims = {}, collapsed_slice_dims = "
+                  "{}, operand_batching_dims = {}, start_indices_batching_dims = {}, "
+                  "start_index_map = {}, index_vector_dim = {}>, indices_are_sorted = {}, "
+                  "slice_sizes = {}",
+                  NumbersText(lookup.windows), NumbersText(lookup.dropped),
+                  NumbersText(lookup.batch.lhs), NumbersText(lookup.batch.rhs),
+                  NumbersText(lookup.starts), indices.type.rank() - 1, p.sorted,
+                  IntegersText(lookup.sizes)));
+  if (p.mode != LookupMode::kFill || lookup.starts.empty()) return {made};
+  const OutValue fill =
+      c.is_key(0) ? w.Whole(out, 0)
+                  : w.Constant(out, {p.fill.bits.data(), static_cast<size_t>(out.dtype.size())});
+  return {w.Select(lookup.Fits(w, indices, out.shape), made, fill)};
+}
+
+// How an update changes an element: not at all by the old one, or by an operation of both.
+template <Reduction... r>
+OutValues Scatter(const WriteCall& c) {
+  const auto& p = c.params<ops::ScatterParams>();
+  Writer& w = c.w;
+  const DType t = base::ComputedIn(c.in[0].type.dtype);
+  const OutValue operand = w.Convert(c.in[0], t), updates = w.Convert(c.in[2], t);
+  const Lookup lookup(c, p.numbers(), updates.type);
+  OutValue indices = Indices(c);
+  if (p.mode == LookupMode::kClip && !lookup.starts.empty())
+    indices = w.Binary("stablehlo.minimum", lookup.Bounds(w, indices.type),
+                       w.Binary("stablehlo.maximum", indices, w.Whole(indices.type, 0)));
+  const OutType scalar{{}, t};
+  const std::string combine = w.Region({scalar, scalar}, [&](const OutValues& in) {
+    if constexpr (sizeof...(r) == 0)
+      return OutValues{in[1]};
+    else
+      return OutValues{w.Binary(ReductionOp(r...), in[0], in[1])};
+  });
+  const OutValue made = w.One(
+      "stablehlo.scatter", {operand, indices, updates}, operand.type,
+      fmt::format("indices_are_sorted = {}, scatter_dimension_numbers = "
+                  "#stablehlo.scatter<update_window_dims = {}, inserted_window_dims = {}, "
+                  "input_batching_dims = {}, scatter_indices_batching_dims = {}, "
+                  "scatter_dims_to_operand_dims = {}, index_vector_dim = {}>, unique_indices = {}",
+                  p.sorted, NumbersText(lookup.windows), NumbersText(lookup.dropped),
+                  NumbersText(lookup.batch.lhs), NumbersText(lookup.batch.rhs),
+                  NumbersText(lookup.starts), indices.type.rank() - 1, p.unique),
+      {combine});
+  return {w.Convert(made, c.out().dtype)};
+}
+
+// ---- sorts ----
+
+// Returns a number in whose total order equal numbers are equal: zeros have no sign, and all NaNs
+// are one.
+OutValue Ordered(Writer& w, const OutValue& x) {
+  if (!x.type.dtype.is_floating()) return x;
+  const OutValue zero = w.Number(x.type, 0);
+  const OutValue no_sign = w.Select(w.Compare("EQ", x, zero), zero, x);
+  return w.Select(w.Compare("NE", x, x), w.Number(x.type, std::numeric_limits<double>::quiet_NaN()),
+                  no_sign);
+}
+
+OutValue InOrder(Writer& w, std::string_view direction, const OutValue& a, const OutValue& b) {
+  if (!a.type.dtype.is_floating()) return w.Compare(direction, a, b);
+  return w.One("stablehlo.compare", {a, b}, {a.type.shape, bool_},
+               fmt::format("compare_type = #stablehlo<comparison_type TOTALORDER>, "
+                           "comparison_direction = #stablehlo<comparison_direction {}>",
+                           direction));
+}
+
+// Returns the numbers that order a key: the parts of a complex number.
+OutValues KeysOf(Writer& w, const OutValue& x) {
+  if (!x.type.dtype.is_complex()) return {Ordered(w, x)};
+  const OutType part{x.type.shape, base::PartOf(x.type.dtype)};
+  return {Ordered(w, w.One("stablehlo.real", {x}, part)),
+          Ordered(w, w.One("stablehlo.imag", {x}, part))};
+}
+
+// Whether the left scalars come before the right ones: the first keys that differ decide.
+OutValue Before(Writer& w, const OutValues& left, const OutValues& right) {
+  OutValue before = InOrder(w, "LT", left.back(), right.back());
+  for (size_t k = left.size() - 1; k-- > 0;)
+    before = w.Binary("stablehlo.or", InOrder(w, "LT", left[k], right[k]),
+                      w.Binary("stablehlo.and", InOrder(w, "EQ", left[k], right[k]), before));
+  return before;
+}
+
+OutValues Sort(const WriteCall& c) {
+  const auto& p = c.params<ops::SortParams>();
+  Writer& w = c.w;
+  OutTypes scalars;
+  for (const OutValue& x : c.in)
+    for (int side = 0; side < 2; ++side) scalars.push_back({{}, x.type.dtype});
+  const std::string compare = w.Region(scalars, [&](const OutValues& in) {
+    OutValues left, right;
+    for (size_t k = 0; k < static_cast<size_t>(p.num_keys); ++k) {
+      absl::c_move(KeysOf(w, in[2 * k]), std::back_inserter(left));
+      absl::c_move(KeysOf(w, in[2 * k + 1]), std::back_inserter(right));
+    }
+    return OutValues{p.descending ? Before(w, right, left) : Before(w, left, right)};
+  });
+  return w.Add("stablehlo.sort", c.in, TypesOf(c.in),
+               fmt::format("dimension = {} : i64, is_stable = true", p.dim[0]), {compare});
+}
+
+OutValues TopK(const WriteCall& c) {
+  const OutValue x = c.w.Convert(c.in[0], base::ComputedIn(c.in[0].type.dtype));
+  const OutValues made =
+      c.w.Add("chlo.top_k", {x}, {{c.out(0).shape, x.type.dtype}, {c.out(1).shape, i32}},
+              IntegerField("k", c.params<ops::TopKParams>().k));
+  return {c.w.Convert(made[0], c.out(0).dtype), c.w.Convert(made[1], c.out(1).dtype)};
+}
+
+}  // namespace
+
+std::vector<OpWriter> LookupWriters() {
+  using enum Reduction;
+  return {
+      {"gather", Gather},
+      {"scatter", Scatter<>},
+      {"scatter_add", Scatter<kSum>},
+      {"scatter_max", Scatter<kMax>},
+      {"scatter_min", Scatter<kMin>},
+      {"scatter_mul", Scatter<kProd>},
+      {"sort", Sort},
+      {"top_k", TopK},
+  };
+}
+
+}  // namespace tessera::stablehlo

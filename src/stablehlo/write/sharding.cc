@@ -1,0 +1,42 @@
+// Shardings that programs ask for.
+#include <fmt/format.h>
+
+#include "ir/move_params.h"
+#include "sharding/text.h"
+#include "stablehlo/write/exporter.h"
+
+namespace tessera::stablehlo {
+namespace {
+
+// The exporter writes the sharding of every result's type.
+OutValues Resharded(const WriteCall& c) { return {c.in[0]}; }
+
+OutValues Constraint(const WriteCall& c) {
+  const auto& p = c.params<ir::ConstraintParams>();
+  return {WithSharding(c.w, c.in[0], ShardingText(p.sharding, c.is_key(0), false))};
+}
+
+}  // namespace
+
+std::string ShardingText(sharding::TensorSharding sharding, bool is_key, bool is_open) {
+  sharding.reduced.clear();
+  sharding.varying.clear();
+  if (is_open)
+    for (sharding::DimAxes& dim : sharding.dims) dim.open = true;
+  if (is_key) sharding.dims.emplace_back();
+  return sharding::Text(sharding);
+}
+
+OutValue WithSharding(Writer& w, const OutValue& x, const std::string& sharding) {
+  return w.Pretty(fmt::format("sdy.sharding_constraint {} {}", x.name, sharding), x.type);
+}
+
+std::vector<OpWriter> ShardingWriters() {
+  return {
+      {"implied_reshard", Resharded},
+      {"reshard", Resharded},
+      {"sharding_constraint", Constraint},
+  };
+}
+
+}  // namespace tessera::stablehlo

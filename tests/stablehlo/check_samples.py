@@ -1,0 +1,128 @@
+"""Runs the samples that stablehlo_samples wrote with XLA and compares with the references.
+
+  check_samples.py RUN_WITH_JAX.py DIR [--only WORD] [--verbose]
+
+Prints the samples that differ and, per op, how many agree. The exit status is 1 if any differs."""
+import argparse
+import collections
+import importlib.util
+import json
+import math
+import os
+import sys
+
+# Names of dtypes in samples.json -> of element types in MLIR.
+ELEMENTS = {'bool': 'i1', 'c64': 'complex<f32>', 'c128': 'complex<f64>', 'f8_e3m4': 'f8E3M4',
+            'f8_e4m3': 'f8E4M3', 'f8_e4m3b11fnuz': 'f8E4M3B11FNUZ', 'f8_e4m3fn': 'f8E4M3FN',
+            'f8_e4m3fnuz': 'f8E4M3FNUZ', 'f8_e5m2': 'f8E5M2', 'f8_e5m2fnuz': 'f8E5M2FNUZ'}
+
+
+def load(path):
+  spec = importlib.util.spec_from_file_location('run_with_jax', path)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+def element_of(dtype):
+  if dtype in ELEMENTS:
+    return ELEMENTS[dtype]
+  return 'u' + 'i' + dtype[1:] if dtype[0] == 'u' else dtype
+
+
+def read(jax, folder, entry):
+  import numpy as np
+  data = open(os.path.join(folder, entry['file']), 'rb').read()
+  return np.frombuffer(data, jax.np_dtype(element_of(entry['dtype']))).reshape(entry['shape'])
+
+
+def wide(a):
+  import numpy as np
+  if a.dtype.kind == 'c':
+    return a.astype(np.complex128)
+  if a.dtype.kind in 'biu' or 'int' in a.dtype.name:
+    return a.astype(object) if a.dtype.name in ('uint64', 'int64') else a.astype(np.int64)
+  return a.astype(np.float64)
+
+
+def bits_of_mantissa(dtype):
+  import ml_dtypes
+  name = {'complex64': 'float32', 'complex128': 'float64'}.get(dtype.name, dtype.name)
+  return ml_dtypes.finfo(name).nmant
+
+
+def difference(got, want, sample):
+  """A description of the first difference, or None. Other floating functions round otherwise, so a
+  few more units are allowed than Tessera's own kernels have."""
+  import numpy as np
+  if got.shape != want.shape:
+    return f'shape {got.shape}, not {want.shape}'
+  is_float = want.dtype.kind == 'c' or not (want.dtype.kind in 'biu' or 'int' in want.dtype.name)
+  g, w = wide(got).reshape(-1), wide(want).reshape(-1)
+  if not is_float:
+    for i in range(len(w)):
+      if g[i] != w[i]:
+        return f'element {i}: {g[i]}, not {w[i]}'
+    return None
+  unit = 2.0 ** -bits_of_mantissa(want.dtype)
+  eps = max(sample['eps'], 16) * unit
+  with np.errstate(all='ignore'):
+    # Parts of complex numbers are compared with the number's magnitude.
+    size = np.maximum(np.abs(w), sample['magnitude'])
+    pairs = [(g.real, w.real), (g.imag, w.imag)] if w.dtype.kind == 'c' else [(g, w)]
+    tiny = float(np.finfo(np.float64 if want.dtype.name in ('float64', 'complex128') else np.float32).tiny)
+    for gp, wp in pairs:
+      same = (gp == wp) | (np.isnan(gp) & np.isnan(wp)) | (np.abs(gp - wp) <= eps * size + tiny)
+      if not same.all():
+        i = int(np.argmin(same))
+        return f'element {i}: {g[i]!r}, not {w[i]!r} (of {np.count_nonzero(~same)} that differ)'
+  return None
+
+
+def check(jax, folder, sample):
+  import numpy as np
+  text = open(os.path.join(folder, sample['text'])).read()
+  program = jax.Program(text, 1)
+  got = program.run([read(jax, folder, x) for x in sample.get('inputs') or []])
+  for k, (g, entry) in enumerate(zip(got, sample['outputs'])):
+    d = difference(np.asarray(g), read(jax, folder, entry), sample)
+    if d:
+      return f'result {k}: {d}'
+  return None
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('run_with_jax')
+  parser.add_argument('folder')
+  parser.add_argument('--only', help='op names, separated by commas')
+  parser.add_argument('--verbose', action='store_true')
+  o = parser.parse_args()
+  jax = load(o.run_with_jax)
+  jax.setup(8)
+  listed = json.load(open(os.path.join(o.folder, 'samples.json')))
+  agree, differ, why = collections.Counter(), collections.Counter(), collections.defaultdict(list)
+  only = set(o.only.split(',')) if o.only else None
+  for sample in listed['samples']:
+    if only and sample['op'] not in only:
+      continue
+    try:
+      problem = check(jax, o.folder, sample)
+    except Exception as e:  # does not parse, compile or run
+      problem = f'{type(e).__name__}: {e}'[:400].replace('\n', ' ')
+    (differ if problem else agree)[sample['op']] += 1
+    if problem:
+      why[sample['op']].append(f"{sample['text']} {sample['name'][:160]}: {problem}")
+  refused = collections.Counter(s['op'] for s in listed['refused'] if not only or s['op'] in only)
+  for op in sorted(why):
+    print(f'{op}: {agree[op]} agree, {differ[op]} differ')
+    for line in why[op][:None if o.verbose else 3]:
+      print('   ', line)
+  print('refused:', ', '.join(f'{op} ({n})' for op, n in sorted(refused.items())))
+  print(f'{sum(agree.values())} samples of {len(agree)} ops agree, {sum(differ.values())} of '
+        f'{len(differ)} ops differ, {sum(refused.values())} are refused')
+  sys.exit(bool(differ))
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,99 @@
+// stablehlo_samples DIR: writes every sample of every op as StableHLO text, with its operands and
+// the reference's results, for scripts/check_xla.
+#include <fmt/format.h>
+#include <tessera/stablehlo.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/dtype.h"
+#include "ops/ops.h"
+#include "suite/run.h"
+#include "suite/samples.h"
+
+namespace tessera::stablehlo_samples {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+void WriteFile(const fs::path& path, std::string_view text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  if (!out) throw std::runtime_error("cannot write " + path.string());
+}
+
+// Writes the elements of an array and returns its description. Keys are pairs of words, the high
+// one first.
+Json WriteArray(const fs::path& path, ir::HostTensor array) {
+  std::vector<int64_t> shape = array.shape;
+  std::string dtype = array.dtype.name();
+  if (array.dtype.is_key()) {
+    shape.push_back(2);
+    dtype = "u32";
+    auto* words = reinterpret_cast<uint32_t*>(array.data.data());
+    for (int64_t k = 0; k < array.size(); ++k) std::swap(words[2 * k], words[2 * k + 1]);
+  }
+  WriteFile(path, {reinterpret_cast<const char*>(array.data.data()), array.data.size()});
+  return {{"file", path.filename().string()}, {"dtype", dtype}, {"shape", shape}};
+}
+
+std::vector<ir::HostTensor> Expected(const suite::Sample& sample,
+                                     const std::vector<const ir::Type*>& types,
+                                     const std::vector<ir::HostTensor>& data) {
+  std::vector<ir::HostTensor> results;
+  for (const ir::Type* t : types) results.emplace_back(t->dtype(), t->shape());
+  ir::ReferenceCall call{*sample.op, sample.params.get(), {}, {}};
+  for (const ir::HostTensor& x : data) call.operands.push_back(&x);
+  for (ir::HostTensor& r : results) call.results.push_back(&r);
+  (*sample.op->reference)(call);
+  return results;
+}
+
+Json WriteSample(const fs::path& folder, size_t number, const suite::Sample& sample) {
+  const suite::Case one = suite::Unsharded(sample);
+  const std::vector<const ir::Type*> types = suite::ResultTypes(one);
+  const std::string name = fmt::format("{:05}", number);
+  Json entry = {{"name", sample.name()}, {"op", sample.op->name}, {"text", name + ".mlir"}};
+  WriteFile(folder / (name + ".mlir"), export_stablehlo(Program(suite::ProgramOf(one, types))));
+  const std::vector<ir::HostTensor> data = suite::MakeData(sample);
+  for (size_t k = 0; k < data.size(); ++k)
+    entry["inputs"].push_back(WriteArray(folder / fmt::format("{}.in{}", name, k), data[k]));
+  const std::vector<ir::HostTensor> want = Expected(sample, types, data);
+  for (size_t k = 0; k < want.size(); ++k)
+    entry["outputs"].push_back(WriteArray(folder / fmt::format("{}.out{}", name, k), want[k]));
+  entry["eps"] = sample.forward.eps;
+  entry["magnitude"] = sample.forward.magnitude;
+  entry["unique"] = sample.align == nullptr;
+  return entry;
+}
+
+int Run(const fs::path& folder) {
+  ops::Install();
+  fs::create_directories(folder);
+  Json entries = Json::array(), refused = Json::array();
+  size_t number = 0;
+  for (const suite::Sample& sample : suite::Samples()) {
+    try {
+      entries.push_back(WriteSample(folder, number++, sample));
+    } catch (const Error& e) {
+      refused.push_back({{"name", sample.name()}, {"op", sample.op->name}, {"why", e.what()}});
+    }
+  }
+  WriteFile(folder / "samples.json", Json{{"samples", entries}, {"refused", refused}}.dump(1));
+  fmt::print("{} samples written, {} refused\n", entries.size(), refused.size());
+  return 0;
+}
+
+}  // namespace
+}  // namespace tessera::stablehlo_samples
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: stablehlo_samples DIR\n";
+    return 2;
+  }
+  return tessera::stablehlo_samples::Run(argv[1]);
+}
