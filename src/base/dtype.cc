@@ -139,7 +139,8 @@ DType promote_types(DType a, DType b) {
 
 DefaultDtypes::DefaultDtypes(DType integer, DType floating, Loc loc)
     : old_integer_(default_int), old_floating_(default_float) {
-  if (!integer.is_integer() || !floating.is_floating())
+  if (!integer.is_integer() || !floating.is_floating() || integer.is_storage() ||
+      floating.is_storage())
     throw DTypeError(
         {.kind = "DTypeError",
          .op = "DefaultDtypes",

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.h"
 #include "ir/infer.h"
 #include "ir/op.h"
+#include "ops/product_dtype.h"
 
 namespace tessera::ops {
 
@@ -64,7 +64,7 @@ inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
 // which must represent them.
 inline DType ProductDType(const TypeCall& c) {
   const DType a = c.operands[0]->dtype(), b = c.operands[1]->dtype();
-  const DType t = a == b ? a : promote_types(base::ComputedIn(a), base::ComputedIn(b));
+  const DType t = ProductOf(a, b);
   if (a.is_bool() || b.is_bool()) c.FailDType(14, "it multiplies numbers, not bool");
   const DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
   if (out.is_bool() || (t.is_inexact() && !out.is_inexact()) ||

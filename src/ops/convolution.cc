@@ -102,7 +102,7 @@ std::vector<ShapeAndDType> ConvolutionType(const TypeCall& c) {
   // Dtypes may differ if the result's dtype is given.
   const bool is_given = c.wanted && !c.wanted->dtype.is_default();
   if (!is_given) CheckSameDType(c);
-  const DType t = promote_types(c.operands[0]->dtype(), c.operands[1]->dtype());
+  const DType t = ProductOf(c.operands[0]->dtype(), c.operands[1]->dtype());
   if (c.operands[0]->dtype().is_bool() || c.operands[1]->dtype().is_bool())
     c.FailDType(14, "it multiplies numbers, not bool");
   if (t.is_complex()) c.FailDType(14, fmt::format("it multiplies real numbers, not {}", t.name()));

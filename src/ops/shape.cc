@@ -156,6 +156,10 @@ std::vector<ShapeAndDType> BitcastType(const TypeCall& c) {
   DType from = c.operands[0]->dtype(), to = c.wanted->dtype;
   if (from.is_bool() != to.is_bool())
     c.FailDType(19, "bool cannot be bitcast to or from another dtype");
+  if (from != to && (from.bits() < 8 || to.bits() < 8))
+    c.FailDType(19, fmt::format("{} cannot be bitcast to {}: elements of fewer than 8 bits are "
+                                "stored in a byte each",
+                                from.name(), to.name()));
   if (from != to && (from.is_complex() || to.is_complex()))
     c.FailDType(19, "complex numbers cannot be bitcast to or from another dtype");
   Shape shape = c.operands[0]->shape();

@@ -33,6 +33,9 @@ const std::vector<Case>& Cases() {
          const std::map<std::string, Array> x{{"x", ones({2}, u4)}};
          save_safetensors("/nowhere/x.safetensors", x);
        }},
+      {"product_of_two_formats", [] { dot(ones({2}, f8_e4m3), ones({2}, f8_e5m2)); }},
+      {"bitcast", [] { bitcast_convert_type(ones({2}, u8), u4); }},
+      {"default_dtypes", [] { DefaultDtypes scope(i4, f32); }},
       {"eigh",
        [] {
          linalg::eigh(ones({2, 2}, f8_e4m3));

@@ -14,6 +14,8 @@
 #include "ir/host_tensor.h"
 #include "ir/program.h"
 #include "sharding/text.h"
+#include "stablehlo/read/meshes.h"
+#include "stablehlo/text/read.h"
 
 namespace tessera::stablehlo_runner {
 namespace {
@@ -105,6 +107,28 @@ void Compare(const Array& made, const Json& output, size_t r) {
         fmt::format("result {}: the sum is {}, not {}", r, sum.real(), output["sum"].dump())};
 }
 
+void CompareAll(const std::vector<Array>& results, const Json& c) {
+  if (results.size() != c["outputs"].size()) throw Failure{"another number of results"};
+  for (size_t r = 0; r < results.size(); ++r) Compare(results[r], c["outputs"][r], r);
+}
+
+// Runs a program without a mesh on one axis of n devices: the first dim of each argument that n
+// divides is sharded.
+void RunOver(int64_t n, const fs::path& text, std::vector<Array> inputs, const Json& c) {
+  const Mesh mesh = make_mesh({{"x", n}});
+  for (Array& x : inputs) {
+    const std::vector<int64_t> shape = type_of(x).shape();
+    std::vector<DimSharding> dims(shape.size());
+    const auto divides = [&](int64_t size) { return size > 0 && size % n == 0; };
+    const auto first = std::find_if(shape.begin(), shape.end(), divides);
+    if (first != shape.end()) dims[static_cast<size_t>(first - shape.begin())] = "x";
+    const MeshScope scope(mesh);
+    x = reshard(x, PartitionSpec(std::move(dims)));
+  }
+  const ImportOptions options{.mesh = make_mesh({{"x", n, AxisMode::Auto}})};
+  CompareAll(to_function(load_stablehlo(text.string(), options))(inputs), c);
+}
+
 void RunNumbers(const fs::path& path, const Json& c) {
   fs::path text = path;
   text.replace_extension(".mlir");
@@ -114,9 +138,15 @@ void RunNumbers(const fs::path& path, const Json& c) {
   std::vector<Array> inputs;
   for (size_t i = 0; i < types.size(); ++i)
     inputs.push_back(Input(c["inputs"][i], types[i], static_cast<int64_t>(i)));
-  const std::vector<Array> results = to_function(program)(inputs);
-  if (results.size() != c["outputs"].size()) throw Failure{"another number of results"};
-  for (size_t r = 0; r < results.size(); ++r) Compare(results[r], c["outputs"][r], r);
+  CompareAll(to_function(program)(inputs), c);
+  if (program.program()->mesh) return;
+  for (int64_t n : {2, 8}) {
+    try {
+      RunOver(n, text, inputs, c);
+    } catch (const Failure& f) {
+      throw Failure{fmt::format("on {} devices: {}", n, f.reason)};
+    }
+  }
 }
 
 // The shardings of the values of one name, which is copied for each call of its function.
@@ -129,8 +159,10 @@ void AddNames(const ir::Program& p, Named& named) {
 }
 
 // Returns Shardy's text of a sharding without the mesh, "" if it is replicated.
-std::string DimsText(const ir::Type* place) {
-  sharding::TensorSharding s = place->sharding();
+std::string DimsText(const ir::Type* place, sharding::TensorSharding s) {
+  // Shardy cuts arguments and results at axes that divide, on functions that we inline.
+  for (size_t d = 0; d < s.dims.size(); ++d)
+    s.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, place->shape()[d]);
   if (!s.mesh || s.dims_empty()) return "";
   for (sharding::DimAxes& d : s.dims) d.open = false, d.priority = -1;
   s.replicated.clear();
@@ -139,6 +171,8 @@ std::string DimsText(const ir::Type* place) {
   const size_t begin = text.find('[');
   return text.substr(begin, text.size() - begin - 1);
 }
+
+std::string DimsText(const ir::Type* place) { return DimsText(place, place->sharding()); }
 
 // Marks the values that are computed from constants alone. Shardy copies them for each use, and its
 // copies have other names.
@@ -156,11 +190,19 @@ void AddConstants(const ir::Program& p, std::set<std::string>& constants) {
 }
 
 // Compares one value. Returns false if it has another sharding than all that Shardy gives it.
-bool HasOneOf(const ir::Type* place, const Json& wanted) {
+bool HasOneOf(const ir::Type* place, const Json& wanted, const stablehlo::TextMeshes& meshes,
+              const std::string& mesh) {
   const std::string made = DimsText(place);
-  if (wanted.is_string()) return made == wanted.get<std::string>();
+  const auto is = [&](const std::string& dims) {
+    if (dims.empty()) return made.empty();
+    const std::string text = dims[0] == '<' ? dims : fmt::format("<@{}, {}>", mesh, dims);
+    stablehlo::Attribute attribute;
+    attribute.text = text;
+    return made == DimsText(place, meshes.ShardingOf(attribute));
+  };
+  if (wanted.is_string()) return is(wanted.get<std::string>());
   for (const Json& one : wanted)
-    if (made == one.get<std::string>()) return true;
+    if (is(one.get<std::string>())) return true;
   return false;
 }
 
@@ -168,12 +210,18 @@ void RunShardings(const fs::path& path, const Json& c) {
   if (!c.contains("propagated")) throw Skipped{};
   fs::path text = path;
   text.replace_extension(".mlir");
+  const stablehlo::Module module = stablehlo::ReadModuleFile(text.string());
+  const stablehlo::TextMeshes meshes(module, nullptr);
+  std::string mesh;
+  for (const stablehlo::TextMesh& m : module.meshes)
+    if (mesh.empty() && m.mesh.text.find('"') != std::string_view::npos) mesh = m.name;
   const Program program = load_stablehlo(text.string()).propagated();
   Named named;
   AddNames(*program.program(), named);
   const auto& outputs = program.program()->outputs;
   for (size_t r = 0; r < outputs.size(); ++r) {
     const ir::Type* place = program.program()->place(outputs[r]);
+    // Arguments and results of programs have whole axes.
     named[fmt::format("return#{}", r)] = {place ? place : program.program()->type(outputs[r])};
   }
   std::set<std::string> constants;
@@ -189,7 +237,7 @@ void RunShardings(const fs::path& path, const Json& c) {
         continue;
       }
       for (const ir::Type* place : found->second) {
-        if (HasOneOf(place, wanted)) {
+        if (HasOneOf(place, wanted, meshes, mesh)) {
           ++right;
           continue;
         }

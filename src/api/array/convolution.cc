@@ -12,6 +12,7 @@
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "ops/params.h"
+#include "ops/product_dtype.h"
 
 namespace tessera {
 
@@ -142,7 +143,7 @@ Array Convolved(const Sides& sides, const DimNumbers& n, const std::vector<ops::
                 .out_sharding = out,
                 .rank = static_cast<int>(n.out.size())});
   };
-  const DType t = promote_types(TypeOf(sides.lhs)->dtype(), TypeOf(sides.rhs)->dtype());
+  const DType t = ops::ProductOf(TypeOf(sides.lhs)->dtype(), TypeOf(sides.rhs)->dtype());
   if (!t.is_complex()) {
     const Array made = of(sides.lhs, sides.rhs);
     return dtype.is_complex() ? Convert(made, dtype, call) : made;

@@ -257,7 +257,7 @@ bool IsByPositiveNumber(const Array& x, const Operand& y, const OutOptions& opti
 }
 Array SignBits(const Array& x, Call call) {  // the sign bit of x in all bits
   const DType t = TypeOf(x)->dtype();
-  const Array by = StrongScalar(8 * t.size() - 1, t, call);
+  const Array by = StrongScalar(t.bits() - 1, t, call);
   return Apply(ScalarOp::kShiftRightArithmetic, {x, by}, {}, call);
 }
 

@@ -7,16 +7,17 @@
 
 #include "base/at.h"
 #include "ops/params.h"
+#include "ops/product_dtype.h"
 #include "sharding/explicit_rule.h"
 
 namespace tessera::api {
 
 Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call call) {
   DType da = TypeOf(a)->dtype(), db = TypeOf(b)->dtype();
-  DType t = options.dtype.is_default() && da != db ? promote_types(da, db) : options.dtype;
+  DType t = options.dtype.is_default() && da != db ? Promoted(da, db, call) : options.dtype;
   if (t.is_default() && da.is_bool()) t = bool_;
-  const DType product = promote_types(da, db);
-  if (product.is_integer() && !t.is_default() && (t.is_bool() || t.size() < product.size()))
+  const DType product = ops::ProductOf(da, db);
+  if (product.is_integer() && !t.is_default() && (t.is_bool() || t.bits() < product.bits()))
     FailDType(call, 19,
               fmt::format("products of {} cannot be summed in {}, which is narrower",
                           product.name(), t.name()),

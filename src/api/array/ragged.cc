@@ -24,7 +24,7 @@ Array ApplyRagged(const ir::OpDef& op, const std::vector<Array>& xs, int rank,
                   const DotOptions& options, Call call) {
   const DType a = TypeOf(xs[0])->dtype(), b = TypeOf(xs[1])->dtype();
   const ir::ShapeAndDType wanted{
-      {}, options.dtype.is_default() && a != b ? promote_types(a, b) : options.dtype};
+      {}, options.dtype.is_default() && a != b ? Promoted(a, b, call) : options.dtype};
   return Run(op, nullptr, xs, call,
              {.wanted = wanted.dtype.is_default() ? nullptr : &wanted,
               .out_sharding = options.out_sharding,

@@ -23,7 +23,7 @@ DType SumDType(DType t) {
   if (t.is_inexact()) return t;
   DType d = base::DefaultInt();
   if (t.is_unsigned()) d = d == i64 ? u64 : d == i32 ? u32 : t;
-  return t.is_bool() || t.size() < d.size() ? d : t;
+  return t.is_bool() || t.bits() < d.bits() ? d : t;
 }
 
 Array Summed(const ir::OpDef& op, const Operand& x, const Dims& dims, const ReduceOptions& o,
@@ -58,8 +58,8 @@ Array Logical(const ir::OpDef& op, const Operand& x, const Dims& dims, const Red
                 call);
 }
 
-// Returns the dtype in which means are summed: f32 for f16 and bf16.
-DType WideDType(DType t) { return t == f16 || t == bf16 ? f32 : t; }
+// Returns the dtype in which means are summed: f32 for narrower floats.
+DType WideDType(DType t) { return t.is_floating() && t.bits() < 32 ? f32 : t; }
 
 Array Strict(const ir::OpDef& op, Operand x, const Dims& dims, const OutOptions& o, Call call) {
   Array a = ToArray(x, call);

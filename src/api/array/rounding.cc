@@ -4,6 +4,7 @@
 
 #include "api/core/edits.h"
 #include "base/dtype.h"
+#include "base/float8.h"
 #include "ops/params.h"
 
 namespace tessera {
@@ -22,6 +23,10 @@ Array RoundToWhole(const ir::OpDef& op, const Operand& x, Call call) {
 }
 
 double LargestFinite(DType t) {
+  if (t.is_float8()) {
+    const auto format = base::Float8Format::Of(t.code());
+    return base::Float8ToFloat(format, format.most);
+  }
   if (t == f16) return 65504;
   if (t == bf16) return 0x1.fep127;
   return t == f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
@@ -33,7 +38,7 @@ Array RoundInteger(const Array& x, int digits, Call call) {
   DType t = DTypeOf(x);
   Loc loc = call.loc;
   double power = std::pow(10, digits);
-  if (power >= std::pow(2, t.size() * 8 - (t.is_signed() ? 1 : 0))) return zeros_like(x, {}, loc);
+  if (power >= std::pow(2, t.bits() - (t.is_signed() ? 1 : 0))) return zeros_like(x, {}, loc);
   Array ten = StrongScalar(static_cast<uint64_t>(power), t, call);
   Array below = floor_divide(x, ten, {}, loc), rest = remainder(x, ten, {}, loc);
   Array to_next = sub(ten, rest, {}, loc);

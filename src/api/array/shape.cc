@@ -9,6 +9,7 @@
 #include "api/core/edits.h"
 #include "api/core/operands.h"
 #include "base/at.h"
+#include "base/dtype.h"
 #include "ops/params.h"
 
 namespace tessera {
@@ -224,6 +225,7 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
     DType t = trace::Use(s, call.name, call.loc)->type()->dtype();
     if (!t.is_integer())
       FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
+    t = base::ComputedIn(t);
     index = index.is_default() ? t : promote_types(index, t);
     if (!index.is_integer()) index = i64;
     if (index.size() < 4) index = i32;  // wide enough for a size

@@ -226,13 +226,16 @@ void CheckKeys(const std::vector<Operand>& xs, Call call) {
               {"random::key_data(key) is its two words"});
 }
 
-// C13: as promote_types, with the user's line in the error.
-DType Promote(DType a, DType b, Call call) {
+}  // namespace
+
+DType Promoted(DType a, DType b, Call call) {
   const DType storage = a.is_storage() ? a : b, other = a.is_storage() ? b : a;
   if (base::Promotes(a, b)) return promote_types(a, b);
   FailDType(call, 13, fmt::format("{} does not promote with {}", storage.name(), other.name()),
             {fmt::format("convert one of them, e.g. with .astype({})", other.name())});
 }
+
+namespace {
 
 Promotion GatherPromotion(const std::vector<Operand>& xs, Call call) {
   Promotion p;
@@ -246,7 +249,7 @@ Promotion GatherPromotion(const std::vector<Operand>& xs, Call call) {
     if (t->weak())
       p.weak = std::max(p.weak, KindOf(t->dtype()));
     else
-      p.strong = p.strong.is_default() ? t->dtype() : Promote(p.strong, t->dtype(), call);
+      p.strong = p.strong.is_default() ? t->dtype() : Promoted(p.strong, t->dtype(), call);
   }
   return p;
 }
@@ -277,7 +280,7 @@ DType PromotedDType(const std::vector<Operand>& xs, Call call) {
   Promotion p = GatherPromotion(xs, call);
   if (base::StrictTypesActive()) return StrictDType(xs, call);
   if (p.strong.is_default() || p.weak > KindOf(p.strong)) {
-    if (p.strong.is_storage()) Promote(p.strong, DefaultOfKind(p.weak), call);
+    if (p.strong.is_storage()) Promoted(p.strong, DefaultOfKind(p.weak), call);
     if (p.weak == kComplexKind)
       return base::ComplexOf(p.strong.is_floating() ? p.strong : base::DefaultFloat());
     if (p.weak == kFloatKind) return base::DefaultFloat();

@@ -46,6 +46,8 @@ bool FitsInteger(double whole, DType dtype);
 // Returns the number's bits as an element of `dtype`. Throws DTypeError if it does not fit.
 base::ElementBits ScalarBits(const Scalar& value, DType dtype, Call call);
 
+// Returns promote_types(a, b). C13: throws DTypeError at the call if they do not promote.
+DType Promoted(DType a, DType b, Call call);
 // Returns the dtype that all operands promote to.
 DType PromotedDType(const std::vector<Operand>& xs, Call call);
 // Returns the operands in their common dtype and, except for scalars, with their common rank.

@@ -6,6 +6,7 @@
 
 #include "api/array/apply_elementwise.h"
 #include "base/dtype.h"
+#include "base/float8.h"
 #include "ops/params.h"
 
 namespace tessera::api {
@@ -84,7 +85,10 @@ class Formula {
 };
 
 // Returns the number of stored mantissa bits of a floating dtype.
-int MantissaBits(DType t) { return t == f64 ? 52 : t == f32 ? 23 : t == f16 ? 10 : 7; }
+int MantissaBits(DType t) {
+  if (t.is_float8()) return base::Float8Format::Of(t.code()).mantissa;
+  return t == f64 ? 52 : t == f32 ? 23 : t == f16 ? 10 : 7;
+}
 
 // Returns v rounded to a dtype.
 double Rounded(long double v, DType t) {
@@ -96,6 +100,7 @@ double Rounded(long double v, DType t) {
 // Returns the next float after -1 towards 0.
 double AboveMinusOne(DType t) { return -1 + std::ldexp(1.0, -MantissaBits(t) - 1); }
 double Least(DType t) {  // the smallest normal one
+  if (t.is_float8()) return std::ldexp(1.0, 1 - base::Float8Format::Of(t.code()).bias);
   return std::ldexp(1.0, t == f64 ? -1022 : t == f16 ? -14 : -126);
 }
 

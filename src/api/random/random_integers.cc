@@ -18,7 +18,7 @@ struct IntegerLimits {
   __int128 least, most;
 };
 IntegerLimits LimitsOf(DType t) {
-  const int digits = t.size() * 8 - (t.is_signed() ? 1 : 0);
+  const int digits = t.bits() - (t.is_signed() ? 1 : 0);
   const __int128 end = static_cast<__int128>(1) << digits;
   return {t.is_signed() ? -end : 0, end - 1};
 }

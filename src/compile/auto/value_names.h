@@ -21,6 +21,7 @@ class ValueNames {
     ir::ValueId value;    // in the region's program
     std::string_view op;  // that defines it
     const ir::Type* type;
+    std::string_view name;  // by the user; "" if there is none
   };
 
   explicit ValueNames(const ProgramGraph& built) : built_(built) {
@@ -32,16 +33,13 @@ class ValueNames {
     auto at = first_.find(id);
     if (at == first_.end()) return "a copy of a constant";
     const Entry& e = entries_[at->second];
-    for (const auto& [name, value] : ProgramOf(e).names)
-      if (value == e.value) return name;
-    return Number(e);
+    return e.name.empty() ? Number(e) : std::string(e.name);
   }
   static std::string Number(const Entry& e) { return fmt::format("%{}", e.number); }
   // Returns null if no value has the name.
   const Entry* Find(std::string_view text) const {
-    for (const Entry& e : entries_)
-      for (const auto& [name, value] : ProgramOf(e).names)
-        if (name == text && value == e.value) return &e;
+    if (const auto named = by_name_.find(text); named != by_name_.end())
+      return &entries_[named->second];
     for (const Entry& e : entries_)
       if (text == Number(e)) return &e;
     return nullptr;
@@ -52,11 +50,10 @@ class ValueNames {
   }
 
  private:
-  const ir::Program& ProgramOf(const Entry& e) const { return *built_.regions[e.region].program; }
-
   void Region(propagation::RegionId r) {
     const ir::Program& program = *built_.regions[r].program;
     const bool outermost = r == propagation::RegionId::kOutermost;
+    const size_t first = entries_.size();
     for (ir::ValueId v : program.inputs) Add(r, v, outermost ? "argument" : "region input");
     for (const ir::Capture& c : program.captures) Add(r, c.value, "argument");
     size_t inner = 0;
@@ -64,16 +61,32 @@ class ValueNames {
       for (ir::ValueId v : i.results) Add(r, v, i.op->name);
       for (size_t k = 0; k < i.regions.size(); ++k) Region(built_.regions[r].inner[inner++]);
     }
+    AddNames(r, first);
+  }
+  // A value may have several names, and one name may be of several copies: the first one counts.
+  void AddNames(propagation::RegionId r, size_t first) {
+    const ir::Program& program = *built_.regions[r].program;
+    if (program.names.empty()) return;
+    absl::flat_hash_map<ir::ValueId, size_t> entry_of;
+    for (size_t k = first; k < entries_.size(); ++k)
+      if (entries_[k].region == r) entry_of.emplace(entries_[k].value, k);
+    for (const auto& [name, value] : program.names) {
+      const auto at = entry_of.find(value);
+      if (at == entry_of.end()) continue;
+      if (entries_[at->second].name.empty()) entries_[at->second].name = name;
+      by_name_.emplace(name, at->second);
+    }
   }
   void Add(propagation::RegionId region, ir::ValueId v, std::string_view op) {
     const ProgramGraph::RegionInfo& info = built_.regions[region];
     const propagation::ValueId id = info.values[v];
     first_.emplace(id, entries_.size());
-    entries_.push_back({entries_.size(), id, region, v, op, info.program->type(v)});
+    entries_.push_back({entries_.size(), id, region, v, op, info.program->type(v), {}});
   }
 
   const ProgramGraph& built_;
   std::vector<Entry> entries_;
+  absl::flat_hash_map<std::string_view, size_t> by_name_;
   // Indices into entries_. An input of a branch has the name of the value outside.
   absl::flat_hash_map<propagation::ValueId, size_t> first_;
 };

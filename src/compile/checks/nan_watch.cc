@@ -11,6 +11,7 @@
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/float8.h"
 #include "compile/checks/counted_lanes.h"
 #include "ir/host_call.h"
 #include "ir/inline.h"
@@ -55,6 +56,15 @@ std::vector<int64_t> NotFinite(DType t, const std::byte* data, int64_t n, bool n
     std::vector<int64_t> found = NotFinite(base::PartOf(t), data, 2 * n, nans);
     for (int64_t& i : found) i /= 2;
     found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+  if (t.is_float8()) {
+    const auto format = base::Float8Format::Of(t.code());
+    std::vector<int64_t> found;
+    for (int64_t i = 0; i < n; ++i) {
+      const float v = base::Float8ToFloat(format, static_cast<uint32_t>(data[i]));
+      if (nans ? std::isnan(v) : !std::isfinite(v)) found.push_back(i);
+    }
     return found;
   }
   if (t == f64) return NotFinite<uint64_t>(data, n, 0x7ff0000000000000u, nans);

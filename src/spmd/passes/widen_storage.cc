@@ -35,6 +35,8 @@ bool Combines(const ir::Type* from, const ir::Type* to) {
 bool Computes(const ir::Program& p, const Instruction& i) {
   const ir::Lowering& lowering = *i.op->lowering;
   if (i.op->opaque || std::holds_alternative<ir::AsRegions>(lowering)) return false;
+  // A gather of terms moves them: they are rounded before.
+  if (std::holds_alternative<ir::AsKernel>(lowering) && i.op->keys) return false;
   const auto is_partial = [&](ValueId v) { return IsPartial(p, v); };
   if (absl::c_any_of(i.operands, is_partial) || absl::c_any_of(i.results, is_partial)) return true;
   if (std::holds_alternative<ir::AsMove>(lowering))
@@ -47,7 +49,7 @@ bool Computes(const ir::Program& p, const Instruction& i) {
   const bool computes = std::holds_alternative<ir::AsKernel>(lowering) ||
                         std::holds_alternative<ir::AsReduction>(lowering) ||
                         std::holds_alternative<ir::AsIota>(lowering);
-  return computes && !i.op->keys;
+  return computes;
 }
 
 bool NeedsWider(const ir::Program& p) {
@@ -113,7 +115,8 @@ class Widener {
     }
   }
 
-  // Rounds terms that something reads which does not compute: a loop, or the caller.
+  // Rounds terms that something reads which does not compute: a gather, a barrier, a loop, the
+  // caller.
   void DefineNarrow(ValueId v, Loc loc) {
     if (!only_wide_.Has(v) || !only_wide_[v]) return;
     Convert(wide_[v], v, loc);

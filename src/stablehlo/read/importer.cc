@@ -172,7 +172,11 @@ void Importer::Read(Frame& frame, const Operation& op) {
     if (made->dtype() != DTypeOf(type.element) || !absl::c_equal(made->shape(), type.dims))
       call.Fail(fmt::format("its result is {}, not {}", made->text(), type.text));
     const TextValue& value = frame.function.values[op.first_result + k];
-    Name(frame, value, results.size() > 1, results[k]);
+    // `%1:2 = ...` names %1#0 and %1#1; `%values, %indices = ...` names each.
+    const bool shares_name = results.size() > 1 &&
+                             value.name == frame.function.values[op.first_result].name &&
+                             frame.function.values[op.first_result + 1].name == value.name;
+    Name(frame, value, shares_name, results[k]);
     frame.values[op.first_result + k] = std::move(results[k]);
   }
 }

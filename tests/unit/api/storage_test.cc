@@ -83,6 +83,72 @@ TEST(Storage, ReportsCountBits) {
   EXPECT_EQ(gathered(i4).peak_bytes(), gathered(i8).peak_bytes() / 2);
 }
 
+// Devices that do not have a row send zeros, which are added.
+TEST(Storage, RowsOfAShardedTableAreGathered) {
+  SetDeviceCount(4);
+  const MeshScope scope(make_mesh({{"x", 4}}));
+  const Array rows = array({7, 0, 5, 5, 2});
+  for (DType t : kEvery) {
+    const Array whole = reshape(arange(32) % 3, {8, 4}).astype(t);
+    const Array table = reshard(whole, P("x"));
+    const Array got = take(table, rows, 0, {.out_sharding = P()});
+    EXPECT_EQ(got.astype(f32).to_vector<float>(),
+              take(whole.astype(f32), rows, 0).to_vector<float>())
+        << t.name();
+  }
+}
+
+TEST(Storage, NanWatchReadsBits) {
+  const NanWatch watch;
+  for (DType t : kEvery) {
+    if (!t.is_floating()) continue;
+    const auto quotient = jit([](Array x) { return x / x; });
+    EXPECT_NO_THROW(quotient(ones({3}, t))) << t.name();
+    EXPECT_THROW(quotient(zeros({3}, t)), RuntimeError) << t.name();
+  }
+}
+
+TEST(Storage, RandomNumbersAreInTheirRange) {
+  for (DType t : kEvery) {
+    if (!t.is_floating()) continue;
+    const std::vector<float> u =
+        random::uniform(random::key(1), {4000}, {.dtype = t}).astype(f32).to_vector<float>();
+    float sum = 0;
+    for (float v : u) {
+      ASSERT_GE(v, 0) << t.name();
+      ASSERT_LT(v, 1) << t.name();
+      sum += v;
+    }
+    EXPECT_NEAR(sum / 4000, 0.5, 0.15) << t.name();
+    for (float v :
+         random::normal(random::key(2), {4000}, {.dtype = t}).astype(f32).to_vector<float>())
+      ASSERT_TRUE(std::isfinite(v)) << t.name();
+  }
+  for (int v : random::randint(random::key(3), {100}, 0, 100, {.dtype = u4})
+                   .astype(i32)
+                   .to_vector<int32_t>())
+    EXPECT_TRUE(v >= 0 && v <= 15) << v;
+}
+
+TEST(Storage, FunctionsOfManyStepsFitTheirNumbers) {
+  EXPECT_EQ(mean(ones({600}, f8_e4m3fn)).item<float>(), 1.0f);
+  EXPECT_EQ(nan_to_num(array({0.5, INFINITY}).astype(f8_e5m2)).to_vector<float>()[1], 57344.0f);
+  EXPECT_EQ(round(array({1.5}).astype(f8_e4m3), {.decimals = 40}).item<float>(), 1.5f);
+  EXPECT_EQ(round(array({7, -3}).astype(i4), {.decimals = -1}).to_vector<int8_t>(),
+            (std::vector<int8_t>{0, 0}));
+  EXPECT_EQ(remainder(array({1, -2}).astype(i2), 1).to_vector<int8_t>(),
+            (std::vector<int8_t>{0, 0}));
+  const Array start = array({1}).astype(i4)[0];
+  EXPECT_EQ(dynamic_slice(reshape(arange(9), {3, 3}), {start, start}, {1, 2}).to_vector<int32_t>(),
+            (std::vector<int32_t>{4, 5}));
+}
+
+TEST(Storage, ProductsOfTwoFormatsHaveTheDtypeThatIsGiven) {
+  const Array a = array({1.5, 2}).astype(f8_e4m3fn), b = array({0.5, 4}).astype(f8_e5m2);
+  EXPECT_EQ(dot(a, b, {.dtype = f32}).item<float>(), 8.75f);
+  EXPECT_THROW(dot(a, b), DTypeError);
+}
+
 // A cast to f8 passes gradients on, rounded to f8.
 TEST(Storage, GradientsGoThroughCasts) {
   const auto loss = [](Array x) { return sum(square(x.astype(f8_e4m3fn).astype(f32))); };
