@@ -14,6 +14,7 @@ using plan::ScalarOp;
 
 template <ScalarOp kOp>
 Arrays Elementwise(OpCall& c) {
+  c.CheckOneShape();
   return {c.Run(ops::Elementwise(kOp), nullptr, c.in)};
 }
 
@@ -23,6 +24,7 @@ Arrays Same(OpCall& c) { return {c.In(0)}; }
 // of one bit.
 template <ScalarOp kOp, ScalarOp kOfBools>
 Arrays NumberOrBool(OpCall& c) {
+  c.CheckOneShape();
   const bool is_bool = api::TypeOf(c.In(0))->dtype().is_bool();
   return {c.Run(ops::Elementwise(is_bool ? kOfBools : kOp), nullptr, c.in)};
 }
@@ -62,6 +64,7 @@ Arrays Compare(OpCall& c) {
                       : direction == "LE" ? kLe
                       : direction == "GT" ? kGt
                                           : kGe;
+  c.CheckOneShape();
   Arrays operands = c.in;
   if (c.Word("compare_type") == "TOTALORDER")
     for (Array& x : operands) x = TotalOrder(x, c.call());

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "stablehlo/read/importer.h"
 
 namespace tessera::stablehlo {
@@ -42,8 +43,16 @@ DType DTypeOf(std::string_view element) {
 }
 
 const Array& OpCall::In(size_t k) const {
-  if (k >= in.size()) Fail(fmt::format("it needs {} operands, not {}", k + 1, in.size()));
+  if (k >= in.size())
+    Fail(fmt::format("it needs {}, not {}", base::CountText(k + 1, "operand"), in.size()));
   return in[k];
+}
+
+void OpCall::CheckOneShape() const {
+  for (const Array& x : in)
+    if (api::ShapeOf(x) != api::ShapeOf(in[0]))
+      Fail(fmt::format("its operands have different shapes: {} and {}", api::TypeOf(in[0])->text(),
+                       api::TypeOf(x)->text()));
 }
 
 namespace {
@@ -105,7 +114,8 @@ int64_t OpCall::FieldInteger(std::string_view name, std::string_view field,
 
 const TextType& OpCall::ResultType(size_t k) const {
   if (k >= op_.result_types.size())
-    Fail(fmt::format("it needs {} results, not {}", k + 1, op_.result_types.size()));
+    Fail(fmt::format("it needs {}, not {}", base::CountText(k + 1, "result"),
+                     op_.result_types.size()));
   const TextType& type = *op_.result_types[k];
   if (type.kind != TextType::Kind::kTensor || type.count == kOpenSize)
     Fail(fmt::format("a result of type {} is not supported", type.text));
@@ -128,7 +138,11 @@ Array OpCall::Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& opera
 }
 
 Arrays OpCall::RunRegion(size_t k, const Arrays& arguments) const {
-  if (k >= op_.regions.size()) Fail(fmt::format("it needs {} regions", k + 1));
+  if (k >= op_.regions.size())
+    Fail(fmt::format("it needs {}, not {}", base::CountText(k + 1, "region"), op_.regions.size()));
+  if (op_.regions[k].arguments != arguments.size())
+    Fail(fmt::format("its region needs {}, not {}", base::CountText(arguments.size(), "argument"),
+                     op_.regions[k].arguments));
   const size_t outer = frame_.path.size();
   if (!op_.result_types.empty())
     frame_.path += fmt::format("%{}/{}/", frame_.function.values[op_.first_result].name, k);
@@ -138,7 +152,8 @@ Arrays OpCall::RunRegion(size_t k, const Arrays& arguments) const {
 }
 
 Array OpCall::Only(const Arrays& results) const {
-  if (results.size() != 1) Fail(fmt::format("its region returns {} values, not 1", results.size()));
+  if (results.size() != 1)
+    Fail(fmt::format("its region returns {}, not 1", base::CountText(results.size(), "value")));
   return results[0];
 }
 
@@ -162,7 +177,10 @@ OpCall::OnTwo OpCall::RegionOfTwo(size_t k, bool in_pairs) const {
 }
 
 void OpCall::Fail(std::string reason) const {
-  importer_.module().Fail(op_.place, fmt::format("{}: {}", op_.name, reason));
+  const bool is_custom = op_.name == "stablehlo.custom_call";
+  importer_.module().Fail(
+      op_.place, is_custom ? fmt::format("{} @{}: {}", op_.name, Word("call_target_name"), reason)
+                           : fmt::format("{}: {}", op_.name, reason));
 }
 
 }  // namespace tessera::stablehlo

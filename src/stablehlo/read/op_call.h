@@ -29,6 +29,8 @@ class OpCall {
   Loc loc() const { return call_.loc; }
   Arrays in;
   const Array& In(size_t k) const;
+  // Fails if the operands have different shapes.
+  void CheckOneShape() const;
   // Returns the operation of the text whose result is operand k, null for an argument.
   const Operation* DefinitionOf(size_t k) const;
 

@@ -17,6 +17,7 @@ using plan::ScalarOp;
 
 template <ScalarOp kOp>
 Arrays Special(OpCall& c) {
+  c.CheckOneShape();
   return {c.Run(ops::Elementwise(kOp), nullptr, c.in)};
 }
 
