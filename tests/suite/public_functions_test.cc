@@ -45,6 +45,7 @@ const Unnamed kUnnamed[] = {
     {"only transforms create it",
      {"custom_linear", "slice_shard", "window_take_max", "window_take_min", "window_put_max",
       "window_put_min"}},
+    {"only imported programs have it", {"packed_qr"}},
     {"the library moves by it what the user did not ask to move", {"implied_reshard"}},
     {"only device programs have it",
      {"pad_to_shards", "trim", "halo_exchange", "all_slice", "collective_permute", "all_reduce",
