@@ -5,6 +5,7 @@
 
 #include "base/at.h"
 #include "base/shape.h"
+#include "stablehlo/read/expressions.h"
 #include "stablehlo/read/importer.h"
 #include "tessera/batching.h"
 #include "tessera/combiners.h"
@@ -128,9 +129,51 @@ Halves HalvesOf(const OpCall& c) {
           Arrays(c.in.begin() + static_cast<int64_t>(n), c.in.end())};
 }
 
+// Whether the initial pair is the last that is chosen: the first element equals it or comes before.
+bool IsLastChosen(const OpCall& c, ChosenPair chosen) {
+  const Operation *element = c.DefinitionOf(2), *number = c.DefinitionOf(3);
+  if (!element || !number || NumberText(c.importer().module(), *number) != "0") return false;
+  const std::string text = NumberText(c.importer().module(), *element);
+  const ElementFormat format = FormatOf(element->result_types[0]->element);
+  const bool larger = chosen == ChosenPair::kLarger;
+  if (format.kind == ElementFormat::Kind::kFloat) return text == (larger ? "-inf" : "inf");
+  const bool is_signed = format.kind == ElementFormat::Kind::kSigned;
+  if (!is_signed && format.kind != ElementFormat::Kind::kUnsigned) return false;
+  const uint64_t most = ~uint64_t{0} >> (64 - format.bits + (is_signed ? 1 : 0));
+  if (!larger) return text == std::to_string(most);
+  return text == (is_signed ? std::to_string(-static_cast<int64_t>(most) - 1) : "0");
+}
+
+// The largest or smallest elements along a dim and their numbers, if the region chooses them: else
+// no result.
+Arrays ArgReduce(const OpCall& c, const Halves& halves) {
+  const std::vector<int64_t> dims = c.Integers("dimensions");
+  if (halves.arrays.size() != 2 || dims.size() != 1 || c.op().regions.size() != 1) return {};
+  if (dims[0] < 0 || dims[0] >= api::Rank(halves.arrays[0])) return {};
+  const ChosenPair chosen = ChosenPairOf(c.importer().module(), c.op().regions[0]);
+  const Operation* numbers = c.DefinitionOf(1);
+  if (chosen == ChosenPair::kNeither || !numbers || numbers->name != "stablehlo.iota") return {};
+  const Attribute* along = numbers->Find("iota_dimension");
+  if (!along || IntegerOf(c.importer().module(), *along) != dims[0]) return {};
+  const int64_t size = base::At(api::ShapeOf(halves.arrays[0]), dims[0]);
+  if (size == 0 || !IsLastChosen(c, chosen)) return {};
+  const bool larger = chosen == ChosenPair::kLarger;
+  const ir::ShapeAndDType values = c.Result(0), indices = c.Result(1);
+  const auto run = [&](const ir::OpDef& op, ir::ParamsPtr params, const ir::ShapeAndDType& wanted) {
+    return api::Run(op, std::move(params), {halves.arrays[0]}, c.call(), {.wanted = &wanted});
+  };
+  return {
+      run(larger ? ops::kReduceMax : ops::kReduceMin, ir::MakeParams(ops::DimsParams{{dims}}),
+          values),
+      run(larger ? ops::kArgmax : ops::kArgmin, ir::MakeParams(ops::DimParams{{dims}}), indices)};
+}
+
 Arrays Reduce(OpCall& c) {
-  auto [arrays, inits] = HalvesOf(c);
-  return reduce(c.RegionOfTwo(0, false), arrays, inits, c.Integers("dimensions"), c.loc());
+  const Halves halves = HalvesOf(c);
+  const Arrays known = ArgReduce(c, halves);
+  if (!known.empty()) return known;
+  return reduce(c.RegionOfTwo(0, false), halves.arrays, halves.inits, c.Integers("dimensions"),
+                c.loc());
 }
 
 Arrays ReduceWindow(OpCall& c) {
@@ -144,28 +187,19 @@ Arrays ReduceWindow(OpCall& c) {
   return reduce_window(c.RegionOfTwo(0, false), arrays, inits, window, options, c.loc());
 }
 
-// Returns the operation of region k, if it has only one, on its two arguments in their order.
-const Operation* OnlyOperation(const OpCall& c, size_t k) {
-  if (k >= c.op().regions.size()) return nullptr;
-  const TextRegion& region = c.op().regions[k];
-  if (region.arguments != 2 || region.operations.size() != 2) return nullptr;
-  const Operation &op = region.operations[0], &last = region.operations[1];
-  const uint32_t a = region.first_argument;
-  const bool is_plain = op.operands.size() == 2 && op.operands[0] == a && op.operands[1] == a + 1 &&
-                        last.operands.size() == 1 && last.operands[0] == op.first_result;
-  return is_plain ? &op : nullptr;
-}
-
 // A source element goes to the place of the first largest or smallest element of its window: null
 // for other functions.
 const ir::OpDef* KnownPut(const OpCall& c) {
-  const Operation *select = OnlyOperation(c, 0), *scatter = OnlyOperation(c, 1);
-  if (!select || !scatter || select->name != "stablehlo.compare" ||
-      scatter->name != "stablehlo.add")
-    return nullptr;
-  const Attribute* direction = select->Find("comparison_direction");
-  if (direction && direction->text == "GE") return &ops::kWindowPutMax;
-  return direction && direction->text == "LE" ? &ops::kWindowPutMin : nullptr;
+  if (c.op().regions.size() != 2) return nullptr;
+  const auto text_of = [&](size_t k) {
+    const auto made = ExpressionsOf(c.importer().module(), c.op().regions[k], Sides::kInTurn);
+    return made.size() == 1 ? made[0] : std::string();
+  };
+  if (text_of(1) != "add(l0,r0)") return nullptr;
+  const std::string select = text_of(0);
+  return select == "ge(l0,r0)"   ? &ops::kWindowPutMax
+         : select == "le(l0,r0)" ? &ops::kWindowPutMin
+                                 : nullptr;
 }
 
 struct Windows {
@@ -221,12 +255,20 @@ Arrays SelectAndScatter(OpCall& c) {
 
 // The comparator's arguments are a left and a right one of each array in turn.
 Arrays Sort(OpCall& c) {
+  const int64_t rank = api::Rank(c.In(0)), dim = c.Integer("dimension", -1);
+  const int64_t own = dim < 0 ? dim + rank : dim;
+  std::vector<const TextType*> types(c.op().result_types.begin(), c.op().result_types.end());
+  if (!c.op().regions.empty() && own >= 0 && own < rank)
+    if (const auto keys = KeysOf(c.importer().module(), c.op().regions[0], types)) {
+      const ops::SortParams params{{own}, keys->count, keys->descending};
+      return api::RunAll(ops::kSort, ir::MakeParams(params), c.in, c.call());
+    }
   return sort(
       c.in,
       [&c, f = c.RegionOfTwo(0, true)](const Arrays& a, const Arrays& b) {
         return c.Only(f(a, b));
       },
-      static_cast<int>(c.Integer("dimension", -1)), {}, c.loc());
+      static_cast<int>(dim), {}, c.loc());
 }
 
 Arrays Einsum(OpCall& c) {
@@ -246,7 +288,7 @@ Arrays Map(OpCall& c) {
 
 // ---- batch norm ---------------------------------------------------------------------------------
 
-// The statistics of batch norm: all dims but that of the features are reduced.
+// The statistics of batch norm, over all dims except the features.
 class BatchNorm {
  public:
   explicit BatchNorm(const OpCall& c)

@@ -9,8 +9,11 @@ namespace {
 
 Arrays Call(OpCall& c) { return c.importer().Call(c.Word("callee"), c.in, c); }
 
-// A composite is its decomposition, which is a function.
-Arrays Composite(OpCall& c) { return c.importer().Call(c.Word("decomposition"), c.in, c); }
+// A composite is an operation of chlo, or its decomposition, which is a function.
+Arrays Composite(OpCall& c) {
+  if (const ReadOp known = ReaderOfChlo(c.Word("name"))) return known(c);
+  return c.importer().Call(c.Word("decomposition"), c.in, c);
+}
 
 Arrays While(OpCall& c) {
   return while_loop([&](const Arrays& carry) { return c.Only(c.RunRegion(0, carry)); },

@@ -182,7 +182,7 @@ Array FirstAlong(const OpCall& c, const Array& x, size_t k) {
 }
 
 // Sorts by the function that the call names, which compares two elements of each array. The result
-// is the exact one, as that of XLA on a CPU.
+// is exact, as XLA's is on a CPU.
 Arrays ApproxTopK(OpCall& c) {
   const Attribute* functions = c.op().Find("called_computations");
   if (!functions || functions->items().size() != 1) c.Fail("it needs one called computation");

@@ -1,5 +1,6 @@
 // Gathers and scatters.
 #include <absl/algorithm/container.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -158,6 +159,8 @@ Arrays Scatter(OpCall& c) {
 Arrays TorchIndexSelect(OpCall& c) {
   const int64_t dim = c.Integer("dim"), batch = c.Integer("batch_dims", 0);
   const Array &x = c.In(0), &indices = c.In(1);
+  if (batch < 0 || batch > api::Rank(indices) || dim < batch || dim >= api::Rank(x))
+    c.Fail(fmt::format("there is no dim {} after {} dims in common", dim, batch));
   GatherDims dims;
   base::Shape slice = api::ShapeOf(x);
   for (int64_t d = 0; d < batch; ++d) {

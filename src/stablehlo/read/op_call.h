@@ -97,6 +97,9 @@ std::vector<OpReader> LinalgReaders();   // Fourier and linear algebra of stable
 std::vector<OpReader> RandomReaders();
 std::vector<OpReader> ShardingReaders();    // sdy
 std::vector<OpReader> CollectiveReaders();  // of devices, in manual computations
+// Returns the reader of an operation of chlo whose attributes, if it has any, follow from its
+// result's type; null for another name.
+ReadOp ReaderOfChlo(std::string_view name);
 // Custom calls, by target.
 std::vector<OpReader> CustomCallReaders();
 std::vector<OpReader> OlderShardingReaders();  // XLA's shardings, from before Shardy

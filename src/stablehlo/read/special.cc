@@ -38,8 +38,8 @@ Arrays IsInfinite(OpCall& c) {
 
 Arrays Polygamma(OpCall& c) { return {polygamma(c.In(0), c.In(1), c.loc())}; }
 
-// For s = asin(z): a complex number whose real part has the angle of s's real part with that of z,
-// and whose imaginary part is the magnitude of s's. Of a real number it is the first part.
+// Inverse functions are angles between z and this number: cos(re s) cosh(im s) + i |im s|, where s
+// is asin(z). For a real z it is sqrt(1 - z^2).
 Arrays AsinAcosKernel(OpCall& c) {
   const Loc loc = c.loc();
   const Array& z = c.In(0);
@@ -52,9 +52,9 @@ Arrays AsinAcosKernel(OpCall& c) {
 }
 
 Arrays LargestElements(OpCall& c) {
-  const int64_t k = c.Integer("k");
   const Array& x = c.In(0);
-  if (api::Rank(x) == 0) c.Fail("a scalar has no largest elements");
+  if (api::Rank(x) == 0 || c.ResultShape().empty()) c.Fail("a scalar has no largest elements");
+  const int64_t k = c.ResultShape().back();
   return api::RunAll(ops::kTopK, ir::MakeParams(ops::TopKParams{k}), {x}, c.call());
 }
 
@@ -107,7 +107,11 @@ Arrays Broadcasted(OpCall& c) {
 Arrays ConstantLike(OpCall& c) {
   const Attribute* value = c.op().Find("value");
   if (!value) c.Fail("it has no value");
-  const double number = FloatOf(c.importer().module(), *value);
+  const Module& module = c.importer().module();
+  const bool is_float =
+      value->type && FormatOf(value->type->text).kind == ElementFormat::Kind::kFloat;
+  const double number =
+      is_float ? FloatOf(module, *value) : static_cast<double>(IntegerOf(module, *value));
   return {api::FilledWith(number, api::TypeOf(c.In(0)), c.call())};
 }
 
@@ -147,6 +151,7 @@ Arrays Scan(OpCall& c) {
   return results;
 }
 
+// Their attributes, if they have any, follow from the result's type.
 constexpr OpReader kPlain[] = {
     {"chlo._asin_acos_kernel", AsinAcosKernel},
     {"chlo.acos", Special<kAcos>},
@@ -157,7 +162,6 @@ constexpr OpReader kPlain[] = {
     {"chlo.atanh", Special<kAtanh>},
     {"chlo.bessel_i1e", Special<kBesselI1e>},
     {"chlo.conj", Conj},
-    {"chlo.constant_like", ConstantLike},
     {"chlo.cosh", Special<kCosh>},
     {"chlo.digamma", Special<kDigamma>},
     {"chlo.erf", Special<kErf>},
@@ -170,13 +174,16 @@ constexpr OpReader kPlain[] = {
     {"chlo.mulhi", Special<kMulHigh>},
     {"chlo.next_after", Special<kNextafter>},
     {"chlo.polygamma", Polygamma},
-    {"chlo.ragged_dot", RaggedDot},
-    {"chlo.scan", Scan},
     {"chlo.sinh", Special<kSinh>},
     {"chlo.square", Square},
     {"chlo.tan", Special<kTan>},
     {"chlo.top_k", LargestElements},
     {"chlo.zeta", Special<kZeta>},
+};
+constexpr OpReader kOthers[] = {
+    {"chlo.constant_like", ConstantLike},
+    {"chlo.ragged_dot", RaggedDot},
+    {"chlo.scan", Scan},
 };
 constexpr const char* kBroadcasting[] = {
     "chlo.broadcast_add",
@@ -216,8 +223,15 @@ ReadOp PlainReader(std::string_view name) {
 
 }  // namespace
 
+ReadOp ReaderOfChlo(std::string_view name) {
+  for (const OpReader& r : kPlain)
+    if (name == r.name) return r.read;
+  return nullptr;
+}
+
 std::vector<OpReader> SpecialReaders() {
   std::vector<OpReader> readers(std::begin(kPlain), std::end(kPlain));
+  readers.insert(readers.end(), std::begin(kOthers), std::end(kOthers));
   for (const char* name : kBroadcasting) readers.push_back({name, Broadcasted});
   return readers;
 }

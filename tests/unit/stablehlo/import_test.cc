@@ -1,8 +1,11 @@
 // Programs of StableHLO text that are refused when they are built, each with its line.
 #include <gmock/gmock.h>
 
+#include <random>
 #include <string>
+#include <vector>
 
+#include "fuzz.h"
 #include "tessera/error.h"
 #include "tessera/stablehlo.h"
 #include "unit/stablehlo/texts.h"
@@ -203,6 +206,96 @@ TEST(StablehloImport, RefusesCustomCallsThatDoNotFit) {
        "test.mlir:3: DTypeError in random::rng_bit_generator [random::rng_bit_generator.C14]: the "
        "state must be u32[4] or u64[2], not f32[4]"},
   });
+}
+
+// Operations with many numbers.
+const char* const kNumbers = R"(
+%1 = stablehlo.slice %m [0:2, 1:4:2] : (tensor<3x4xf32>) -> tensor<2x2xf32>
+%2 = stablehlo.pad %m, %s, low = [1, 2], high = [0, -1], interior = [1, 0] :
+    (tensor<3x4xf32>, tensor<f32>) -> tensor<6x5xf32>
+%3 = stablehlo.transpose %m, dims = [1, 0] : (tensor<3x4xf32>) -> tensor<4x3xf32>
+%4 = stablehlo.broadcast_in_dim %a, dims = [1] : (tensor<4xf32>) -> tensor<3x4xf32>
+%5 = stablehlo.concatenate %m, %4, dim = 0 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>
+%6 = stablehlo.iota dim = 1 : tensor<4x1xi32>
+%7 = "stablehlo.gather"(%m, %6) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+    collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>,
+    slice_sizes = array<i64: 1, 4>}> : (tensor<3x4xf32>, tensor<4x1xi32>) -> tensor<4x4xf32>
+%8 = "stablehlo.scatter"(%m, %6, %7) <{scatter_dimension_numbers = #stablehlo.scatter<
+    update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
+    index_vector_dim = 1>}> ({
+^bb0(%x: tensor<f32>, %y: tensor<f32>):
+  %z = stablehlo.add %x, %y : tensor<f32>
+  stablehlo.return %z : tensor<f32>
+}) : (tensor<3x4xf32>, tensor<4x1xi32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+%9 = stablehlo.dot_general %m, %3, batching_dims = [] x [], contracting_dims = [1] x [0] :
+    (tensor<3x4xf32>, tensor<4x3xf32>) -> tensor<3x3xf32>
+%10 = stablehlo.reduce(%m init: %s) applies stablehlo.add across dimensions = [0] :
+    (tensor<3x4xf32>, tensor<f32>) -> tensor<4xf32>
+%11 = "stablehlo.reduce_window"(%m, %s) <{window_dimensions = array<i64: 2, 2>,
+    window_strides = array<i64: 1, 2>, base_dilations = array<i64: 1, 1>,
+    window_dilations = array<i64: 1, 1>, padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>}> ({
+^bb0(%x: tensor<f32>, %y: tensor<f32>):
+  %z = stablehlo.maximum %x, %y : tensor<f32>
+  stablehlo.return %z : tensor<f32>
+}) : (tensor<3x4xf32>, tensor<f32>) -> tensor<2x3xf32>
+%12 = "stablehlo.sort"(%m) <{dimension = 1 : i64}> ({
+^bb0(%x: tensor<f32>, %y: tensor<f32>):
+  %z = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  stablehlo.return %z : tensor<i1>
+}) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+%13 = stablehlo.dynamic_slice %m, %n, %n, sizes = [1, 2] :
+    (tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+%14 = stablehlo.reshape %m : (tensor<3x4xf32>) -> tensor<1x3x4x1xf32>
+%15 = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<2x2x1x1xf32>
+%16 = stablehlo.convolution(%14, %15) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {stride = [1, 1], pad = [[0, 1], [1, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1],
+    reverse = [false, true]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} :
+    (tensor<1x3x4x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x3x4x1xf32>
+%17 = stablehlo.fft %m, type = RFFT, length = [4] : (tensor<3x4xf32>) -> tensor<3x3xcomplex<f32>>
+%18:2 = stablehlo.custom_call @lapack_sgeqrf_ffi(%m) :
+    (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3xf32>)
+%19 = "stablehlo.select_and_scatter"(%m, %1, %s) <{window_dimensions = array<i64: 2, 2>,
+    window_strides = array<i64: 1, 2>, padding = dense<0> : tensor<2x2xi64>}> ({
+^bb0(%x: tensor<f32>, %y: tensor<f32>):
+  %z = stablehlo.compare GE, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  stablehlo.return %z : tensor<i1>
+}, {
+^bb0(%x: tensor<f32>, %y: tensor<f32>):
+  %z = stablehlo.add %x, %y : tensor<f32>
+  stablehlo.return %z : tensor<f32>
+}) : (tensor<3x4xf32>, tensor<2x2xf32>, tensor<f32>) -> tensor<3x4xf32>
+%20 = "stablehlo.torch_index_select"(%m, %i) <{dim = 1 : i64, batch_dims = 0 : i64}> :
+    (tensor<3x4xf32>, tensor<4xi32>) -> tensor<3x4xf32>
+%21:3 = "stablehlo.batch_norm_training"(%m, %a, %a) <{epsilon = 1.0 : f32,
+    feature_index = 1 : i64}> : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>) ->
+    (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>)
+)";
+
+// Returns the text with another number for one of its numbers that is not in a type or a name.
+std::string WithAnotherNumber(const std::string& text, std::mt19937& engine) {
+  const auto is_word = [&](size_t at) {
+    return at < text.size() &&
+           (isalnum(text[at]) || std::string_view("_%.#").find(text[at]) != std::string_view::npos);
+  };
+  std::vector<size_t> places;
+  for (size_t at = 1; at < text.size(); ++at)
+    if (isdigit(text[at]) && !is_word(at - 1) && !is_word(at + 1)) places.push_back(at);
+  const auto below = [&](size_t n) {
+    return std::uniform_int_distribution<size_t>(0, n - 1)(engine);
+  };
+  constexpr const char* kOthers[] = {"0", "1", "2", "3", "7", "-1", "-9", "1000000000"};
+  std::string other = text;
+  return other.replace(places[below(places.size())], 1, kOthers[below(std::size(kOthers))]);
+}
+
+TEST(StablehloImport, OfOtherNumbersIsRefusedOrMade) {
+  EXPECT_EQ(ImportRefusal(kNumbers), "nothing was refused");
+  std::mt19937 engine(7);
+  int refused = 0;
+  const int64_t count = FuzzCount(300);
+  for (int64_t k = 0; k < count; ++k)
+    refused += ImportRefusal(WithAnotherNumber(kNumbers, engine)) != "nothing was refused";
+  EXPECT_GT(refused, count / 2);
 }
 
 }  // namespace
