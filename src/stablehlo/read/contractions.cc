@@ -176,14 +176,68 @@ Arrays Reduce(OpCall& c) {
                 c.loc());
 }
 
+// Returns the params of the cumulative reduction whose windows have all elements up to each one, or
+// all from each one on; none for other windows. JAX writes cumulative reductions in this way.
+std::optional<ops::CumulativeParams> CumulativeOf(const base::Shape& shape,
+                                                  const std::vector<int64_t>& window,
+                                                  const std::vector<int64_t>& padding) {
+  std::optional<ops::CumulativeParams> found;
+  for (size_t d = 0; d < window.size(); ++d) {
+    const int64_t low = padding[2 * d], high = padding[2 * d + 1];
+    if (window[d] == 1 && low == 0 && high == 0) continue;
+    const bool up_to = low == shape[d] - 1 && high == 0, from = low == 0 && high == shape[d] - 1;
+    if (found || window[d] != shape[d] || (!up_to && !from)) return std::nullopt;
+    found = ops::CumulativeParams{{{static_cast<int64_t>(d)}}, from};
+  }
+  return found;
+}
+
+// The cumulative reductions, and the function of two elements that each of them repeats.
+struct Cumulative {
+  const char* function;
+  const ir::OpDef* op;
+  plan::ScalarOp scalar;
+};
+const Cumulative kCumulative[] = {
+    {"add(l0,r0)", &ops::kCumsum, plan::ScalarOp::kAdd},
+    {"multiply(l0,r0)", &ops::kCumprod, plan::ScalarOp::kMul},
+    {"maximum(l0,r0)", &ops::kCummax, plan::ScalarOp::kMax},
+    {"minimum(l0,r0)", &ops::kCummin, plan::ScalarOp::kMin},
+};
+const Cumulative* KnownCumulative(const OpCall& c) {
+  if (c.op().regions.size() != 1) return nullptr;
+  const auto made =
+      ExpressionsOf(c.importer().module(), c.op().regions[0], Sides::kOneAfterTheOther);
+  for (const Cumulative& known : kCumulative)
+    if (made.size() == 1 && made[0] == known.function) return &known;
+  return nullptr;
+}
+
+bool AreOnes(const std::vector<int64_t>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](int64_t n) { return n == 1; });
+}
+
 Arrays ReduceWindow(OpCall& c) {
   auto [arrays, inits] = HalvesOf(c);
   const std::vector<int64_t> window = c.Integers("window_dimensions");
   const size_t dims = window.size();
+  const std::vector<int64_t> padding = PaddingOf(c, dims);
   const WindowOptions options{.strides = c.Integers("window_strides", dims, 1),
-                              .padding = PairsOf(PaddingOf(c, dims)),
+                              .padding = PairsOf(padding),
                               .base_dilation = c.Integers("base_dilations", dims, 1),
                               .window_dilation = c.Integers("window_dilations", dims, 1)};
+  const ir::Type* type = api::TypeOf(arrays[0]);
+  const bool is_plain = AreOnes(options.strides) && AreOnes(options.base_dilation) &&
+                        AreOnes(options.window_dilation);
+  const bool may_be = arrays.size() == 1 && is_plain && type->shape().size() == dims &&
+                      type->shape() == c.ResultShape() && !type->dtype().is_bool();
+  const Cumulative* known = may_be ? KnownCumulative(c) : nullptr;
+  const auto params = known ? CumulativeOf(type->shape(), window, padding) : std::nullopt;
+  if (params) {
+    const Array made = api::Run(*known->op, ir::MakeParams(*params), arrays, c.call());
+    const Array init = api::BroadcastTo(inits[0], type->shape(), c.call());
+    return {api::Run(ops::Elementwise(known->scalar), nullptr, {init, made}, c.call())};
+  }
   return reduce_window(c.RegionOfTwo(0, false), arrays, inits, window, options, c.loc());
 }
 
