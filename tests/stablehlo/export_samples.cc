@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "ops/ops.h"
+#include "stablehlo/export_programs.h"
 #include "suite/run.h"
 #include "suite/samples.h"
 
@@ -70,6 +71,35 @@ Json WriteSample(const fs::path& folder, size_t number, const suite::Sample& sam
   return entry;
 }
 
+// Returns the program of a function, traced on its mesh, and what it gives.
+Json WriteProgram(const fs::path& folder, const TestProgram& program) {
+  Json entry = {{"name", program.name}, {"op", "programs"}, {"text", program.name + ".mlir"}};
+  std::optional<MeshScope> scope;
+  std::vector<ir::HostTensor> data, want;
+  for (const Array& x : program.arguments) data.push_back(suite::ReadBack(x));
+  if (program.without_mesh) want = suite::ReadAll(program.without_mesh(program.arguments));
+  if (program.mesh) scope.emplace(*program.mesh);
+  std::vector<Array> arguments;
+  for (const ir::HostTensor& x : data) {
+    const detail::HostData host{x.data.data(), x.size(), x.dtype};
+    arguments.push_back(
+        detail::ArrayFromHost(host, {.dtype = x.dtype, .shape = Shape(x.shape)}, Loc::Current()));
+  }
+  const auto traced = jit([&](std::vector<Array> in) { return program.f(in); });
+  if (!program.without_mesh) want = suite::ReadAll(traced(arguments));
+  WriteFile(folder / (program.name + ".mlir"), export_stablehlo(traced.trace(arguments)));
+  for (size_t k = 0; k < data.size(); ++k)
+    entry["inputs"].push_back(
+        WriteArray(folder / fmt::format("{}.in{}", program.name, k), data[k]));
+  for (size_t k = 0; k < want.size(); ++k)
+    entry["outputs"].push_back(
+        WriteArray(folder / fmt::format("{}.out{}", program.name, k), want[k]));
+  entry["eps"] = 1024;  // of sums in other orders
+  entry["magnitude"] = 1;
+  entry["unique"] = true;
+  return entry;
+}
+
 int Run(const fs::path& folder) {
   ops::Install();
   fs::create_directories(folder);
@@ -80,6 +110,14 @@ int Run(const fs::path& folder) {
       entries.push_back(WriteSample(folder, number++, sample));
     } catch (const Error& e) {
       refused.push_back({{"name", sample.name()}, {"op", sample.op->name}, {"why", e.what()}});
+    }
+  }
+  SetDeviceCount(8);
+  for (const TestProgram& program : TestPrograms()) {
+    try {
+      entries.push_back(WriteProgram(folder, program));
+    } catch (const Error& e) {
+      refused.push_back({{"name", program.name}, {"op", "programs"}, {"why", e.what()}});
     }
   }
   WriteFile(folder / "samples.json", Json{{"samples", entries}, {"refused", refused}}.dump(1));

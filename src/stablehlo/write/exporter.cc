@@ -22,7 +22,8 @@ const absl::flat_hash_map<std::string_view, WriteOp>& Writers() {
     auto* all = new absl::flat_hash_map<std::string_view, WriteOp>;
     for (const auto& writers :
          {ElementwiseWriters(), MovementWriters(), ReductionWriters(), ContractionWriters(),
-          LookupWriters(), ControlWriters(), LinalgWriters(), RandomWriters(), ShardingWriters()})
+          LookupWriters(), ControlWriters(), LinalgWriters(), RandomWriters(), ShardingWriters(),
+          CollectiveWriters()})
       for (const OpWriter& w : writers) all->emplace(w.name, w.write);
     return all;
   }();
@@ -50,21 +51,32 @@ bool HasMode(const sharding::MeshDef* mesh, AxisMode mode) { return mesh && mesh
 }  // namespace
 
 OutValues Exporter::Run(const ir::Program& program, const OutValues& arguments) {
-  base::IdVector<ir::ValueId, OutValue> values(program.values.size());
-  for (size_t k = 0; k < program.inputs.size(); ++k) values[program.inputs[k]] = arguments[k];
+  OutValuesById values(program.values.size());
+  int manual = 0;
+  for (size_t k = 0; k < program.inputs.size(); ++k) {
+    values[program.inputs[k]] = arguments[k];
+    manual = std::max(manual, ManualAxes(program.type(program.inputs[k])));
+  }
+  for (ir::ValueId v : program.outputs) manual = std::max(manual, ManualAxes(program.type(v)));
   for (const ir::Capture& c : program.captures)
     values[c.value] = CapturedConstant(c, program.type(c.value));
-  for (const ir::Instruction& i : program.instructions) {
-    OutValues operands;
-    for (ir::ValueId v : i.operands) operands.push_back(values[v]);
-    writer_.set_loc(i.loc);
-    const OutValues results = RunInstruction(program, i, std::move(operands));
-    for (size_t k = 0; k < i.results.size(); ++k)
-      values[i.results[k]] = Constrained(program, i, i.results[k], results[k]);
-  }
+  Instructions all;
+  for (const ir::Instruction& i : program.instructions) all.push_back(&i);
+  RunList(program, all, values, manual);
   OutValues outputs;
   for (ir::ValueId v : program.outputs) outputs.push_back(values[v]);
   return outputs;
+}
+
+void Exporter::RunOne(const ir::Program& program, const ir::Instruction& instruction,
+                      OutValuesById& values) {
+  OutValues operands;
+  for (ir::ValueId v : instruction.operands) operands.push_back(values[v]);
+  writer_.set_loc(instruction.loc);
+  const OutValues results = RunInstruction(program, instruction, std::move(operands));
+  for (size_t k = 0; k < instruction.results.size(); ++k)
+    values[instruction.results[k]] =
+        Constrained(program, instruction, instruction.results[k], results[k]);
 }
 
 OutValues Exporter::RunInstruction(const ir::Program& program, const ir::Instruction& instruction,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "stablehlo/write/manual.h"
 #include "stablehlo/write/writer.h"
 
 namespace tessera::stablehlo {
@@ -49,6 +50,7 @@ std::vector<OpWriter> ControlWriters();
 std::vector<OpWriter> LinalgWriters();
 std::vector<OpWriter> RandomWriters();
 std::vector<OpWriter> ShardingWriters();
+std::vector<OpWriter> CollectiveWriters();
 
 // Returns the text of a sharding, with one more dim for the numbers of keys, and with open dims if
 // propagation may extend it.
@@ -56,14 +58,29 @@ std::string ShardingText(sharding::TensorSharding sharding, bool is_key, bool is
 // Returns a value with a constraint.
 OutValue WithSharding(Writer& w, const OutValue& x, const std::string& sharding);
 
+// Returns an array of each device without its unreduced axes: the sum, or another reduction. And
+// its inverse: the first device has all of the sum.
+OutValue SummedOver(Writer& w, const OutValue& x, const sharding::TensorSharding& s);
+OutValue OnFirst(Writer& w, const OutValue& x, const sharding::TensorSharding& s);
+
+using OutValuesById = base::IdVector<ir::ValueId, OutValue>;
+// Arrays that the devices have of their own, stacked along a leading dim.
+using OwnArrays = absl::flat_hash_map<ir::ValueId, OutValue>;
+
 class Exporter {
  public:
   // Returns the text of the module.
   std::string Write(const ir::Program& program, Loc loc);
   // Writes a program inside the function that is being written. Returns its outputs.
   OutValues Run(const ir::Program& program, const OutValues& arguments);
+  // Writes instructions. `outside`: the number of Manual axes where they are; those on more become
+  // manual computations.
+  void RunList(const ir::Program& program, const Instructions& all, OutValuesById& values,
+               int outside);
 
  private:
+  void RunOne(const ir::Program& program, const ir::Instruction& instruction,
+              OutValuesById& values);
   OutValues RunInstruction(const ir::Program& program, const ir::Instruction& instruction,
                            OutValues operands);
   OutValues RunExpansion(const ir::Program& program, const ir::Instruction& instruction,
