@@ -40,7 +40,8 @@ std::function<std::vector<Array>(std::vector<Array>)> to_function(Program progra
 // Returns the traced program as a module of StableHLO and Shardy's dialect, which XLA compiles.
 // Shardings over Explicit axes become closed constraints; layouts and constraints over Auto axes
 // stay as they are, so a program that is propagated() has all of them. Lines become locations.
-// Arrays that the program captures become constants. Throws RuntimeError for a device program, and
+// Arrays that the program captures become constants; program text does not hold these, so they are
+// further arguments of a parsed program. Throws RuntimeError for a device program, and
 // one that lists all operations that StableHLO cannot say.
 std::string export_stablehlo(const Program& program, Loc loc = Loc::Current());
 std::string export_stablehlo(const Lowered& lowered, Loc loc = Loc::Current());

@@ -97,6 +97,8 @@ class Command {
     AddFile(explain);
     explain->add_option("VALUE", value_, "The value, such as %3")->required()->type_name("");
     AddStopAfter(explain);
+    AddFile(Add("export", "Print the program as StableHLO text, which XLA compiles",
+                [this](std::ostream& out) { out << export_stablehlo(Load(), kHere); }));
     AddFile(Add("check", "Print ok, or the error and its place",
                 [this](std::ostream& out) { Load(), out << "ok\n"; }));
     CLI::App* partition =

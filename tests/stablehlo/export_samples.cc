@@ -1,12 +1,14 @@
-// stablehlo_samples DIR: writes every sample of every op as StableHLO text, with its operands and
-// the reference's results, for scripts/check_xla.
+// stablehlo_samples DIR [PROGRAM.txt]...: writes every sample of every op, or these programs, as
+// StableHLO text, with operands and the results that are right, for scripts/check_xla.
 #include <fmt/format.h>
 #include <tessera/stablehlo.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/dtype.h"
 #include "ops/ops.h"
@@ -71,7 +73,7 @@ Json WriteSample(const fs::path& folder, size_t number, const suite::Sample& sam
   return entry;
 }
 
-// Returns the program of a function, traced on its mesh, and what it gives.
+// Writes the program of a function, traced on its mesh, and its results.
 Json WriteProgram(const fs::path& folder, const TestProgram& program) {
   Json entry = {{"name", program.name}, {"op", "programs"}, {"text", program.name + ".mlir"}};
   std::optional<MeshScope> scope;
@@ -98,6 +100,67 @@ Json WriteProgram(const fs::path& folder, const TestProgram& program) {
   entry["magnitude"] = 1;
   entry["unique"] = true;
   return entry;
+}
+
+// Returns small numbers.
+ir::HostTensor SmallNumbers(const ir::Type& type, size_t k) {
+  ir::HostTensor data(type.dtype(), type.shape());
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const double v = std::sin(static_cast<double>(i) * 1.7 + static_cast<double>(k));
+    if (type.dtype().is_complex())
+      data.SetComplex(i, {v, -v / 2});
+    else if (type.dtype().is_floating())
+      data.SetFloat(i, v / 2);
+    else
+      data.SetInt(i, i % 3);
+  }
+  return data;
+}
+
+// Writes a program that a run has dumped (TESSERA_DUMP). Arrays that it captures are arguments.
+Json WriteText(const fs::path& folder, const fs::path& file) {
+  auto program = std::make_shared<ir::Program>(*Program::Load(file.string()).program());
+  for (const ir::Capture& c : program->captures) program->inputs.push_back(c.value);
+  program->captures.clear();
+  const std::string name = file.stem().string();
+  Json entry = {{"name", file.string()}, {"op", "texts"}, {"text", name + ".mlir"}};
+  WriteFile(folder / (name + ".mlir"), export_stablehlo(Program(program)));
+  std::optional<MeshScope> scope;
+  if (program->mesh) scope.emplace(Mesh(program->mesh));
+  std::vector<Array> arguments;
+  for (size_t k = 0; k < program->inputs.size(); ++k) {
+    const ir::Type *type = program->type(program->inputs[k]),
+                   *place = program->place(program->inputs[k]);
+    const ir::HostTensor data = SmallNumbers(*type, k);
+    entry["inputs"].push_back(WriteArray(folder / fmt::format("{}.in{}", name, k), data));
+    if (program->mesh && !place && program->mesh->all_mode(AxisMode::Auto))
+      place = ir::Type::Get(type->shape(), type->dtype(), program->mesh->WithoutModes());
+    arguments.push_back(suite::Place(data, place ? place : type, program->mesh));
+  }
+  const std::vector<ir::HostTensor> want = suite::ReadAll(to_function(Program(program))(arguments));
+  for (size_t k = 0; k < want.size(); ++k)
+    entry["outputs"].push_back(WriteArray(folder / fmt::format("{}.out{}", name, k), want[k]));
+  entry["eps"] = 1024;  // of sums in other orders
+  entry["magnitude"] = 1;
+  entry["unique"] = true;
+  return entry;
+}
+
+int RunTexts(const fs::path& folder, std::span<char* const> files) {
+  SetDeviceCount(8);
+  ops::Install();
+  fs::create_directories(folder);
+  Json entries = Json::array(), refused = Json::array();
+  for (const char* file : files) {
+    try {
+      entries.push_back(WriteText(folder, file));
+    } catch (const Error& e) {
+      refused.push_back({{"name", file}, {"op", "texts"}, {"why", e.what()}});
+    }
+  }
+  WriteFile(folder / "samples.json", Json{{"samples", entries}, {"refused", refused}}.dump(1));
+  fmt::print("{} programs written, {} refused\n", entries.size(), refused.size());
+  return 0;
 }
 
 int Run(const fs::path& folder) {
@@ -129,9 +192,11 @@ int Run(const fs::path& folder) {
 }  // namespace tessera::stablehlo_samples
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: stablehlo_samples DIR\n";
+  if (argc < 2) {
+    std::cerr << "usage: stablehlo_samples DIR [PROGRAM.txt]...\n";
     return 2;
   }
+  const std::span<char* const> files(argv + 2, argv + argc);
+  if (!files.empty()) return tessera::stablehlo_samples::RunTexts(argv[1], files);
   return tessera::stablehlo_samples::Run(argv[1]);
 }

@@ -9,11 +9,6 @@
 namespace tessera::stablehlo {
 namespace {
 
-// Returns an operand of a product in a dtype whose products StableHLO sums as the op does.
-OutValue Factor(const WriteCall& c, size_t k) {
-  return c.w.Convert(c.in[k], base::ComputedIn(c.in[k].type.dtype));
-}
-
 // Moves the major part of one dim, the groups, to the front of another one.
 OutValue WithGroupsAt(Writer& w, OutValue x, int64_t from, int64_t to, int64_t groups) {
   if (from == to || groups == 1) return x;
@@ -48,26 +43,23 @@ OutValues Convolution(const WriteCall& c) {
   const auto& p = c.params<ops::ConvolutionParams>();
   Writer& w = c.w;
   const auto at = [](int64_t d) { return static_cast<size_t>(d); };
-  const OutValue rhs = WithGroupsAt(w, Factor(c, 1), p.rhs[at(p.rhs_groups)], p.rhs[0], p.groups);
+  if (base::Elements(c.in[1].type.shape) == 0)
+    return {w.Whole(c.out(), 0)};  // StableHLO has no empty windows
+  const OutValue rhs = WithGroupsAt(w, c.computed(1), p.rhs[at(p.rhs_groups)], p.rhs[0], p.groups);
   base::Shape shape = c.out().shape;
   shape[at(p.out[at(p.out_groups)])] /= p.groups;
   shape[at(p.out[1])] *= p.groups;
-  std::string padding;
-  for (size_t d = 0; d < p.low.size(); ++d)
-    padding += fmt::format("{}[{}, {}]", d == 0 ? "" : ", ", p.low[d], p.high[d]);
-  if (!p.low.empty()) padding = "[" + padding + "]";
   const OutType out{shape, base::ComputedIn(c.out().dtype)};
   const OutValue made = w.One(
-      "stablehlo.convolution", {Factor(c, 0), rhs}, out,
+      "stablehlo.convolution", {c.computed(0), rhs}, out,
       fmt::format("batch_group_count = {} : i64, dimension_numbers = #stablehlo.conv<{}x{}->{}>, "
-                  "feature_group_count = {} : i64, lhs_dilation = {}, padding = dense<{}> : "
-                  "tensor<{}x2xi64>, rhs_dilation = {}, window_strides = {}",
+                  "feature_group_count = {} : i64, lhs_dilation = {}, padding = {}, "
+                  "rhs_dilation = {}, window_strides = {}",
                   p.lhs_groups == 0 ? p.groups : 1, DimsText(p.lhs, 'b', 'f'),
                   DimsText(p.rhs, 'o', 'i'), DimsText(p.out, 'b', 'f'),
-                  p.lhs_groups == 0 ? 1 : p.groups, IntegersText(p.lhs_dilation), padding,
-                  p.low.size(), IntegersText(p.rhs_dilation), IntegersText(p.strides)));
-  return {
-      w.Convert(WithGroupsAt(w, made, p.out[1], p.out[at(p.out_groups)], p.groups), c.out().dtype)};
+                  p.lhs_groups == 0 ? 1 : p.groups, IntegersText(p.lhs_dilation),
+                  PairsText(p.low, p.high), IntegersText(p.rhs_dilation), IntegersText(p.strides)));
+  return {c.stored(WithGroupsAt(w, made, p.out[1], p.out[at(p.out_groups)], p.groups))};
 }
 
 // StableHLO's transforms are along the last dim.
@@ -89,7 +81,7 @@ OutValues Fourier(const WriteCall& c) {
   return {c.w.Transpose(made, swapped)};
 }
 
-// Returns whether row i is in group g, as bools [..., g, m]: rows lie in the order of the groups.
+// Returns whether row i is in group g, as bools [..., g, m]. Rows are in the order of the groups.
 OutValue InGroup(Writer& w, const OutValue& given, int64_t rows) {
   const OutValue sizes = w.Convert(given, i64);
   const base::Shape& shape = sizes.type.shape;
@@ -133,49 +125,45 @@ OutValue PerGroup(const WriteCall& c, const OutValue& lhs) {
                   w.Whole({shape, lhs.type.dtype}, 0));
 }
 
+// Returns a product in the dtype of the result.
 OutValue ProductOf(const WriteCall& c, const OutValue& a, const OutValue& b,
-                   const ops::DotParams& p, const OutType& out) {
-  return c.w.One("stablehlo.dot_general", {a, b}, out,
-                 fmt::format("dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = {}, "
-                             "rhs_batching_dimensions = {}, lhs_contracting_dimensions = {}, "
-                             "rhs_contracting_dimensions = {}>",
-                             NumbersText(p.batch.lhs), NumbersText(p.batch.rhs),
-                             NumbersText(p.contract.lhs), NumbersText(p.contract.rhs)));
+                   const ops::DotParams& p) {
+  const OutType out{c.out().shape, base::ComputedIn(c.out().dtype)};
+  const OutValue made =
+      c.w.One("stablehlo.dot_general", {a, b}, out,
+              fmt::format("dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = {}, "
+                          "rhs_batching_dimensions = {}, lhs_contracting_dimensions = {}, "
+                          "rhs_contracting_dimensions = {}>",
+                          NumbersText(p.batch.lhs), NumbersText(p.batch.rhs),
+                          NumbersText(p.contract.lhs), NumbersText(p.contract.rhs)));
+  return c.stored(made);
 }
 
 OutValues Dot(const WriteCall& c) {
-  const OutType out{c.out().shape, base::ComputedIn(c.out().dtype)};
-  const OutValue made = ProductOf(c, Factor(c, 0), Factor(c, 1), c.params<ops::DotParams>(), out);
-  return {c.w.Convert(made, c.out().dtype)};
+  return {ProductOf(c, c.computed(0), c.computed(1), c.params<ops::DotParams>())};
 }
 
-// Each group of rows times its matrix: the sum over groups, as other groups have zeros.
-OutValues RaggedDot(const WriteCall& c) {
-  const OutValue lhs = PerGroup(c, Factor(c, 0));
+// Returns the product of the rows of each group, [batch..., g, m, k], with rhs. Pairs of
+// contracting dims are counted from the first dim after the batch.
+OutValue RaggedProduct(const WriteCall& c, const std::vector<int64_t>& of_lhs,
+                       const std::vector<int64_t>& of_rhs) {
+  const OutValue lhs = PerGroup(c, c.computed(0));
   const int64_t batch = lhs.type.rank() - 3;
-  ops::DotParams p{{{batch, batch + 2}, {batch, batch + 1}}, {}};
+  ops::DotParams p;
   for (int64_t d = 0; d < batch; ++d) {
     p.batch.lhs.push_back(d);
     p.batch.rhs.push_back(d);
   }
-  return {c.w.Convert(
-      ProductOf(c, lhs, Factor(c, 1), p, {c.out().shape, base::ComputedIn(c.out().dtype)}),
-      c.out().dtype)};
+  for (const int64_t d : of_lhs) p.contract.lhs.push_back(batch + d);
+  for (const int64_t d : of_rhs) p.contract.rhs.push_back(batch + d);
+  return ProductOf(c, lhs, c.computed(1), p);
 }
 
-// Products summed over the rows of each group.
-OutValues RaggedContract(const WriteCall& c) {
-  const OutValue lhs = PerGroup(c, Factor(c, 0));
-  const int64_t batch = lhs.type.rank() - 3;
-  ops::DotParams p{{{batch + 1}, {batch}}, {}};
-  for (int64_t d = 0; d < batch; ++d) {
-    p.batch.lhs.push_back(d);
-    p.batch.rhs.push_back(d);
-  }
-  return {c.w.Convert(
-      ProductOf(c, lhs, Factor(c, 1), p, {c.out().shape, base::ComputedIn(c.out().dtype)}),
-      c.out().dtype)};
-}
+// Each group of rows times its matrix: rhs is [batch..., g, k, n], and other groups have zeros.
+OutValues RaggedDot(const WriteCall& c) { return {RaggedProduct(c, {0, 2}, {0, 1})}; }
+
+// Products summed over the rows of each group: rhs is [batch..., m, n].
+OutValues RaggedContract(const WriteCall& c) { return {RaggedProduct(c, {1}, {0})}; }
 
 }  // namespace
 

@@ -202,8 +202,17 @@ OutValues CompareAll(const WriteCall& c) {
   constexpr SameOp kDirections[] = {{"eq", "EQ"}, {"ne", "NE"}, {"lt", "LT"},
                                     {"le", "LE"}, {"gt", "GT"}, {"ge", "GE"}};
   const auto* row = absl::c_find_if(kDirections, [&](const SameOp& s) { return s.op == c.name(); });
-  const OutValues in = Operands(c);
-  return {c.w.Compare(row->stablehlo, in[0], in[1])};
+  if (!c.is_key(0)) {
+    const OutValues in = Operands(c);
+    return {c.w.Compare(row->stablehlo, in[0], in[1])};
+  }
+  // Keys are equal if both words are.
+  const base::Shape& shape = c.type_out()->shape();
+  const auto compared = [&](int64_t k) {
+    return c.w.Compare(row->stablehlo, c.w.Word(c.in[0], k, shape), c.w.Word(c.in[1], k, shape));
+  };
+  return {
+      c.w.Binary(c.name() == "eq" ? "stablehlo.and" : "stablehlo.or", compared(0), compared(1))};
 }
 
 OutValues Select(const WriteCall& c) {
@@ -263,10 +272,7 @@ OutValues Constant(const WriteCall& c) {
   const ir::Literal& value = c.params<ops::ConstantParams>().value;
   const std::span<const std::byte> bytes(value.bits.data(),
                                          static_cast<size_t>(value.dtype.size()));
-  if (!value.dtype.is_key()) return {c.w.Constant(c.out(), bytes)};
-  const OutType word{{1}, u32};  // the high word comes first
-  return {c.w.Concatenate(
-      {c.w.Constant(word, bytes.subspan(4)), c.w.Constant(word, bytes.first(4))}, 0)};
+  return {value.dtype.is_key() ? c.w.Key(bytes) : c.w.Constant(c.out(), bytes)};
 }
 
 // Over several dims, the index is a sum.

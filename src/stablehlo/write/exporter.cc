@@ -10,7 +10,6 @@
 
 #include "api/core/elements.h"
 #include "base/error.h"
-#include "ir/infer.h"
 #include "ir/inline.h"
 #include "trace/array.h"
 
@@ -30,14 +29,10 @@ const absl::flat_hash_map<std::string_view, WriteOp>& Writers() {
   return *table;
 }
 
-bool IsWritten(const ir::OpDef& op) {
-  return Writers().contains(op.name) || std::holds_alternative<ir::AsExpansion>(*op.lowering);
-}
-
 // Appends "name at file.cc:12" for each op that cannot be written.
 void FindUnwritten(const ir::Program& program, std::vector<std::string>& found) {
   for (const ir::Instruction& i : program.instructions) {
-    if (!IsWritten(*i.op)) {
+    if (!Writers().contains(i.op->name)) {
       const std::string where = base::Where(i.loc);
       found.push_back(where.empty() ? std::string(i.op->name)
                                     : fmt::format("{} at {}", i.op->name, where));
@@ -48,7 +43,50 @@ void FindUnwritten(const ir::Program& program, std::vector<std::string>& found) 
 
 bool HasMode(const sharding::MeshDef* mesh, AxisMode mode) { return mesh && mesh->has_mode(mode); }
 
+// Returns the attribute of an argument or a result whose type StableHLO cannot say: a weak one, or
+// one with unreduced or reduced axes. "" for others.
+std::string TypeNote(const ir::Type* type) {
+  if (!type->weak() && type->sharding().no_sets()) return "";
+  const std::string text = (type->weak() ? "weak " : "") + type->text();
+  return fmt::format("mhlo.frontend_attributes = {{tessera.type = {}}}", QuotedText(text));
+}
+
+// Returns the attributes of the module: the mode of each axis.
+std::string ModesText(const sharding::MeshDef& mesh) {
+  std::vector<std::string> modes;
+  for (const MeshAxis& a : mesh.axes())
+    modes.push_back(fmt::format("{}={}", a.name,
+                                a.mode == AxisMode::Auto       ? "Auto"
+                                : a.mode == AxisMode::Explicit ? "Explicit"
+                                                               : "Manual"));
+  return fmt::format(" attributes {{mhlo.frontend_attributes = {{tessera.modes = {}}}}}",
+                     QuotedText(absl::StrJoin(modes, ", ")));
+}
+
+// Returns the name that the user gave to a value; "" if there is none.
+std::string_view NameOf(const ir::Program& program, ir::ValueId v) {
+  const auto named = absl::c_find_if(program.names, [&](const auto& n) { return n.second == v; });
+  return named == program.names.end() ? std::string_view() : named->first;
+}
+
 }  // namespace
+
+// Returns `%0: tensor<8xf32> {...} loc(...)`.
+std::string Exporter::ArgumentText(const ir::Program& program, ir::ValueId v,
+                                   const OutValue& argument) {
+  const ir::Type *type = program.type(v), *place = program.place(v);
+  std::vector<std::string> attributes;
+  if (place || !type->sharding().dims_empty())
+    attributes.push_back("sdy.sharding = #sdy.sharding" +
+                         ShardingText((place ? place : type)->sharding(), type->dtype().is_key(),
+                                      !place && HasMode(type->mesh(), AxisMode::Auto)));
+  if (const std::string note = TypeNote(type); !note.empty()) attributes.push_back(note);
+  writer_.set_loc(program.values[v].loc, NameOf(program, v));
+  return fmt::format(
+      "{}: {}{}{}", argument.name, TypeText(argument.type),
+      attributes.empty() ? "" : fmt::format(" {{{}}}", absl::StrJoin(attributes, ", ")),
+      writer_.LocationText());
+}
 
 OutValues Exporter::Run(const ir::Program& program, const OutValues& arguments) {
   OutValuesById values(program.values.size());
@@ -58,8 +96,9 @@ OutValues Exporter::Run(const ir::Program& program, const OutValues& arguments) 
     manual = std::max(manual, ManualAxes(program.type(program.inputs[k])));
   }
   for (ir::ValueId v : program.outputs) manual = std::max(manual, ManualAxes(program.type(v)));
+  size_t next = program.inputs.size();
   for (const ir::Capture& c : program.captures)
-    values[c.value] = CapturedConstant(c, program.type(c.value));
+    values[c.value] = c.array ? CapturedConstant(c, program.type(c.value)) : arguments.at(next++);
   Instructions all;
   for (const ir::Instruction& i : program.instructions) all.push_back(&i);
   RunList(program, all, values, manual);
@@ -72,32 +111,14 @@ void Exporter::RunOne(const ir::Program& program, const ir::Instruction& instruc
                       OutValuesById& values) {
   OutValues operands;
   for (ir::ValueId v : instruction.operands) operands.push_back(values[v]);
-  writer_.set_loc(instruction.loc);
-  const OutValues results = RunInstruction(program, instruction, std::move(operands));
+  writer_.set_loc(instruction.loc, instruction.results.empty()
+                                       ? std::string_view()
+                                       : NameOf(program, instruction.results[0]));
+  const WriteOp write = Writers().at(instruction.op->name);
+  const OutValues results = write({*this, writer_, program, instruction, std::move(operands)});
   for (size_t k = 0; k < instruction.results.size(); ++k)
     values[instruction.results[k]] =
         Constrained(program, instruction, instruction.results[k], results[k]);
-}
-
-OutValues Exporter::RunInstruction(const ir::Program& program, const ir::Instruction& instruction,
-                                   OutValues operands) {
-  const auto writer = Writers().find(instruction.op->name);
-  if (writer == Writers().end()) return RunExpansion(program, instruction, operands);
-  return writer->second({*this, writer_, program, instruction, std::move(operands)});
-}
-
-// An op without a writer is made of others.
-OutValues Exporter::RunExpansion(const ir::Program& program, const ir::Instruction& instruction,
-                                 const OutValues& operands) {
-  ir::Program expansion;
-  expansion.mesh = program.mesh;
-  for (ir::ValueId v : instruction.operands)
-    expansion.inputs.push_back(expansion.AddValue(program.type(v), instruction.loc));
-  ir::Builder builder(expansion, instruction.loc);
-  expansion.outputs = std::get<ir::AsExpansion>(*instruction.op->lowering)
-                          .expand(builder, instruction.params.get(), expansion.inputs,
-                                  program.type(instruction.results[0]));
-  return Run(expansion, operands);
 }
 
 // Returns the value with the sharding that is known of it: of its type, on Explicit axes, and of
@@ -119,9 +140,6 @@ OutValue Exporter::Constrained(const ir::Program& program, const ir::Instruction
 }
 
 OutValue Exporter::CapturedConstant(const ir::Capture& capture, const ir::Type* type) {
-  if (!capture.array)
-    base::ThrowRuntime(base::Refusal("export_stablehlo", "capture", base::Where(writer_.loc()),
-                                     "the program uses an array that its text does not hold"));
   const api::Call call{"export_stablehlo", writer_.loc()};
   const Array array(trace::CapturedArray(capture));
   const auto whole = api::Whole(array, call);
@@ -144,26 +162,26 @@ std::string Exporter::Write(const ir::Program& given, Loc loc) {
                                      "StableHLO cannot say: " + absl::StrJoin(unwritten, ", ")));
   std::string head, results;
   OutValues arguments;
-  for (ir::ValueId v : program->inputs) {
-    const ir::Type *type = program->type(v), *place = program->place(v);
-    arguments.push_back(writer_.Argument(OutTypeOf(type)));
-    std::string attribute;
-    if (place || !type->sharding().trivial())
-      attribute =
-          fmt::format(" {{sdy.sharding = #sdy.sharding{}}}",
-                      ShardingText((place ? place : type)->sharding(), type->dtype().is_key(),
-                                   !place && HasMode(type->mesh(), AxisMode::Auto)));
-    head += fmt::format("{}{}: {}{}", head.empty() ? "" : ", ", arguments.back().name,
-                        TypeText(arguments.back().type), attribute);
+  std::vector<ir::ValueId> inputs = program->inputs;
+  for (const ir::Capture& c : program->captures)
+    if (!c.array) inputs.push_back(c.value);  // parsed text does not hold it
+  for (ir::ValueId v : inputs) {
+    arguments.push_back(writer_.Argument(OutTypeOf(program->type(v))));
+    head += (head.empty() ? "" : ", ") + ArgumentText(*program, v, arguments.back());
   }
-  for (ir::ValueId v : program->outputs)
-    results += (results.empty() ? "" : ", ") + TypeText(OutTypeOf(program->type(v)));
+  for (ir::ValueId v : program->outputs) {
+    const std::string note = TypeNote(program->type(v));
+    results +=
+        fmt::format("{}{}{}", results.empty() ? "" : ", ", TypeText(OutTypeOf(program->type(v))),
+                    note.empty() ? "" : fmt::format(" {{{}}}", note));
+  }
   const std::string main =
       writer_.Function(fmt::format("func.func public @main({}) -> ({})", head, results), arguments,
                        [&](const OutValues& in) { return Run(*program, in); });
-  std::string out = "module @program {\n";
-  if (program->mesh && program->mesh->rank() > 0)
-    out += fmt::format("sdy.mesh @mesh = {}\n", program->mesh->text());
+  const bool has_mesh = program->mesh && program->mesh->rank() > 0;
+  std::string out =
+      fmt::format("module @program{} {{\n", has_mesh ? ModesText(*program->mesh) : "");
+  if (has_mesh) out += fmt::format("sdy.mesh @mesh = {}\n", program->mesh->text());
   return out + main + writer_.functions() + "}\n";
 }
 

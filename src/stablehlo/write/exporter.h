@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "ir/program.h"
 #include "stablehlo/write/manual.h"
 #include "stablehlo/write/writer.h"
@@ -28,6 +29,9 @@ struct WriteCall {
   const ir::Type* type_in(size_t k) const { return program.type(instruction.operands[k]); }
   const ir::Type* type_out(size_t k = 0) const { return program.type(instruction.results[k]); }
   OutType out(size_t k = 0) const { return OutTypeOf(type_out(k)); }
+  // Returns operand k in the dtype in which the op computes, and a result in the dtype that it has.
+  OutValue computed(size_t k) const { return w.Convert(in[k], base::ComputedIn(in[k].type.dtype)); }
+  OutValue stored(const OutValue& x, size_t k = 0) const { return w.Convert(x, out(k).dtype); }
   // Whether operand k is of keys: its values have one more dim.
   bool is_key(size_t k) const { return type_in(k)->dtype().is_key(); }
 };
@@ -81,13 +85,10 @@ class Exporter {
  private:
   void RunOne(const ir::Program& program, const ir::Instruction& instruction,
               OutValuesById& values);
-  OutValues RunInstruction(const ir::Program& program, const ir::Instruction& instruction,
-                           OutValues operands);
-  OutValues RunExpansion(const ir::Program& program, const ir::Instruction& instruction,
-                         const OutValues& operands);
   OutValue Constrained(const ir::Program& program, const ir::Instruction& instruction,
                        ir::ValueId v, const OutValue& written);
   OutValue CapturedConstant(const ir::Capture& capture, const ir::Type* type);
+  std::string ArgumentText(const ir::Program& program, ir::ValueId v, const OutValue& argument);
 
   Writer writer_;
 };

@@ -137,6 +137,7 @@ OutValue ElementAt(Writer& w, const OutValue& x, const OutValue& k) {
 OutValue PermutationOf(Writer& w, const OutValue& pivots, const OutType& out) {
   const OutType number{{}, i32};
   const OutValue places = w.Iota(out, out.rank() - 1);
+  if (pivots.type.shape.back() == 0) return places;
   const OutTypes types = {number, out};
   const std::string condition = w.Region(types, [&](const OutValues& in) {
     return OutValues{w.Compare("LT", in[0], w.Whole(number, pivots.type.shape.back()))};
@@ -186,16 +187,17 @@ OutValues Qr(const WriteCall& c) {
   Writer& w = c.w;
   const Sizes s(c.in[0].type);
   const OutType taus = s.type({s.least}, s.dtype), exchanged = s.type({s.n}, i32);
-  OutValues made = p.pivoting ? Call(c, {.real = "geqp3",
-                                         .complex = "geqp3",
-                                         .operands = {c.in[0], w.Whole(exchanged, 0)},
-                                         .results = {c.in[0].type, exchanged, taus},
-                                         .in_place = {{0, 0}, {1, 1}}})
-                              : Call(c, {.real = "geqrf",
-                                         .complex = "geqrf",
-                                         .operands = {c.in[0]},
-                                         .results = {c.in[0].type, taus},
-                                         .in_place = {{0, 0}}});
+  const bool exchanges = p.pivoting && s.least > 0;  // LAPACK refuses empty matrices
+  OutValues made = exchanges ? Call(c, {.real = "geqp3",
+                                        .complex = "geqp3",
+                                        .operands = {c.in[0], w.Whole(exchanged, 0)},
+                                        .results = {c.in[0].type, exchanged, taus},
+                                        .in_place = {{0, 0}, {1, 1}}})
+                             : Call(c, {.real = "geqrf",
+                                        .complex = "geqrf",
+                                        .operands = {c.in[0]},
+                                        .results = {c.in[0].type, taus},
+                                        .in_place = {{0, 0}}});
   const int64_t last = c.in[0].type.rank() - 1;
   const int64_t columns = p.full_matrices ? s.m : s.least;
   OutValue reflectors = w.SliceDim(made[0], last, 0, std::min(s.n, columns));

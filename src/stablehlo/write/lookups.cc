@@ -100,11 +100,32 @@ OutValues Gather(const WriteCall& c) {
                   NumbersText(lookup.starts), indices.type.rank() - 1, p.sorted,
                   IntegersText(lookup.sizes)));
   if (p.mode != LookupMode::kFill || lookup.starts.empty()) return {made};
+  const std::span<const std::byte> bits(p.fill.bits.data(),
+                                        static_cast<size_t>(p.fill.dtype.size()));
   const OutValue fill =
-      c.is_key(0) ? w.Whole(out, 0)
-                  : w.Constant(out, {p.fill.bits.data(), static_cast<size_t>(out.dtype.size())});
+      c.is_key(0) ? w.Spread(w.Key(bits), out.shape, {out.rank() - 1}) : w.Constant(out, bits);
   return {w.Select(lookup.Fits(w, indices, out.shape), made, fill)};
 }
+
+// Without starts, every update is of the whole operand. XLA refuses that, so the operand becomes
+// the only slice along one more dim.
+struct OneSlice {
+  OneSlice(Writer& w, Lookup& lookup, OutValue& operand, OutValue& indices) : whole(operand.type) {
+    if (!lookup.starts.empty()) return;
+    base::Shape shape = operand.type.shape;
+    shape.insert(shape.begin(), 1);
+    operand = w.Reshape(operand, shape);
+    for (int64_t& d : lookup.dropped) ++d;
+    for (int64_t& d : lookup.batch.lhs) ++d;
+    lookup.dropped.insert(lookup.dropped.begin(), 0);
+    lookup.starts = {0};
+    lookup.bounds = {0};
+    base::Shape zeros = indices.type.shape;
+    zeros.back() = 1;
+    indices = w.Whole({zeros, i64}, 0);
+  }
+  OutType whole;
+};
 
 // How an update changes an element: not at all by the old one, or by an operation of both.
 template <Reduction... r>
@@ -112,10 +133,12 @@ OutValues Scatter(const WriteCall& c) {
   const auto& p = c.params<ops::ScatterParams>();
   Writer& w = c.w;
   const DType t = base::ComputedIn(c.in[0].type.dtype);
-  const OutValue operand = w.Convert(c.in[0], t), updates = w.Convert(c.in[2], t);
-  const Lookup lookup(c, p.numbers(), updates.type);
+  OutValue operand = w.Convert(c.in[0], t);
+  const OutValue updates = w.Convert(c.in[2], t);
+  Lookup lookup(c, p.numbers(), updates.type);
   OutValue indices = Indices(c);
-  if (p.mode == LookupMode::kClip && !lookup.starts.empty())
+  const OneSlice one(w, lookup, operand, indices);
+  if (p.mode == LookupMode::kClip)
     indices = w.Binary("stablehlo.minimum", lookup.Bounds(w, indices.type),
                        w.Binary("stablehlo.maximum", indices, w.Whole(indices.type, 0)));
   const OutType scalar{{}, t};
@@ -135,7 +158,7 @@ OutValues Scatter(const WriteCall& c) {
                   NumbersText(lookup.batch.lhs), NumbersText(lookup.batch.rhs),
                   NumbersText(lookup.starts), indices.type.rank() - 1, p.unique),
       {combine});
-  return {w.Convert(made, c.out().dtype)};
+  return {c.stored(w.Reshape(made, one.whole.shape))};
 }
 
 // ---- sorts ----
@@ -194,11 +217,11 @@ OutValues Sort(const WriteCall& c) {
 }
 
 OutValues TopK(const WriteCall& c) {
-  const OutValue x = c.w.Convert(c.in[0], base::ComputedIn(c.in[0].type.dtype));
+  const OutValue x = c.computed(0);
   const OutValues made =
       c.w.Add("chlo.top_k", {x}, {{c.out(0).shape, x.type.dtype}, {c.out(1).shape, i32}},
               IntegerField("k", c.params<ops::TopKParams>().k));
-  return {c.w.Convert(made[0], c.out(0).dtype), c.w.Convert(made[1], c.out(1).dtype)};
+  return {c.stored(made[0], 0), c.stored(made[1], 1)};
 }
 
 }  // namespace

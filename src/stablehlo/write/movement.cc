@@ -34,12 +34,23 @@ OutValues Slice(const WriteCall& c) {
       c.w.Slice(c.in[0], PerDim(c, p.starts, 0), PerDim(c, p.limits, 2), PerDim(c, p.strides, 1))};
 }
 
+// The words of keys are padded one after the other.
 OutValues Pad(const WriteCall& c) {
   const auto& p = c.params<ops::PadParams>();
-  return {
-      c.w.One("stablehlo.pad", c.in, c.out(),
-              fmt::format("edge_padding_high = {}, edge_padding_low = {}, interior_padding = {}",
-                          IntegersText(p.high), IntegersText(p.low), IntegersText(p.interior)))};
+  const auto padded = [&](const OutValue& x, const OutValue& value) {
+    return c.w.One(
+        "stablehlo.pad", {x, value}, {c.type_out()->shape(), x.type.dtype},
+        fmt::format("edge_padding_high = {}, edge_padding_low = {}, interior_padding = {}",
+                    IntegersText(p.high), IntegersText(p.low), IntegersText(p.interior)));
+  };
+  if (!c.is_key(0)) return {padded(c.in[0], c.in[1])};
+  base::Shape one = c.type_out()->shape();
+  one.push_back(1);
+  OutValues words;
+  for (int64_t k = 0; k < 2; ++k)
+    words.push_back(c.w.Reshape(
+        padded(c.w.Word(c.in[0], k, c.type_in(0)->shape()), c.w.Word(c.in[1], k, {})), one));
+  return {c.w.Concatenate(words, static_cast<int64_t>(one.size()) - 1)};
 }
 
 OutValues Reverse(const WriteCall& c) {
@@ -85,15 +96,22 @@ OutValues DynamicUpdateSlice(const WriteCall& c) {
   return {c.w.One("stablehlo.dynamic_update_slice", in, c.out())};
 }
 
+// Returns keys with the low word first, as their bits are in memory; and the inverse.
+OutValue Swapped(Writer& w, const OutValue& keys) {
+  return w.One("stablehlo.reverse", {keys}, keys.type,
+               "dimensions = " + IntegersText({keys.type.rank() - 1}));
+}
+
 // Bools have one bit in StableHLO: their bytes are numbers.
 OutValues Bitcast(const WriteCall& c) {
-  const OutValue x = c.in[0].type.dtype.is_bool() ? c.w.Convert(c.in[0], u8) : c.in[0];
   const OutType out = c.out();
-  if (x.type == out) return {x};
-  if (!out.dtype.is_bool()) return {c.w.One("stablehlo.bitcast_convert", {x}, out)};
-  OutValue bytes = x;
-  if (x.type.dtype != u8) bytes = c.w.One("stablehlo.bitcast_convert", {x}, {out.shape, u8});
-  return {c.w.Compare("NE", bytes, c.w.Whole(bytes.type, 0))};
+  OutValue x = c.in[0];
+  if (x.type.dtype.is_bool()) x = c.w.Convert(x, u8);
+  if (c.is_key(0)) x = Swapped(c.w, x);
+  const OutType bits{out.shape, out.dtype.is_bool() ? u8 : out.dtype};
+  if (x.type != bits) x = c.w.One("stablehlo.bitcast_convert", {x}, bits);
+  if (c.type_out()->dtype().is_key()) return {Swapped(c.w, x)};
+  return {out.dtype.is_bool() ? c.w.Compare("NE", x, c.w.Whole(x.type, 0)) : x};
 }
 
 OutValues Barrier(const WriteCall& c) {

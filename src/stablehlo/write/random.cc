@@ -36,14 +36,6 @@ OutValues Threefry(Writer& w, const OutValues& in) {
   return {x0, x1};
 }
 
-// Returns the words of a key, in a shape that the key's shape spreads to.
-OutValue Word(Writer& w, const OutValue& key, int64_t k, const base::Shape& shape) {
-  const int64_t last = key.type.rank() - 1;
-  base::Shape without = key.type.shape;
-  without.pop_back();
-  return w.SpreadTo(w.Reshape(w.SliceDim(key, last, k, k + 1), without), shape);
-}
-
 // Returns both words of the block function of a key and a counter of 64 bits.
 OutValues Words(const WriteCall& c) {
   Writer& w = c.w;
@@ -52,7 +44,7 @@ OutValues Words(const WriteCall& c) {
   const OutValue high = w.Convert(Shifted(w, "stablehlo.shift_right_logical", counter, 32), u32);
   return w.Call(
       "threefry2x32",
-      {Word(w, c.in[0], 0, shape), Word(w, c.in[0], 1, shape), high, w.Convert(counter, u32)},
+      {w.Word(c.in[0], 0, shape), w.Word(c.in[0], 1, shape), high, w.Convert(counter, u32)},
       [&](const OutValues& in) { return Threefry(w, in); });
 }
 

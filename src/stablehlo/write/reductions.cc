@@ -12,17 +12,17 @@ namespace {
 
 template <Reduction r>
 OutValues Reduce(const WriteCall& c) {
-  const OutValue x = c.w.Convert(c.in[0], base::ComputedIn(c.in[0].type.dtype));
+  const OutValue x = c.computed(0);
   const OutValue made = c.w.Reduce(ReductionOp(r), x, c.w.Identity(r, x.type.dtype),
                                    c.params<ops::DimsParams>().dims);
-  return {c.w.Convert(made, c.out().dtype)};
+  return {c.stored(made)};
 }
 
 // Reduces pairs of an element and its index: NaN wins, then the first of the largest.
 template <bool kLargest>
 OutValues ArgReduce(const WriteCall& c) {
   Writer& w = c.w;
-  const OutValue x = w.Convert(c.in[0], base::ComputedIn(c.in[0].type.dtype));
+  const OutValue x = c.computed(0);
   const int64_t dim = c.params<ops::DimParams>().dim[0];
   const DType number = x.type.dtype, index = c.out().dtype;
   const OutType of_x{{}, number}, of_index{{}, index};
@@ -43,26 +43,22 @@ OutValues ArgReduce(const WriteCall& c) {
 // ---- windows ----
 
 std::string WindowText(const ops::WindowParams& p) {
-  std::string padding;
-  for (size_t d = 0; d < p.low.size(); ++d)
-    padding += fmt::format("{}[{}, {}]", d == 0 ? "" : ", ", p.low[d], p.high[d]);
-  if (!p.low.empty()) padding = "[" + padding + "]";
   return fmt::format(
-      "base_dilations = {}, padding = dense<{}> : tensor<{}x2xi64>, window_dilations = {}, "
-      "window_dimensions = {}, window_strides = {}",
-      IntegersText(p.base_dilation), padding, p.low.size(), IntegersText(p.window_dilation),
+      "base_dilations = {}, padding = {}, window_dilations = {}, window_dimensions = {}, "
+      "window_strides = {}",
+      IntegersText(p.base_dilation), PairsText(p.low, p.high), IntegersText(p.window_dilation),
       IntegersText(p.sizes), IntegersText(p.strides));
 }
 
 template <Reduction r>
 OutValues ReduceWindow(const WriteCall& c) {
   Writer& w = c.w;
-  const OutValue x = w.Convert(c.in[0], base::ComputedIn(c.in[0].type.dtype));
+  const OutValue x = c.computed(0);
   const OutType out{c.out().shape, x.type.dtype};
   const OutValue made =
       w.One("stablehlo.reduce_window", {x, w.Identity(r, x.type.dtype)}, out,
             WindowText(c.params<ops::WindowParams>()), {w.Combiner(ReductionOp(r), x.type.dtype)});
-  return {w.Convert(made, c.out().dtype)};
+  return {c.stored(made)};
 }
 
 // Returns for each window the row-major index of the element that it chooses, then that element of
@@ -137,21 +133,21 @@ OutValues RunsBy(const WriteCall& c, const OutValue& x, const OutValue& start,
                  const std::string& combine) {
   const auto& p = c.params<ops::CumulativeParams>();
   const ops::WindowParams runs = Runs(x.type.shape, static_cast<size_t>(p.dim[0]), p.reverse);
-  return {c.w.Convert(
-      c.w.One("stablehlo.reduce_window", {x, start}, x.type, WindowText(runs), {combine}),
-      c.out().dtype)};
+  return {c.stored(
+      c.w.One("stablehlo.reduce_window", {x, start}, x.type, WindowText(runs), {combine}))};
 }
 
 template <Reduction r>
 OutValues Cumulative(const WriteCall& c) {
-  const OutValue x = c.w.Convert(c.in[0], base::ComputedIn(c.in[0].type.dtype));
+  const OutValue x = c.computed(0);
   return RunsBy(c, x, c.w.Identity(r, x.type.dtype), c.w.Combiner(ReductionOp(r), x.type.dtype));
 }
 
-// log(e^a + e^b) = max + log1p(e^-|a - b|), which is the maximum itself if that is infinite.
+// log(e^a + e^b) = max + log1p(e^-|a - b|). Where a - b is NaN, a and b are the same infinity or
+// one of them is NaN, so a + b is right.
 OutValues CumLogSumExp(const WriteCall& c) {
   Writer& w = c.w;
-  const OutValue x = w.Convert(c.in[0], base::ComputedIn(c.in[0].type.dtype));
+  const OutValue x = c.computed(0);
   const OutType scalar{{}, x.type.dtype};
   const std::string combine = w.Region({scalar, scalar}, [&](const OutValues& in) {
     const OutValue most = w.Binary("stablehlo.maximum", in[0], in[1]);
@@ -160,11 +156,9 @@ OutValues CumLogSumExp(const WriteCall& c) {
         w.Unary("stablehlo.log_plus_one",
                 w.Unary("stablehlo.exponential",
                         w.Unary("stablehlo.negate", w.Unary("stablehlo.abs", apart))));
-    return OutValues{
-        w.Select(w.Compare("EQ", in[0], in[1]),
-                 w.Binary("stablehlo.add", most, w.Number(scalar, 0.69314718055994531)),
-                 w.Select(w.Compare("NE", apart, apart), w.Binary("stablehlo.add", in[0], in[1]),
-                          w.Binary("stablehlo.add", most, less)))};
+    return OutValues{w.Select(w.Compare("NE", apart, apart),
+                              w.Binary("stablehlo.add", in[0], in[1]),
+                              w.Binary("stablehlo.add", most, less))};
   });
   return RunsBy(c, x, w.Identity(Reduction::kMax, x.type.dtype), combine);
 }

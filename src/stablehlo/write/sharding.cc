@@ -21,6 +21,13 @@ OutValues Constraint(const WriteCall& c) {
 std::string ShardingText(sharding::TensorSharding sharding, bool is_key, bool is_open) {
   sharding.reduced.clear();
   sharding.varying.clear();
+  // Shardy has sums alone. Inside a manual computation its axes do not exist.
+  sharding::AxisList unreduced;
+  for (sharding::AxisPart a : sharding.unreduced)
+    if (sharding.kind == Reduction::kSum &&
+        sharding.mesh->axes()[static_cast<size_t>(a.axis)].mode != AxisMode::Manual)
+      unreduced.push_back(a);
+  sharding.unreduced = unreduced;
   if (is_open)
     for (sharding::DimAxes& dim : sharding.dims) dim.open = true;
   if (is_key) sharding.dims.emplace_back();

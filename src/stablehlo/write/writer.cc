@@ -87,6 +87,14 @@ std::string IntegersText(const std::vector<int64_t>& numbers) {
 std::string NumbersText(const std::vector<int64_t>& numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ", "));
 }
+std::string PairsText(const std::vector<int64_t>& first, const std::vector<int64_t>& second) {
+  std::vector<std::string> pairs;
+  for (size_t k = 0; k < first.size(); ++k)
+    pairs.push_back(fmt::format("[{}, {}]", first[k], second[k]));
+  return fmt::format("dense<{}> : tensor<{}x2xi64>",
+                     pairs.empty() ? "" : fmt::format("[{}]", fmt::join(pairs, ", ")),
+                     pairs.size());
+}
 std::string IntegerField(std::string_view name, int64_t value) {
   return fmt::format("{} = {} : i64", name, value);
 }
@@ -126,8 +134,11 @@ std::string_view ReductionOp(Reduction reduction) {
 std::string Writer::NewName() { return fmt::format("%{}", next_++); }
 
 std::string Writer::LocationText() const {
-  if (loc_.line() == 0) return "";
-  return fmt::format(" loc({}:{}:1)", QuotedText(loc_.file()), loc_.line());
+  const std::string line =
+      loc_.line() == 0 ? "" : fmt::format("{}:{}:1", QuotedText(loc_.file()), loc_.line());
+  if (!value_name_.empty())
+    return fmt::format(" loc({}{})", QuotedText(value_name_), line.empty() ? "" : "(" + line + ")");
+  return line.empty() ? "" : fmt::format(" loc({})", line);
 }
 
 OutValues Writer::Add(std::string_view op, const OutValues& operands, const OutTypes& results,
@@ -313,6 +324,18 @@ OutValue Writer::Whole(const OutType& type, int64_t number) {
   ir::HostTensor element(type.dtype, {});
   element.SetInt(0, number);
   return Constant(type, element.data);
+}
+
+// The high word comes first.
+OutValue Writer::Key(std::span<const std::byte> element) {
+  const OutType word{{1}, u32};
+  return Concatenate({Constant(word, element.subspan(4)), Constant(word, element.first(4))}, 0);
+}
+
+OutValue Writer::Word(const OutValue& keys, int64_t k, const base::Shape& shape) {
+  base::Shape without = keys.type.shape;
+  without.pop_back();
+  return SpreadTo(Reshape(SliceDim(keys, keys.type.rank() - 1, k, k + 1), without), shape);
 }
 
 OutValue Writer::Identity(Reduction reduction, DType dtype) {

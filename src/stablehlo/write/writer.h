@@ -40,7 +40,9 @@ std::string ElementText(DType dtype);                           // f32, complex<
 std::string TypeText(const OutType& type);                      // tensor<4x8xf32>
 std::string IntegersText(const std::vector<int64_t>& numbers);  // array<i64: 1, 2>
 std::string NumbersText(const std::vector<int64_t>& numbers);   // [1, 2]
-std::string QuotedText(std::string_view text);                  // "a\22b"
+// Returns `dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>` of pairs.
+std::string PairsText(const std::vector<int64_t>& first, const std::vector<int64_t>& second);
+std::string QuotedText(std::string_view text);  // "a\22b"
 // Returns `name = 3 : i64`.
 std::string IntegerField(std::string_view name, int64_t value);
 // Returns `dense<...> : tensor<...>` of elements as they are in memory.
@@ -48,9 +50,14 @@ std::string DenseText(const OutType& type, std::span<const std::byte> data);
 
 class Writer {
  public:
-  // Operations get this location from now on.
-  void set_loc(Loc loc) { loc_ = loc; }
+  // Operations get this location from now on, with a name that the user gave to a value, or "".
+  void set_loc(Loc loc, std::string_view name = "") {
+    loc_ = loc;
+    value_name_ = name;
+  }
   Loc loc() const { return loc_; }
+  // Returns ` loc("file.cc":12:1)`, or nothing if the location is not known.
+  std::string LocationText() const;
 
   // Appends an operation. `properties` and `others` are attributes, separated by commas: those of
   // the operation, and those that any operation may have.
@@ -98,6 +105,10 @@ class Writer {
   OutValue Number(const OutType& type, double number);
   OutValue Whole(const OutType& type, int64_t number);
   OutValue Identity(Reduction reduction, DType dtype);  // a scalar
+  // Returns a random key, given its bytes in memory, and a word of keys, the first (0) or the
+  // second, in a shape that the keys' shape spreads to.
+  OutValue Key(std::span<const std::byte> element);
+  OutValue Word(const OutValue& keys, int64_t k, const base::Shape& shape);
   // Reduces dims by an operation of two scalars.
   OutValue Reduce(std::string_view op, const OutValue& x, const OutValue& start,
                   const std::vector<int64_t>& dims);
@@ -106,9 +117,8 @@ class Writer {
 
  private:
   std::string NewName();
-  std::string LocationText() const;
 
-  std::string body_, functions_;
+  std::string body_, functions_, value_name_;
   int64_t next_ = 0;
   Loc loc_ = Loc::Unknown();
   absl::flat_hash_map<std::string, OutTypes> known_functions_;

@@ -1,0 +1,157 @@
+// Programs as text: shardings, locations, constants and manual computations; refusals.
+#include <gmock/gmock.h>
+#include <tessera/stablehlo.h>
+#include <tessera/tessera.h>
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <span>
+
+#include "stablehlo/write/numbers.h"
+#include "unit/stablehlo/texts.h"
+
+namespace tessera::stablehlo {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Returns how many operations of that name @main has, outside of regions.
+int64_t CountIn(const std::string& text, std::string_view name) {
+  const Module module = Read(text);
+  const auto operations = module.FindFunction("main")->body.operations;
+  return std::count_if(operations.begin(), operations.end(),
+                       [&](const Operation& op) { return op.name == name; });
+}
+
+template <class T>
+std::string TextOfNumber(T value, DType dtype) {
+  return NumberText(dtype, std::as_bytes(std::span(&value, 1)));
+}
+
+TEST(StablehloExport, NumbersAreShortAndExact) {
+  EXPECT_EQ(TextOfNumber(1.0f, f32), "1.0");
+  EXPECT_EQ(TextOfNumber(0.1f, f32), "0.1");
+  EXPECT_EQ(TextOfNumber(1e-45f, f32), "1.0e-45");
+  EXPECT_EQ(TextOfNumber(0.1, f64), "0.1");
+  EXPECT_EQ(TextOfNumber(-std::numeric_limits<float>::infinity(), f32), "0xFF800000");
+  EXPECT_EQ(TextOfNumber(uint16_t{0x7FC0}, bf16), "0x7FC0");
+  EXPECT_EQ(TextOfNumber(std::complex<float>(1, -2), c64), "(1.0,-2.0)");
+  EXPECT_EQ(TextOfNumber(std::numeric_limits<uint64_t>::max(), u64), "18446744073709551615");
+  EXPECT_EQ(TextOfNumber(int8_t{-3}, i8), "-3");
+  EXPECT_EQ(TextOfNumber(true, bool_), "true");
+}
+
+TEST(StablehloExport, ConstantsAreListsOrBytes) {
+  const float few[] = {1, 2.5, 3, 4};
+  EXPECT_EQ(DenseText({{2, 2}, f32}, std::as_bytes(std::span(few))),
+            "dense<[[1.0, 2.5], [3.0, 4.0]]> : tensor<2x2xf32>");
+  const std::vector<uint8_t> same(200, 7);
+  EXPECT_EQ(DenseText({{200}, u8}, std::as_bytes(std::span(same))), "dense<7> : tensor<200xui8>");
+  std::vector<uint8_t> many(101, 0);
+  many[100] = 0xAB;
+  const std::string text = DenseText({{101}, u8}, std::as_bytes(std::span(many)));
+  EXPECT_THAT(text, HasSubstr("dense<\"0x0000"));
+  EXPECT_THAT(text, HasSubstr("00AB\"> : tensor<101xui8>"));
+  EXPECT_EQ(DenseText({{0, 3}, f32}, {}), "dense<> : tensor<0x3xf32>");
+}
+
+TEST(StablehloExport, OverAutoAxesConstraintsAreShardings) {
+  const MeshScope scope(abstract_mesh({{"x", 2, Auto}, {"y", 4, Auto}}));
+  const auto f = jit([](Array x) { return with_sharding_constraint(sin(x), P("x", None)) * 2; });
+  const std::string text = export_stablehlo(f.trace(abstract_array("f32[8,4]")));
+  EXPECT_THAT(text, HasSubstr(R"(sdy.mesh @mesh = <["x"=2, "y"=4]>)"));
+  EXPECT_THAT(text, HasSubstr(R"(tessera.modes = "x=Auto, y=Auto")"));
+  EXPECT_THAT(text, HasSubstr(R"(<@mesh, [{"x"}, {}]> : tensor<8x4xf32>)"));
+  EXPECT_EQ(CountIn(text, "sdy.sharding_constraint"), 1);
+  const std::string propagated = export_stablehlo(f.trace(abstract_array("f32[8,4]")).propagated());
+  EXPECT_GT(CountIn(propagated, "sdy.sharding_constraint"), 1);
+}
+
+TEST(StablehloExport, OverExplicitAxesTypesAreShardings) {
+  const MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
+  const auto f = jit([](Array x, Array w) { return matmul(x, w); });
+  const std::string text =
+      export_stablehlo(f.trace(abstract_array("f32[8@x,16]"), abstract_array("f32[16,32@y]")));
+  EXPECT_THAT(text, HasSubstr(R"({sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})"));
+  EXPECT_THAT(text, HasSubstr(R"(<@mesh, [{"x"}, {"y"}]> : tensor<8x32xf32>)"));
+  EXPECT_EQ(CountIn(text, "stablehlo.dot_general"), 1);
+}
+
+TEST(StablehloExport, LinesAndNamesAreLocations) {
+  const auto f = jit([](Array x) { return named(sin(x), "wave"); });
+  const std::string text = export_stablehlo(f.trace(zeros({4})));
+  EXPECT_THAT(text, HasSubstr(R"(loc("wave"(")"));
+  EXPECT_THAT(text, HasSubstr("export_test.cc\":"));
+}
+
+TEST(StablehloExport, WeakTypesAreNotes) {
+  const auto f = jit([](Array x) { return std::pair(sum(x), Array(2)); });
+  EXPECT_THAT(export_stablehlo(f.trace(zeros({4}))), HasSubstr("tessera.type = \"weak i32[]"));
+}
+
+TEST(StablehloExport, KeysArePairsOfWords) {
+  const auto f = jit([](Array key) { return random::bits(key, {3}); });
+  const std::string text = export_stablehlo(f.trace(random::key(7)));
+  EXPECT_THAT(text, HasSubstr("tensor<2xui32>"));
+  EXPECT_THAT(text, HasSubstr("func.func private @threefry2x32_"));
+  EXPECT_EQ(CountIn(text, "func.call"), 1);
+}
+
+Array Contracted(Array x, Array w) {
+  const auto local = [](Array x, Array w) { return psum(matmul(sin(x), w), "y"); };
+  return shard_map(local, {.in_specs = {P("x", "y"), P("y", None)}, .out_specs = P("x", None)})(x,
+                                                                                                w);
+}
+
+TEST(StablehloExport, ShardMapIsAManualComputation) {
+  const MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
+  const std::string text = export_stablehlo(
+      jit(Contracted).trace(abstract_array("f32[8@x,16@y]"), abstract_array("f32[16@y,32]")));
+  EXPECT_EQ(CountIn(text, "sdy.manual_computation"), 1);
+  EXPECT_EQ(CountIn(text, "stablehlo.all_reduce"), 0);
+  EXPECT_THAT(text, HasSubstr(R"(manual_axes = #sdy<manual_axes{"x", "y"}>)"));
+  EXPECT_THAT(text, HasSubstr("replica_groups = dense<[[0, 1, 2, 3], [4, 5, 6, 7]]>"));
+}
+
+// The backward pass uses arrays that the devices computed in the forward pass.
+TEST(StablehloExport, ArraysOfDevicesCrossBetweenManualComputations) {
+  const MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
+  const auto loss = [](Array x, Array w) { return sum(square(Contracted(x, w))); };
+  const std::string text = export_stablehlo(
+      jit(grad<0, 1>(loss)).trace(abstract_array("f32[8@x,16@y]"), abstract_array("f32[16@y,32]")));
+  EXPECT_EQ(CountIn(text, "sdy.manual_computation"), 2);
+  EXPECT_THAT(text, HasSubstr("tensor<8x4x4xf32>"));  // a part of 4 x 4 of each of 8 devices
+}
+
+TEST(StablehloExport, AnImportHasTheSameNumbers) {
+  const auto f = [](Array x, Array w) { return relu(matmul(x, w) + 1) / (reshape(w, {1, 4}) * 2); };
+  const Array x = arange(12.0).reshape({3, 4}).astype(f32),
+              w = (arange(4.0) + 1).reshape({4, 1}).astype(f32);
+  const std::string text = export_stablehlo(jit(f).trace(x, w));
+  const std::vector<Array> got = to_function(import_stablehlo(text))({x, w});
+  EXPECT_EQ(got.at(0).to_vector<float>(), f(x, w).to_vector<float>());
+}
+
+TEST(StablehloExport, OneErrorListsAllThatCannotBeSaid) {
+  const auto f = jit([](Array x) {
+    print_shards(x);
+    print_shards(x * 2);
+    return x;
+  });
+  try {
+    export_stablehlo(f.trace(zeros({4})));
+    FAIL() << "nothing was refused";
+  } catch (const RuntimeError& e) {
+    EXPECT_THAT(e.reason(), HasSubstr("ordered_callback at export_test.cc:"));
+    EXPECT_THAT(e.reason(), HasSubstr(", ordered_callback at export_test.cc:"));
+  }
+}
+
+TEST(StablehloExport, DeviceProgramsAreRefused) {
+  const Program program = jit([](Array x) { return x + 1; }).lower(zeros({4})).device_program();
+  EXPECT_THROW(export_stablehlo(program), RuntimeError);
+}
+
+}  // namespace
+}  // namespace tessera::stablehlo
