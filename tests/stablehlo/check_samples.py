@@ -187,8 +187,8 @@ def main():
   refused = collections.Counter(s['op'] for s in listed['refused'] if not only or s['op'] in only)
   print('refused:', ', '.join(f'{op} ({n})' for op, n in sorted(refused.items())))
   print(f'{sum(agree.values())} samples of {len(agree)} ops agree, {sum(differ.values())} of '
-        f'{len(differ)} ops differ, {sum(refused.values())} are refused; {partitioner} programs are '
-        'right on one device, but not as XLA partitions them')
+        f'{len(differ)} ops differ, {sum(refused.values())} are refused; {partitioner} programs '
+        'agree on one device, but not where XLA partitions them')
   sys.exit(bool(differ))
 
 
