@@ -1,10 +1,12 @@
 // Gathers and scatters.
 #include <absl/algorithm/container.h>
+#include <absl/strings/str_cat.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/at.h"
+#include "stablehlo/read/expressions.h"
 #include "stablehlo/read/importer.h"
 #include "tessera/combiners.h"
 #include "tessera/control.h"
@@ -43,7 +45,8 @@ std::vector<int64_t> SliceSizes(const OpCall& c, const GatherDims& dims) {
   for (int64_t d = 0, next = 0; d < api::Rank(c.In(0)); ++d) {
     const bool is_one =
         absl::c_linear_search(dims.collapsed, d) || absl::c_linear_search(dims.operand_batch, d);
-    sizes.push_back(is_one ? 1 : base::At(result, dims.offset.at(base::Size(next++))));
+    if (!is_one && base::Size(next) >= dims.offset.size()) c.Fail("it needs more offset_dims");
+    sizes.push_back(is_one ? 1 : base::At(result, dims.offset[base::Size(next++)]));
   }
   return sizes;
 }
@@ -76,8 +79,9 @@ ScatterDims ScatterDimsOf(const OpCall& c, int64_t vector_dim) {
 
 // Returns the number of the element of x to which each update goes, flat; at least the size of x
 // for an update that is dropped.
-Array TargetsOf(const Array& x, const Array& indices, const Array& updates, const ScatterDims& dims,
-                Loc loc) {
+Array TargetsOf(const OpCall& c, const Array& x, const Array& indices, const Array& updates,
+                const ScatterDims& dims) {
+  const Loc loc = c.loc();
   const base::Shape &shape = api::ShapeOf(x), &slices = api::ShapeOf(updates);
   const int64_t size = base::Elements(shape);
   const Array numbers = reshape(arange(size, {.dtype = i32}, loc), Shape(shape), {}, loc);
@@ -86,7 +90,11 @@ Array TargetsOf(const Array& x, const Array& indices, const Array& updates, cons
     const auto k = static_cast<int64_t>(d);
     const bool is_one =
         absl::c_linear_search(dims.inserted, k) || absl::c_linear_search(dims.operand_batch, k);
-    slice.push_back(is_one ? 1 : base::At(slices, dims.window.at(next++)));
+    if (!is_one && next >= dims.window.size()) c.Fail("it needs more update_window_dims");
+    const int64_t window = is_one ? 0 : dims.window[next++];
+    if (!is_one && (window < 0 || base::Size(window) >= slices.size()))
+      c.Fail(fmt::format("there is no dim {} in the updates", window));
+    slice.push_back(is_one ? 1 : base::At(slices, window));
   }
   const Array targets = gather(numbers, indices,
                                {.offset = dims.window,
@@ -98,12 +106,17 @@ Array TargetsOf(const Array& x, const Array& indices, const Array& updates, cons
   return ravel(targets, {}, loc);
 }
 
-// A function of several arrays: one update after the other.
+// A function of several arrays, or one whose updates cannot be combined first: one update after the
+// other.
 Arrays ScatterInTurn(const OpCall& c, const Arrays& xs, const Array& indices, const Arrays& updates,
                      const ScatterDims& dims) {
   const Loc loc = c.loc();
+  for (size_t k = 0; k < xs.size(); ++k)
+    if (api::ShapeOf(xs[k]) != api::ShapeOf(xs[0]) ||
+        api::ShapeOf(updates[k]) != api::ShapeOf(updates[0]))
+      c.Fail("its arrays, and its updates, must have one shape each");
   const int64_t size = base::Elements(api::ShapeOf(xs[0]));
-  const Array targets = TargetsOf(xs[0], indices, updates[0], dims, loc);
+  const Array targets = TargetsOf(c, xs[0], indices, updates[0], dims);
   const int64_t count = base::Elements(api::ShapeOf(updates[0]));
   if (size == 0 || count == 0) return xs;
   Arrays flat, flat_updates;
@@ -121,9 +134,10 @@ Arrays ScatterInTurn(const OpCall& c, const Arrays& xs, const Array& indices, co
         for (const Array& x : now) old.push_back(element(x, at));
         for (const Array& u : flat_updates) given.push_back(element(u, i));
         const Arrays combined = combine(old, given);
+        if (combined.size() != old.size()) c.Fail("its region must return a value per array");
         Arrays next;
         for (size_t k = 0; k < now.size(); ++k) {
-          const Array kept = where(fits, combined.at(k), old[k], {}, loc);
+          const Array kept = where(fits, combined[k], old[k], {}, loc);
           next.push_back(dynamic_update_slice(now[k], reshape(kept, {1}, {}, loc), {at}, loc));
         }
         return next;
@@ -135,20 +149,39 @@ Arrays ScatterInTurn(const OpCall& c, const Arrays& xs, const Array& indices, co
   return results;
 }
 
+// Whether updates of one element may be combined before the element is: for any function if there
+// is one update for each.
+enum class Combining : uint8_t { kFirst, kNegated, kInTurn };
+Combining CombiningOf(const OpCall& c) {
+  if (c.op().regions.size() != 1 || c.Flag("unique_indices")) return Combining::kFirst;
+  const auto made =
+      ExpressionsOf(c.importer().module(), c.op().regions[0], Sides::kOneAfterTheOther);
+  if (made.size() != 1) return Combining::kFirst;
+  if (made[0] == "subtract(l0,r0)") return Combining::kNegated;
+  if (made[0] == "r0") return Combining::kFirst;
+  for (const char* name : {"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
+    for (const char* operands : {"(l0,r0)", "(r0,l0)"})
+      if (made[0] == absl::StrCat(name, operands)) return Combining::kFirst;
+  return Combining::kInTurn;
+}
+
 Arrays Scatter(OpCall& c) {
   const size_t n = c.in.size() / 2;
   if (c.in.size() != 2 * n + 1 || n == 0) c.Fail("it needs as many updates as arrays, and indices");
   const int64_t vector_dim = c.FieldInteger("scatter_dimension_numbers", "index_vector_dim", 0);
   const ScatterDims dims = ScatterDimsOf(c, vector_dim);
   const Array indices = VectorsLast(c, c.In(n), vector_dim);
-  if (n > 1) {
+  const ScatterOptions options{.mode = LookupMode::kDrop,
+                               .indices_are_sorted = c.Flag("indices_are_sorted"),
+                               .unique_indices = c.Flag("unique_indices")};
+  const Combining combining = n == 1 ? CombiningOf(c) : Combining::kInTurn;
+  if (combining == Combining::kNegated)
+    return {scatter_add(c.In(0), indices, neg(c.In(2), c.loc()), dims, options, c.loc())};
+  if (combining == Combining::kInTurn) {
     const auto middle = c.in.begin() + static_cast<ptrdiff_t>(n);
     return ScatterInTurn(c, Arrays(c.in.begin(), middle), indices, Arrays(middle + 1, c.in.end()),
                          dims);
   }
-  const ScatterOptions options{.mode = LookupMode::kDrop,
-                               .indices_are_sorted = c.Flag("indices_are_sorted"),
-                               .unique_indices = c.Flag("unique_indices")};
   const auto combine = [&c, f = c.RegionOfTwo(0, false)](const Array& a, const Array& b) {
     return c.Only(f({a}, {b}));
   };

@@ -184,6 +184,43 @@ TEST(StablehloOperations, OfSeveralArraysThatAreUpdated) {
               ElementsAre(10, 22, 1, 9));
 }
 
+TEST(StablehloOperations, OfUpdatesInTurn) {
+  // (1 - 2) - 3, and ||1 - 2| - 3|, whose updates cannot be combined first.
+  const auto scattered = [](const std::string& function) {
+    return ValuesOf(R"(%at = stablehlo.constant dense<[[0], [1], [0]]> : tensor<3x1xi32>
+    %u = stablehlo.constant dense<[2.0, 4.0, 3.0]> : tensor<3xf32>
+    %a = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %0 = "stablehlo.scatter"(%a, %at, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+        inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %1 = stablehlo.subtract %p, %q : tensor<f32>
+      )" + function + R"(
+    }) : (tensor<2xf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>)",
+                    "tensor<2xf32>");
+  };
+  EXPECT_THAT(scattered("stablehlo.return %1 : tensor<f32>"), ElementsAre(-4, -2));
+  EXPECT_THAT(scattered("%2 = stablehlo.abs %1 : tensor<f32>\nstablehlo.return %2 : tensor<f32>"),
+              ElementsAre(2, 2));
+}
+
+TEST(StablehloOperations, OfWindowsOverAllEarlierElements) {
+  const auto windows = [](const std::string& padding) {
+    return ValuesOf(R"(%0 = "stablehlo.reduce_window"(%x, %s) <{window_dimensions =
+        array<i64: 1, 3>, padding = dense<)" +
+                        padding + R"(> : tensor<2x2xi64>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %1 = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %1 : tensor<f32>
+    }) : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+    return %0 : tensor<2x3xf32>)",
+                    "tensor<2x3xf32>");
+  };
+  EXPECT_THAT(windows("[[0, 0], [2, 0]]"), ElementsAre(11, 13, 16, 14, 19, 25));
+  EXPECT_THAT(windows("[[0, 0], [0, 2]]"), ElementsAre(16, 15, 13, 25, 21, 16));
+  EXPECT_THAT(windows("[[0, 0], [1, 1]]"), ElementsAre(13, 16, 15, 19, 25, 21));
+}
+
 TEST(StablehloOperations, OfSelectedElements) {
   // The smallest element of each window takes the product of the source's elements.
   EXPECT_THAT(ValuesOf(R"(%c = stablehlo.constant dense<[[2.0, 3.0]]> : tensor<1x2xf32>
