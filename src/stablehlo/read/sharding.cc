@@ -82,6 +82,9 @@ std::vector<OpReader> OlderShardingReaders() {
       {"Sharding", OlderConstraint},
       {"SPMDFullToShardShape", OlderBorder},
       {"SPMDShardToFullShape", OlderBorder},
+      // Layouts and kinds of memory do not change values.
+      {"LayoutConstraint", Same},
+      {"annotate_device_placement", Same},
   };
 }
 
