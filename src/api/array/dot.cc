@@ -7,6 +7,7 @@
 #include "api/array/products.h"
 #include "api/core/edits.h"
 #include "base/at.h"
+#include "base/dtype.h"
 
 namespace tessera {
 
@@ -14,7 +15,14 @@ using namespace api;
 
 namespace {
 
+// Returns the operands in one dtype. Arrays of storage dtypes that do not promote stay as they are:
+// their products are computed in a wider dtype.
 std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
+  if (!a.scalar() && !b.scalar()) {
+    const Array x = ToArray(a, call), y = ToArray(b, call);
+    const DType s = TypeOf(x)->dtype(), t = TypeOf(y)->dtype();
+    if (!base::Promotes(s, t) && (s.is_storage() || t.is_storage())) return {x, y};
+  }
   DType t = PromotedDType({a, b}, call);
   auto convert = [&](const Operand& x) {
     return x.scalar() ? StrongScalar(*x.scalar(), t, call) : Convert(ToArray(x, call), t, call);

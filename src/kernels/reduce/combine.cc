@@ -251,8 +251,8 @@ plan::CombineFn OfBool(Reduction reduction) {
 }
 
 plan::CombineFn FindCombine(DType dtype, Reduction reduction) {
-  // A gather along a sharded dim sums slices of which all but one are zero, and zero has no bits
-  // set. Other reductions of storage dtypes are made in wider ones.
+  // A gather along a sharded dim sums slices, one of them not zero, and zero has no bits set.
+  // Other reductions of storage dtypes are made in wider ones.
   if (dtype.is_storage())
     return reduction == Reduction::kSum ? OfInteger<uint8_t>(reduction) : nullptr;
   switch (dtype.code()) {

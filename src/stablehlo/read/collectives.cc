@@ -24,7 +24,7 @@ AxisSet SetOf(const sharding::MeshDef& mesh, const Axes& axes) {
   return AxisSet(std::move(refs));
 }
 
-const sharding::MeshDef& MeshOf(const OpCall& c) {
+const sharding::MeshDef& MeshOf(const ReadCall& c) {
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   if (!mesh || !mesh->has_mode(AxisMode::Manual)) c.Fail("it is not in a manual computation");
   return *mesh;
@@ -75,7 +75,7 @@ std::optional<Axes> FindAxes(const Axes& all, F f) {
   return {};
 }
 
-Groups RowsOf(const OpCall& c, std::string_view name) {
+Groups RowsOf(const ReadCall& c, std::string_view name) {
   const Attribute* attribute = c.op().Find(name);
   if (!attribute || !attribute->type || attribute->type->dims.size() != 2)
     c.Fail(fmt::format("{} must be a list of rows", name));
@@ -90,7 +90,7 @@ Groups RowsOf(const OpCall& c, std::string_view name) {
 }
 
 // Returns the names in `#stablehlo.replica_group_mesh_axes<...>`.
-Axes NamedAxes(const OpCall& c, const sharding::MeshDef& mesh, const Attribute& list) {
+Axes NamedAxes(const ReadCall& c, const sharding::MeshDef& mesh, const Attribute& list) {
   Axes axes;
   for (const Attribute& ref : list.items()) {
     const Attribute* name = ref.Find("name");
@@ -101,7 +101,7 @@ Axes NamedAxes(const OpCall& c, const sharding::MeshDef& mesh, const Attribute& 
   return axes;
 }
 
-Axes GroupAxes(const OpCall& c) {
+Axes GroupAxes(const ReadCall& c) {
   const sharding::MeshDef& mesh = MeshOf(c);
   const Attribute* attribute = c.op().Find("replica_groups");
   if (attribute && attribute->kind == Attribute::Kind::kStruct)
@@ -120,7 +120,7 @@ Axes GroupAxes(const OpCall& c) {
 }
 
 // The op of a region that is one op of its two arguments; "" for any other region.
-std::string_view OnlyOp(const OpCall& c) {
+std::string_view OnlyOp(const ReadCall& c) {
   const auto& region = c.op().regions.empty() ? TextRegion{} : c.op().regions[0];
   if (region.operations.size() != 2 || region.arguments != 2) return "";
   const Operation& op = region.operations[0];
@@ -129,7 +129,7 @@ std::string_view OnlyOp(const OpCall& c) {
   return of_both ? op.name : "";
 }
 
-Array Reduced(const OpCall& c, const Array& x, const AxisSet& axes) {
+Array Reduced(const ReadCall& c, const Array& x, const AxisSet& axes) {
   const std::string_view op = OnlyOp(c);
   const bool is_bool = api::TypeOf(x)->dtype().is_bool();
   if (op == "stablehlo.add" && !is_bool) return psum(x, axes, c.loc());
@@ -141,7 +141,7 @@ Array Reduced(const OpCall& c, const Array& x, const AxisSet& axes) {
   // first array is the initial one.
   const Array all = all_gather(x, axes, {.dim = 0, .to = Variance::kVarying}, c.loc());
   Arrays parts = split(all, static_cast<int>(api::ShapeOf(all)[0]), 0, c.loc());
-  const OpCall::OnTwo f = c.RegionOfTwo(0, false);
+  const ReadCall::OnTwo f = c.RegionOfTwo(0, false);
   const auto on_elements = [&](const Array& a, const Array& b) {
     return vmap([&](const Array& p, const Array& q) { return f({p}, {q}).at(0); })(
         reshape(a, {api::TypeOf(a)->elements()}), reshape(b, {api::TypeOf(b)->elements()}));
@@ -151,7 +151,7 @@ Array Reduced(const OpCall& c, const Array& x, const AxisSet& axes) {
   return api::Reshape(result, api::ShapeOf(x), c.call());
 }
 
-Arrays AllReduce(OpCall& c) {
+Arrays AllReduce(ReadCall& c) {
   const Axes axes = GroupAxes(c);
   if (axes.empty()) return c.in;
   Arrays results;
@@ -159,7 +159,7 @@ Arrays AllReduce(OpCall& c) {
   return results;
 }
 
-Arrays AllGather(OpCall& c) {
+Arrays AllGather(ReadCall& c) {
   const Axes axes = GroupAxes(c);
   if (axes.empty()) return c.in;
   const AllGatherOptions options{.dim = static_cast<int>(c.Integer("all_gather_dim")),
@@ -170,7 +170,7 @@ Arrays AllGather(OpCall& c) {
   return results;
 }
 
-Arrays ReduceScatter(OpCall& c) {
+Arrays ReduceScatter(ReadCall& c) {
   const Axes axes = GroupAxes(c);
   if (axes.empty()) return c.in;
   const AxisSet set = SetOf(MeshOf(c), axes);
@@ -185,7 +185,7 @@ Arrays ReduceScatter(OpCall& c) {
   return {dynamic_slice(whole, starts, Shape(shape), c.loc())};
 }
 
-Arrays AllToAll(OpCall& c) {
+Arrays AllToAll(ReadCall& c) {
   const Axes axes = GroupAxes(c);
   if (axes.empty()) return c.in;
   Arrays results;
@@ -203,7 +203,7 @@ int64_t PositionOver(const sharding::MeshDef& mesh, const Axes& axes, int64_t de
   return position;
 }
 
-Arrays CollectivePermute(OpCall& c) {
+Arrays CollectivePermute(ReadCall& c) {
   const sharding::MeshDef& mesh = MeshOf(c);
   const Groups pairs = RowsOf(c, "source_target_pairs");
   std::vector<std::pair<int, int>> positions;
@@ -230,7 +230,7 @@ Arrays CollectivePermute(OpCall& c) {
   return {ppermute(c.In(0), SetOf(mesh, *axes), positions, c.loc())};
 }
 
-Arrays CollectiveBroadcast(OpCall& c) {
+Arrays CollectiveBroadcast(ReadCall& c) {
   const Axes axes = GroupAxes(c);
   if (axes.empty()) return c.in;
   return {pbroadcast(c.In(0), SetOf(MeshOf(c), axes), 0, c.loc())};
@@ -238,7 +238,7 @@ Arrays CollectiveBroadcast(OpCall& c) {
 
 // The number of the device; its coordinates along axes that are not manual are taken as 0, because
 // programs read only those of manual axes.
-Arrays PartitionId(OpCall& c) {
+Arrays PartitionId(ReadCall& c) {
   const sharding::MeshDef& mesh = MeshOf(c);
   Array id = api::StrongScalar(0, i32, c.call());
   for (int a : ManualAxesOf(mesh)) {
@@ -248,7 +248,7 @@ Arrays PartitionId(OpCall& c) {
   return {api::Convert(id, c.ResultDType(), c.call())};
 }
 
-Arrays ReplicaId(OpCall& c) { return {api::StrongScalar(0, c.ResultDType(), c.call())}; }
+Arrays ReplicaId(ReadCall& c) { return {api::StrongScalar(0, c.ResultDType(), c.call())}; }
 
 }  // namespace
 

@@ -15,7 +15,7 @@
 namespace tessera::stablehlo {
 namespace {
 
-Arrays DotGeneral(OpCall& c) {
+Arrays DotGeneral(ReadCall& c) {
   const char* const kDims = "dot_dimension_numbers";
   ops::DotParams params;
   params.contract.lhs = c.FieldIntegers(kDims, "lhs_contracting_dimensions");
@@ -26,7 +26,7 @@ Arrays DotGeneral(OpCall& c) {
 }
 
 // The older form without dimension numbers: vectors and matrices.
-Arrays Dot(OpCall& c) {
+Arrays Dot(ReadCall& c) {
   ops::DotParams params;
   params.contract.lhs = {api::Rank(c.In(0)) - 1};
   params.contract.rhs = {0};
@@ -34,7 +34,7 @@ Arrays Dot(OpCall& c) {
 }
 
 // Returns pairs of low and high, one per dim.
-std::vector<int64_t> PaddingOf(const OpCall& c, size_t dims) {
+std::vector<int64_t> PaddingOf(const ReadCall& c, size_t dims) {
   if (!c.Has("padding")) return std::vector<int64_t>(2 * dims, 0);
   std::vector<int64_t> padding = c.Integers("padding");
   if (padding.size() == 1) padding.resize(2 * dims, padding[0]);
@@ -53,7 +53,7 @@ struct ConvolutionDims {
   int64_t first = 0, second = 0;  // batch and feature, or output and input feature
   std::vector<int64_t> spatial;
 };
-ConvolutionDims DimsOf(const OpCall& c, const Attribute& words, char first, char second) {
+ConvolutionDims DimsOf(const ReadCall& c, const Attribute& words, char first, char second) {
   ConvolutionDims dims;
   dims.spatial.resize(words.items().size() < 2 ? 0 : words.items().size() - 2);
   for (size_t d = 0; d < words.items().size(); ++d) {
@@ -81,7 +81,7 @@ std::string LettersOf(const ConvolutionDims& dims, char first, char second) {
 }
 
 // The padding of a dynamic convolution is an operand, which must be a constant.
-std::vector<int64_t> ConvolutionPadding(const OpCall& c, size_t spatial) {
+std::vector<int64_t> ConvolutionPadding(const ReadCall& c, size_t spatial) {
   if (c.in.size() < 3) return PaddingOf(c, spatial);
   const Operation* made = c.DefinitionOf(2);
   const Attribute* value = made ? made->Find("value") : nullptr;
@@ -92,7 +92,7 @@ std::vector<int64_t> ConvolutionPadding(const OpCall& c, size_t spatial) {
   return padding;
 }
 
-Arrays Convolution(OpCall& c) {
+Arrays Convolution(ReadCall& c) {
   const Attribute* numbers = c.op().Find("dimension_numbers");
   if (!numbers || numbers->items().size() != 3) c.Fail("it has no dim_numbers");
   const ConvolutionDims lhs = DimsOf(c, numbers->items()[0], 'b', 'f');
@@ -122,7 +122,7 @@ Arrays Convolution(OpCall& c) {
 struct Halves {
   Arrays arrays, inits;
 };
-Halves HalvesOf(const OpCall& c) {
+Halves HalvesOf(const ReadCall& c) {
   const size_t n = c.in.size() / 2;
   if (c.in.size() != 2 * n || n == 0) c.Fail("it needs an initial value for each array");
   return {Arrays(c.in.begin(), c.in.begin() + static_cast<int64_t>(n)),
@@ -130,7 +130,7 @@ Halves HalvesOf(const OpCall& c) {
 }
 
 // Whether the initial pair is the last that is chosen: the first element equals it or comes before.
-bool IsLastChosen(const OpCall& c, ChosenPair chosen) {
+bool IsLastChosen(const ReadCall& c, ChosenPair chosen) {
   const Operation *element = c.DefinitionOf(2), *number = c.DefinitionOf(3);
   if (!element || !number || NumberText(c.importer().module(), *number) != "0") return false;
   const std::string text = NumberText(c.importer().module(), *element);
@@ -146,7 +146,7 @@ bool IsLastChosen(const OpCall& c, ChosenPair chosen) {
 
 // The largest or smallest elements along a dim and their numbers, if the region chooses them: else
 // no result.
-Arrays ArgReduce(const OpCall& c, const Halves& halves) {
+Arrays ArgReduce(const ReadCall& c, const Halves& halves) {
   const std::vector<int64_t> dims = c.Integers("dimensions");
   if (halves.arrays.size() != 2 || dims.size() != 1 || c.op().regions.size() != 1) return {};
   if (dims[0] < 0 || dims[0] >= api::Rank(halves.arrays[0])) return {};
@@ -168,7 +168,7 @@ Arrays ArgReduce(const OpCall& c, const Halves& halves) {
       run(larger ? ops::kArgmax : ops::kArgmin, ir::MakeParams(ops::DimParams{{dims}}), indices)};
 }
 
-Arrays Reduce(OpCall& c) {
+Arrays Reduce(ReadCall& c) {
   const Halves halves = HalvesOf(c);
   const Arrays known = ArgReduce(c, halves);
   if (!known.empty()) return known;
@@ -204,10 +204,10 @@ const Cumulative kCumulative[] = {
     {"maximum(l0,r0)", &ops::kCummax, plan::ScalarOp::kMax},
     {"minimum(l0,r0)", &ops::kCummin, plan::ScalarOp::kMin},
 };
-const Cumulative* KnownCumulative(const OpCall& c) {
+const Cumulative* KnownCumulative(const ReadCall& c) {
   if (c.op().regions.size() != 1) return nullptr;
   const auto made =
-      ExpressionsOf(c.importer().module(), c.op().regions[0], Sides::kOneAfterTheOther);
+      ExpressionsOf(c.importer().module(), c.op().regions[0], ComparedSides::kOneAfterTheOther);
   for (const Cumulative& known : kCumulative)
     if (made.size() == 1 && made[0] == known.function) return &known;
   return nullptr;
@@ -217,7 +217,7 @@ bool AreOnes(const std::vector<int64_t>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](int64_t n) { return n == 1; });
 }
 
-Arrays ReduceWindow(OpCall& c) {
+Arrays ReduceWindow(ReadCall& c) {
   auto [arrays, inits] = HalvesOf(c);
   const std::vector<int64_t> window = c.Integers("window_dimensions");
   const size_t dims = window.size();
@@ -243,10 +243,11 @@ Arrays ReduceWindow(OpCall& c) {
 
 // A source element goes to the place of the first largest or smallest element of its window: null
 // for other functions.
-const ir::OpDef* KnownPut(const OpCall& c) {
+const ir::OpDef* KnownPut(const ReadCall& c) {
   if (c.op().regions.size() != 2) return nullptr;
   const auto text_of = [&](size_t k) {
-    const auto made = ExpressionsOf(c.importer().module(), c.op().regions[k], Sides::kInTurn);
+    const auto made =
+        ExpressionsOf(c.importer().module(), c.op().regions[k], ComparedSides::kInTurn);
     return made.size() == 1 ? made[0] : std::string();
   };
   if (text_of(1) != "add(l0,r0)") return nullptr;
@@ -260,14 +261,14 @@ struct Windows {
   std::vector<int64_t> sizes, strides, padding;
 };
 
-Array PutByNumbers(const OpCall& c, const Windows& w, const Array& init) {
+Array PutByNumbers(const ReadCall& c, const Windows& w, const Array& init) {
   const Loc loc = c.loc();
   const Array &x = c.In(0), &source = c.In(1);
   const base::Shape& shape = api::ShapeOf(x);
   const int64_t size = base::Elements(shape);
   // Windows of pairs of an element and its number. Padding has the number -1 and is not selected.
   const Array numbers = reshape(arange(size, {.dtype = i32}, loc), Shape(shape), {}, loc);
-  const OpCall::OnTwo select = c.RegionOfTwo(0, false), combine = c.RegionOfTwo(1, false);
+  const ReadCall::OnTwo select = c.RegionOfTwo(0, false), combine = c.RegionOfTwo(1, false);
   const auto chosen = reduce_window(
       [&](const Arrays& a, const Arrays& b) {
         const Operand zero(0, loc);
@@ -288,7 +289,7 @@ Array PutByNumbers(const OpCall& c, const Windows& w, const Array& init) {
   return reshape(made, Shape(shape), {}, loc);
 }
 
-Arrays SelectAndScatter(OpCall& c) {
+Arrays SelectAndScatter(ReadCall& c) {
   const Array &x = c.In(0), &source = c.In(1), &init = c.In(2);
   const size_t dims = base::Size(api::Rank(x));
   const Windows w{c.Integers("window_dimensions", dims, 1), c.Integers("window_strides", dims, 1),
@@ -308,7 +309,7 @@ Arrays SelectAndScatter(OpCall& c) {
 }
 
 // The comparator's arguments are a left and a right one of each array in turn.
-Arrays Sort(OpCall& c) {
+Arrays Sort(ReadCall& c) {
   const int64_t rank = api::Rank(c.In(0)), dim = c.Integer("dimension", -1);
   const int64_t own = dim < 0 ? dim + rank : dim;
   std::vector<const TextType*> types(c.op().result_types.begin(), c.op().result_types.end());
@@ -325,12 +326,12 @@ Arrays Sort(OpCall& c) {
       static_cast<int>(dim), {}, c.loc());
 }
 
-Arrays Einsum(OpCall& c) {
+Arrays Einsum(ReadCall& c) {
   return {einsum(c.Word("einsum_config"), c.in, {.dtype = c.ResultDType()}, c.loc())};
 }
 
 // A function of scalars on each element.
-Arrays Map(OpCall& c) {
+Arrays Map(ReadCall& c) {
   const base::Shape shape = c.ResultShape();
   Arrays flat;
   for (const Array& x : c.in) flat.push_back(ravel(x, {}, c.loc()));
@@ -345,7 +346,7 @@ Arrays Map(OpCall& c) {
 // The statistics of batch norm, over all dims except the features.
 class BatchNorm {
  public:
-  explicit BatchNorm(const OpCall& c)
+  explicit BatchNorm(const ReadCall& c)
       : c_(c), feature_(c.Integer("feature_index")), epsilon_(c.Float("epsilon")) {
     const int64_t rank = api::Rank(c.In(0));
     if (feature_ < 0 || feature_ >= rank) c.Fail("there is no dim feature_index");
@@ -380,23 +381,23 @@ class BatchNorm {
   }
 
  private:
-  const OpCall& c_;
+  const ReadCall& c_;
   int64_t feature_;
   double epsilon_;
   std::vector<int64_t> others_;
   int64_t count_ = 1;
 };
 
-Arrays BatchNormInference(OpCall& c) {
+Arrays BatchNormInference(ReadCall& c) {
   return {BatchNorm(c).Inference(c.In(0), c.In(1), c.In(2), c.In(3), c.In(4))};
 }
-Arrays BatchNormTraining(OpCall& c) {
+Arrays BatchNormTraining(ReadCall& c) {
   const BatchNorm norm(c);
   const Array mean = norm.Mean(c.In(0)), rest = norm.Centred(c.In(0), mean);
   const Array variance = norm.Mean(norm.Mul(rest, rest));
   return {norm.Inference(c.In(0), c.In(1), c.In(2), mean, variance), mean, variance};
 }
-Arrays BatchNormGrad(OpCall& c) {
+Arrays BatchNormGrad(ReadCall& c) {
   const BatchNorm norm(c);
   const Array &scale = c.In(1), &variance = c.In(3), &grad = c.In(4);
   const Array normal = norm.Normalised(c.In(0), c.In(2), variance);

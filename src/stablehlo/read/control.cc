@@ -7,20 +7,20 @@
 namespace tessera::stablehlo {
 namespace {
 
-Arrays Call(OpCall& c) { return c.importer().Call(c.Word("callee"), c.in, c); }
+Arrays Call(ReadCall& c) { return c.importer().Call(c.Word("callee"), c.in, c); }
 
 // A composite is an operation of chlo, or its decomposition, which is a function.
-Arrays Composite(OpCall& c) {
+Arrays Composite(ReadCall& c) {
   if (const ReadOp known = ReaderOfChlo(c.Word("name"))) return known(c);
   return c.importer().Call(c.Word("decomposition"), c.in, c);
 }
 
-Arrays While(OpCall& c) {
+Arrays While(ReadCall& c) {
   return while_loop([&](const Arrays& carry) { return c.Only(c.RunRegion(0, carry)); },
                     [&](const Arrays& carry) { return c.RunRegion(1, carry); }, c.in, c.loc());
 }
 
-std::vector<detail::Body> BranchesOf(const OpCall& c) {
+std::vector<detail::Body> BranchesOf(const ReadCall& c) {
   std::vector<detail::Body> branches;
   for (size_t k = 0; k < c.op().regions.size(); ++k)
     branches.push_back([&c, k](const Arrays&) {
@@ -31,7 +31,7 @@ std::vector<detail::Body> BranchesOf(const OpCall& c) {
 
 // Branches have no arguments: they use values from outside. An index out of range takes the last
 // branch.
-Arrays Case(OpCall& c) {
+Arrays Case(ReadCall& c) {
   const Arrays none;
   const Array& index = c.In(0);
   const Array last = api::StrongScalar(static_cast<int64_t>(c.op().regions.size()) - 1,
@@ -42,7 +42,7 @@ Arrays Case(OpCall& c) {
                             BranchesOf(c))
       .arrays;
 }
-Arrays If(OpCall& c) {
+Arrays If(ReadCall& c) {
   const Arrays none;
   return detail::Cond(Operand(c.In(0), c.loc()), detail::AnyTree::Of(none).ref(), BranchesOf(c))
       .arrays;

@@ -10,7 +10,7 @@ namespace tessera::stablehlo {
 namespace {
 
 // Returns a letter of the configuration, as LAPACK names its choices: 'L' of `uplo = 76 : ui8`.
-char Letter(const OpCall& c, std::string_view field, char otherwise) {
+char Letter(const ReadCall& c, std::string_view field, char otherwise) {
   const char* const kConfig = "mhlo.backend_config";
   if (!c.Has(kConfig)) return otherwise;
   return static_cast<char>(c.FieldInteger(kConfig, field, otherwise));
@@ -19,25 +19,25 @@ char Letter(const OpCall& c, std::string_view field, char otherwise) {
 Array Adjoint(const Array& a, Loc loc) { return linalg::matrix_transpose(conj(a, loc), loc); }
 
 // Returns zeros of the type of result k.
-Array ZerosOf(const OpCall& c, size_t k) {
+Array ZerosOf(const ReadCall& c, size_t k) {
   return zeros(Shape(c.ResultShape(k)), {.dtype = c.ResultDType(k)}, c.loc());
 }
 
 // Results that say whether all is well: zeros.
-Arrays WithInfo(const OpCall& c, Arrays results) {
+Arrays WithInfo(const ReadCall& c, Arrays results) {
   while (results.size() < c.op().result_types.size()) results.push_back(ZerosOf(c, results.size()));
   return results;
 }
 
 // Checks for matrices before their dims are used.
-const Array& Matrices(const OpCall& c, size_t k) {
+const Array& Matrices(const ReadCall& c, size_t k) {
   const Array& a = c.In(k);
   if (api::Rank(a) < 2) c.Fail("it needs matrices");
   return a;
 }
 
 // The other triangle keeps its elements.
-Arrays Potrf(OpCall& c) {
+Arrays Potrf(ReadCall& c) {
   const Loc loc = c.loc();
   const bool upper = Letter(c, "uplo", 'L') == 'U';
   const Array& a = Matrices(c, 0);
@@ -50,43 +50,43 @@ Arrays Potrf(OpCall& c) {
 }
 
 // LAPACK counts pivots from 1.
-Arrays Getrf(OpCall& c) {
+Arrays Getrf(ReadCall& c) {
   const linalg::Lu made = linalg::lu(Matrices(c, 0), {}, c.loc());
   return WithInfo(c, {made.lu, add(made.pivots, Operand(1, c.loc()), {}, c.loc())});
 }
-Arrays LuDecomposition(OpCall& c) {
+Arrays LuDecomposition(ReadCall& c) {
   const linalg::Lu made = linalg::lu(Matrices(c, 0), {}, c.loc());
   return {made.lu, made.pivots, made.permutation};
 }
-Arrays PivotsToPermutation(OpCall& c) {
+Arrays PivotsToPermutation(ReadCall& c) {
   return {linalg::lu_pivots_to_permutation(c.In(0), c.ResultShape().back(), c.loc())};
 }
 
-Arrays Geqrf(OpCall& c) {
+Arrays Geqrf(ReadCall& c) {
   return WithInfo(c, api::RunAll(ops::kPackedQr, ir::MakeParams(ops::PackedQrParams{}),
                                  {Matrices(c, 0)}, c.call()));
 }
-Arrays Geqp3(OpCall& c) {
+Arrays Geqp3(ReadCall& c) {
   const Arrays made = api::RunAll(ops::kPackedQr, ir::MakeParams(ops::PackedQrParams{true}),
                                   {Matrices(c, 0)}, c.call());
   return WithInfo(c, {made[0], add(made[2], Operand(1, c.loc()), {}, c.loc()), made[1]});
 }
-Arrays Orgqr(OpCall& c) {
+Arrays Orgqr(ReadCall& c) {
   return WithInfo(c, {linalg::householder_product(Matrices(c, 0), c.In(1), c.loc())});
 }
 
-Arrays Hermitian(OpCall& c, bool upper, bool vectors) {
+Arrays Hermitian(ReadCall& c, bool upper, bool vectors) {
   const Array& a = Matrices(c, 0);
   const Array lower = upper ? Adjoint(a, c.loc()) : a;
   const Arrays made =
       api::RunAll(ops::kEigh, ir::MakeParams(ops::VectorsParams{vectors}), {lower}, c.call());
   return WithInfo(c, vectors ? made : Arrays{a, made[0]});
 }
-Arrays Syevd(OpCall& c) {
+Arrays Syevd(ReadCall& c) {
   return Hermitian(c, Letter(c, "uplo", 'L') == 'U', Letter(c, "mode", 'V') == 'V');
 }
 // Its configuration is "lower,sort,iterations,tolerance".
-Arrays Eigh(OpCall& c) { return Hermitian(c, c.Word("backend_config").starts_with('0'), true); }
+Arrays Eigh(ReadCall& c) { return Hermitian(c, c.Word("backend_config").starts_with('0'), true); }
 
 // Returns vectors in columns, each with norm 1.
 Array Normalised(const Array& v, Loc loc) {
@@ -95,7 +95,7 @@ Array Normalised(const Array& v, Loc loc) {
 }
 
 // The values of a real matrix come as two real arrays.
-Arrays Geev(OpCall& c) {
+Arrays Geev(ReadCall& c) {
   const Loc loc = c.loc();
   const Array& a = Matrices(c, 0);
   const bool left = Letter(c, "compute_left", 'N') == 'V',
@@ -113,7 +113,7 @@ Arrays Geev(OpCall& c) {
   return WithInfo(c, std::move(results));
 }
 
-Arrays Gesdd(OpCall& c) {
+Arrays Gesdd(ReadCall& c) {
   const char mode = Letter(c, "mode", 'N');
   const Array& a = Matrices(c, 0);
   const bool vectors = mode != 'N';
@@ -134,7 +134,7 @@ Array ImaginaryParts(const Array& t, Loc loc) {
   return sub(pad(size, after, 0, loc), pad(size, before, 0, loc), {}, loc);
 }
 
-Arrays Gees(OpCall& c) {
+Arrays Gees(ReadCall& c) {
   const Loc loc = c.loc();
   if (Letter(c, "sort", 'N') != 'N') c.Fail("sorted Schur forms are not supported");
   const bool vectors = Letter(c, "mode", 'V') == 'V';
@@ -146,17 +146,17 @@ Arrays Gees(OpCall& c) {
   return WithInfo(c, std::move(results));
 }
 
-Arrays Gehrd(OpCall& c) {
+Arrays Gehrd(ReadCall& c) {
   return WithInfo(c, api::RunAll(ops::kHessenberg, nullptr, {Matrices(c, 0)}, c.call()));
 }
-Arrays Sytrd(OpCall& c) {
+Arrays Sytrd(ReadCall& c) {
   const ops::TridiagonalParams params{Letter(c, "uplo", 'L') != 'U'};
   return WithInfo(
       c, api::RunAll(ops::kTridiagonal, ir::MakeParams(params), {Matrices(c, 0)}, c.call()));
 }
 
 // Older texts have a factor of b as third operand.
-Arrays Trsm(OpCall& c) {
+Arrays Trsm(ReadCall& c) {
   const char transpose = Letter(c, "trans_x", 'N');
   const ops::TriangularSolveParams params{.left_side = Letter(c, "side", 'L') == 'L',
                                           .lower = Letter(c, "uplo", 'L') == 'L',
@@ -169,21 +169,21 @@ Arrays Trsm(OpCall& c) {
 }
 
 // LAPACK overwrites the diagonals, which no program uses.
-Arrays Gtsv(OpCall& c) {
+Arrays Gtsv(ReadCall& c) {
   const Array x = tridiagonal_solve(c.In(0), c.In(1), c.In(2), c.In(3), c.loc());
   return WithInfo(c, {c.In(0), c.In(1), c.In(2), x});
 }
 
 // ---- the largest elements -----------------------------------------------------------------------
 
-Array FirstAlong(const OpCall& c, const Array& x, size_t k) {
+Array FirstAlong(const ReadCall& c, const Array& x, size_t k) {
   const base::Shape limits = c.ResultShape(k);
   return slice(x, std::vector<int64_t>(limits.size(), 0), limits, {}, c.loc());
 }
 
 // Sorts by the function that the call names, which compares two elements of each array. The result
 // is exact, as XLA's is on a CPU.
-Arrays ApproxTopK(OpCall& c) {
+Arrays ApproxTopK(ReadCall& c) {
   const Attribute* functions = c.op().Find("called_computations");
   if (!functions || functions->items().size() != 1) c.Fail("it needs one called computation");
   const std::string_view comparator = functions->items()[0].text;
@@ -206,7 +206,7 @@ Arrays ApproxTopK(OpCall& c) {
 }
 
 // The largest elements along the last dim and their indices, as many as the result has.
-Arrays OlderTopK(OpCall& c) {
+Arrays OlderTopK(ReadCall& c) {
   const Attribute* attributes = c.op().Find("mhlo.attributes");
   const Attribute* largest = attributes ? attributes->Find("largest") : nullptr;
   if (largest && IntegerOf(c.importer().module(), *largest) == 0)
@@ -218,7 +218,7 @@ Arrays OlderTopK(OpCall& c) {
 // ---- operations of chlo, as older exports write them --------------------------------------------
 
 template <plan::ScalarOp kOp>
-Arrays OneOp(OpCall& c) {
+Arrays OneOp(ReadCall& c) {
   return {c.Run(ops::Elementwise(kOp), nullptr, c.in)};
 }
 

@@ -13,33 +13,33 @@ using enum plan::ScalarOp;
 using plan::ScalarOp;
 
 template <ScalarOp kOp>
-Arrays Elementwise(OpCall& c) {
+Arrays Elementwise(ReadCall& c) {
   c.CheckOneShape();
   return {c.Run(ops::Elementwise(kOp), nullptr, c.in)};
 }
 
-Arrays Same(OpCall& c) { return {c.In(0)}; }
+Arrays Same(ReadCall& c) { return {c.In(0)}; }
 
 // Bools have a meaning of their own only in `and`, `or`, `xor` and `not`; the others are numbers
 // of one bit.
 template <ScalarOp kOp, ScalarOp kOfBools>
-Arrays NumberOrBool(OpCall& c) {
+Arrays NumberOrBool(ReadCall& c) {
   c.CheckOneShape();
   const bool is_bool = api::TypeOf(c.In(0))->dtype().is_bool();
   return {c.Run(ops::Elementwise(is_bool ? kOfBools : kOp), nullptr, c.in)};
 }
 
-Arrays RealOrSame(OpCall& c) {
+Arrays RealOrSame(ReadCall& c) {
   if (!api::TypeOf(c.In(0))->dtype().is_complex()) return Same(c);
   return Elementwise<kReal>(c);
 }
-Arrays ImagOrZero(OpCall& c) {
+Arrays ImagOrZero(ReadCall& c) {
   const ir::Type* type = api::TypeOf(c.In(0));
   if (!type->dtype().is_complex()) return {api::FilledWith(0, type, c.call())};
   return Elementwise<kImag>(c);
 }
 
-Arrays Convert(OpCall& c) { return {api::Convert(c.In(0), c.ResultDType(), c.call())}; }
+Arrays Convert(ReadCall& c) { return {api::Convert(c.In(0), c.ResultDType(), c.call())}; }
 
 // Floats in their total order are compared as integers with the same order.
 Array TotalOrder(const Array& x, api::Call call) {
@@ -56,7 +56,7 @@ Array TotalOrder(const Array& x, api::Call call) {
                call.loc);
 }
 
-Arrays Compare(OpCall& c) {
+Arrays Compare(ReadCall& c) {
   const std::string_view direction = c.Word("comparison_direction");
   const ScalarOp op = direction == "EQ"   ? kEq
                       : direction == "NE" ? kNe
@@ -77,21 +77,21 @@ Array Spread(const Array& x, const Array& like, api::Call call) {
   return api::BroadcastTo(x, api::ShapeOf(like), call);
 }
 
-Arrays Select(OpCall& c) {
+Arrays Select(ReadCall& c) {
   const Array p = Spread(c.In(0), c.In(1), c.call());
   return {c.Run(ops::Elementwise(kSelect), nullptr, {p, c.In(2), c.In(1)})};
 }
 
-Arrays Clamp(OpCall& c) {
+Arrays Clamp(ReadCall& c) {
   const Array &x = c.In(1), low = Spread(c.In(0), x, c.call()), high = Spread(c.In(2), x, c.call());
   return {c.Run(ops::Elementwise(kClamp), nullptr, {low, x, high})};
 }
 
-Arrays BitcastConvert(OpCall& c) {
+Arrays BitcastConvert(ReadCall& c) {
   return {bitcast_convert_type(c.In(0), c.ResultDType(), c.loc())};
 }
 
-Arrays ReducePrecision(OpCall& c) {
+Arrays ReducePrecision(ReadCall& c) {
   const ops::PrecisionParams params{c.Integer("exponent_bits"), c.Integer("mantissa_bits")};
   return {c.Run(ops::kReducePrecision, ir::MakeParams(params), c.in)};
 }
@@ -106,7 +106,7 @@ bool RoundFloat8(std::string_view type, double value, uint8_t& bits) {
 }
 
 // A constant of one number is an op; others are arrays that the program uses.
-Arrays Constant(OpCall& c) {
+Arrays Constant(ReadCall& c) {
   const Attribute* value = c.op().Find("value");
   if (!value) c.Fail("it has no value");
   const ir::ShapeAndDType made = c.Result();
@@ -144,7 +144,7 @@ Arrays Constant(OpCall& c) {
   return {detail::ArrayFromHost(host, {.dtype = made.dtype, .shape = Shape(made.shape)}, c.loc())};
 }
 
-Arrays Iota(OpCall& c) {
+Arrays Iota(ReadCall& c) {
   const ops::IotaParams params{{c.Integer("iota_dimension")}};
   return {c.Run(ops::kIota, ir::MakeParams(params), {})};
 }

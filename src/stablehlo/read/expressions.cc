@@ -19,10 +19,11 @@ constexpr size_t kLongest = 2000;  // an expression may be exponentially longer 
 
 class Expressions {
  public:
-  Expressions(const Module& module, const TextRegion& region, Sides sides) : module_(module) {
+  Expressions(const Module& module, const TextRegion& region, ComparedSides sides)
+      : module_(module) {
     const uint32_t half = region.arguments / 2;
     for (uint32_t k = 0; k < region.arguments; ++k) {
-      const bool in_turn = sides == Sides::kInTurn;
+      const bool in_turn = sides == ComparedSides::kInTurn;
       const bool left = in_turn ? k % 2 == 0 : k < half;
       const uint32_t number = in_turn ? k / 2 : left ? k : k - half;
       texts_[region.first_argument + k] = fmt::format("{}{}", left ? 'l' : 'r', number);
@@ -111,13 +112,13 @@ std::string NumberText(const Module& module, const Operation& op) {
 }
 
 std::vector<std::string> ExpressionsOf(const Module& module, const TextRegion& region,
-                                       Sides sides) {
+                                       ComparedSides sides) {
   return Expressions(module, region, sides).Read(region);
 }
 
 std::optional<ComparedKeys> KeysOf(const Module& module, const TextRegion& region,
                                    const std::vector<const TextType*>& types) {
-  const std::vector<std::string> made = ExpressionsOf(module, region, Sides::kInTurn);
+  const std::vector<std::string> made = ExpressionsOf(module, region, ComparedSides::kInTurn);
   if (made.size() != 1 || made[0].empty()) return std::nullopt;
   std::vector<bool> is_float;
   for (const TextType* type : types) {
@@ -130,7 +131,8 @@ std::optional<ComparedKeys> KeysOf(const Module& module, const TextRegion& regio
 }
 
 ChosenPair ChosenPairOf(const Module& module, const TextRegion& region) {
-  const std::vector<std::string> made = ExpressionsOf(module, region, Sides::kOneAfterTheOther);
+  const std::vector<std::string> made =
+      ExpressionsOf(module, region, ComparedSides::kOneAfterTheOther);
   if (made.size() != 2) return ChosenPair::kNeither;
   for (const char* direction : {"gt", "lt"})
     for (const char* pick : {"or({}(l0,r0),ne(l0,l0))", "{}(l0,r0)"}) {

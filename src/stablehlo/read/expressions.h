@@ -14,12 +14,13 @@ std::string NumberText(const Module& module, const Operation& op);
 
 // How a region of two lists of scalars lists its arguments: all left ones, then all right ones, or
 // a left and a right one in turn.
-enum class Sides : uint8_t { kInTurn, kOneAfterTheOther };
+enum class ComparedSides : uint8_t { kInTurn, kOneAfterTheOther };
 
 // Returns the results of a region as texts such as "select(gt(l0,r0),l1,r1)": argument k of the
 // left and of the right side are lk and rk. A comparison in the total order is marked:
 // "lt!(l0,r0)". Results that are long, and those that are not of scalars, are "".
-std::vector<std::string> ExpressionsOf(const Module& module, const TextRegion& region, Sides sides);
+std::vector<std::string> ExpressionsOf(const Module& module, const TextRegion& region,
+                                       ComparedSides sides);
 
 // The keys of a comparator: the first arrays, all in one direction. In that order NaNs are equal
 // and the largest, and zeros are equal.

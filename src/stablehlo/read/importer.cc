@@ -161,7 +161,7 @@ void Importer::Name(const Frame& frame, const TextValue& value, bool is_one_of_s
 void Importer::Read(Frame& frame, const Operation& op) {
   const OpReader* reader = ReaderOf(op);
   if (!reader) module_.Fail(op.place, fmt::format("{} is not supported", ShownName(op)));
-  OpCall call(*this, frame, op, reader->name, LocOf(op.location, op.place));
+  ReadCall call(*this, frame, op, reader->name, LocOf(op.location, op.place));
   for (uint32_t v : op.operands) call.in.push_back(frame.values[v]);
   Arrays results = reader->read(call);
   if (results.size() != op.result_types.size())
@@ -220,7 +220,7 @@ Arrays Importer::ReadFunction(const TextFunction& function, const Arrays& argume
   return results;
 }
 
-Arrays Importer::Call(std::string_view function, const Arrays& arguments, const OpCall& at) {
+Arrays Importer::Call(std::string_view function, const Arrays& arguments, const ReadCall& at) {
   const auto found = functions_.find(function);
   if (found == functions_.end() || found->second->is_declared_only)
     at.Fail(fmt::format("there is no function @{}", function));

@@ -11,7 +11,7 @@
 
 #include "ir/program.h"
 #include "stablehlo/read/meshes.h"
-#include "stablehlo/read/op_call.h"
+#include "stablehlo/read/read_call.h"
 
 namespace tessera::stablehlo {
 
@@ -32,7 +32,7 @@ class Importer {
 
   const Module& module() const { return module_; }
   // Returns the results of a function.
-  Arrays Call(std::string_view function, const Arrays& arguments, const OpCall& at);
+  Arrays Call(std::string_view function, const Arrays& arguments, const ReadCall& at);
   Arrays RunRegion(Frame& frame, const TextRegion& region, const Arrays& arguments);
   // Reads an operation: sets the values of its results.
   void Read(Frame& frame, const Operation& op);

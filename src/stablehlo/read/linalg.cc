@@ -7,12 +7,12 @@
 namespace tessera::stablehlo {
 namespace {
 
-Array Transform(const OpCall& c, const ir::OpDef& op, const Array& x, int64_t dim, int64_t n) {
+Array Transform(const ReadCall& c, const ir::OpDef& op, const Array& x, int64_t dim, int64_t n) {
   return api::Run(op, ir::MakeParams(ops::FourierParams{{dim}, n}), {x}, c.call());
 }
 
 // Transforms the last dims, as many as lengths. The last of them is the one of a real side.
-Arrays Fft(OpCall& c) {
+Arrays Fft(ReadCall& c) {
   const std::string_view type = c.Word("fft_type");
   const std::vector<int64_t> lengths = c.Integers("fft_length");
   const auto count = static_cast<int64_t>(lengths.size());
@@ -29,7 +29,7 @@ Arrays Fft(OpCall& c) {
   return {x};
 }
 
-Arrays Cholesky(OpCall& c) {
+Arrays Cholesky(ReadCall& c) {
   const bool upper = c.Has("lower") && !c.Flag("lower");
   Array a = c.In(0);
   if (api::Rank(a) < 2) c.Fail("it needs matrices");
@@ -39,7 +39,7 @@ Arrays Cholesky(OpCall& c) {
   return {l};
 }
 
-Arrays TriangularSolve(OpCall& c) {
+Arrays TriangularSolve(ReadCall& c) {
   const std::string_view transpose = c.Word("transpose_a");
   const ops::TriangularSolveParams params{
       .left_side = c.Flag("left_side"),

@@ -16,7 +16,7 @@ namespace tessera::stablehlo {
 namespace {
 
 // Returns the indices with the index vectors along their last dim.
-Array VectorsLast(const OpCall& c, const Array& indices, int64_t vector_dim) {
+Array VectorsLast(const ReadCall& c, const Array& indices, int64_t vector_dim) {
   const int64_t rank = api::Rank(indices);
   if (vector_dim == rank - 1) return indices;
   if (vector_dim == rank) {
@@ -38,7 +38,7 @@ std::vector<int64_t> WithoutVector(std::vector<int64_t> dims, int64_t vector_dim
 }
 
 // The sizes of slices: of a dynamic gather, those of the result.
-std::vector<int64_t> SliceSizes(const OpCall& c, const GatherDims& dims) {
+std::vector<int64_t> SliceSizes(const ReadCall& c, const GatherDims& dims) {
   if (c.Has("slice_sizes")) return c.Integers("slice_sizes");
   const base::Shape result = c.ResultShape();
   std::vector<int64_t> sizes;
@@ -51,7 +51,7 @@ std::vector<int64_t> SliceSizes(const OpCall& c, const GatherDims& dims) {
   return sizes;
 }
 
-Arrays Gather(OpCall& c) {
+Arrays Gather(ReadCall& c) {
   const char* const kNumbers = "dimension_numbers";
   const int64_t vector_dim = c.FieldInteger(kNumbers, "index_vector_dim", 0);
   GatherDims dims;
@@ -67,7 +67,7 @@ Arrays Gather(OpCall& c) {
                  options, c.loc())};
 }
 
-ScatterDims ScatterDimsOf(const OpCall& c, int64_t vector_dim) {
+ScatterDims ScatterDimsOf(const ReadCall& c, int64_t vector_dim) {
   const char* const kNumbers = "scatter_dimension_numbers";
   return {.window = c.FieldIntegers(kNumbers, "update_window_dims"),
           .inserted = c.FieldIntegers(kNumbers, "inserted_window_dims"),
@@ -79,7 +79,7 @@ ScatterDims ScatterDimsOf(const OpCall& c, int64_t vector_dim) {
 
 // Returns the number of the element of x to which each update goes, flat; at least the size of x
 // for an update that is dropped.
-Array TargetsOf(const OpCall& c, const Array& x, const Array& indices, const Array& updates,
+Array TargetsOf(const ReadCall& c, const Array& x, const Array& indices, const Array& updates,
                 const ScatterDims& dims) {
   const Loc loc = c.loc();
   const base::Shape &shape = api::ShapeOf(x), &slices = api::ShapeOf(updates);
@@ -108,8 +108,8 @@ Array TargetsOf(const OpCall& c, const Array& x, const Array& indices, const Arr
 
 // A function of several arrays, or one whose updates cannot be combined first: one update after the
 // other.
-Arrays ScatterInTurn(const OpCall& c, const Arrays& xs, const Array& indices, const Arrays& updates,
-                     const ScatterDims& dims) {
+Arrays ScatterInTurn(const ReadCall& c, const Arrays& xs, const Array& indices,
+                     const Arrays& updates, const ScatterDims& dims) {
   const Loc loc = c.loc();
   for (size_t k = 0; k < xs.size(); ++k)
     if (api::ShapeOf(xs[k]) != api::ShapeOf(xs[0]) ||
@@ -122,7 +122,7 @@ Arrays ScatterInTurn(const OpCall& c, const Arrays& xs, const Array& indices, co
   Arrays flat, flat_updates;
   for (const Array& x : xs) flat.push_back(ravel(x, {}, loc));
   for (const Array& u : updates) flat_updates.push_back(ravel(u, {}, loc));
-  const OpCall::OnTwo combine = c.RegionOfTwo(0, false);
+  const ReadCall::OnTwo combine = c.RegionOfTwo(0, false);
   const auto element = [&](const Array& x, const Array& at) {
     return reshape(dynamic_slice(x, {at}, {1}, loc), {}, {}, loc);
   };
@@ -152,10 +152,10 @@ Arrays ScatterInTurn(const OpCall& c, const Arrays& xs, const Array& indices, co
 // Whether updates of one element may be combined before the element is: for any function if there
 // is one update for each.
 enum class Combining : uint8_t { kFirst, kNegated, kInTurn };
-Combining CombiningOf(const OpCall& c) {
+Combining CombiningOf(const ReadCall& c) {
   if (c.op().regions.size() != 1 || c.Flag("unique_indices")) return Combining::kFirst;
   const auto made =
-      ExpressionsOf(c.importer().module(), c.op().regions[0], Sides::kOneAfterTheOther);
+      ExpressionsOf(c.importer().module(), c.op().regions[0], ComparedSides::kOneAfterTheOther);
   if (made.size() != 1) return Combining::kFirst;
   if (made[0] == "subtract(l0,r0)") return Combining::kNegated;
   if (made[0] == "r0") return Combining::kFirst;
@@ -165,7 +165,7 @@ Combining CombiningOf(const OpCall& c) {
   return Combining::kInTurn;
 }
 
-Arrays Scatter(OpCall& c) {
+Arrays Scatter(ReadCall& c) {
   const size_t n = c.in.size() / 2;
   if (c.in.size() != 2 * n + 1 || n == 0) c.Fail("it needs as many updates as arrays, and indices");
   const int64_t vector_dim = c.FieldInteger("scatter_dimension_numbers", "index_vector_dim", 0);
@@ -189,7 +189,7 @@ Arrays Scatter(OpCall& c) {
 }
 
 // Slices of dim `dim` at indices, whose first dims correspond to those of the operand.
-Arrays TorchIndexSelect(OpCall& c) {
+Arrays TorchIndexSelect(ReadCall& c) {
   const int64_t dim = c.Integer("dim"), batch = c.Integer("batch_dims", 0);
   const Array &x = c.In(0), &indices = c.In(1);
   if (batch < 0 || batch > api::Rank(indices) || dim < batch || dim >= api::Rank(x))

@@ -67,7 +67,14 @@ sharding::TensorSharding TextMeshes::ShardingOf(const Attribute& attribute) cons
                                     ? std::string_view()
                                     : text.substr(begin + 1, end - begin - 1);
   const MeshDef* own = is_given_ ? mesh_->WithoutModes() : Named(name, place);
-  sharding::TensorSharding s = sharding::ParseSharding(text, own, module_.file());
+  const auto parsed = [&] {
+    try {
+      return sharding::ParseSharding(text, own, module_.file());
+    } catch (const RuntimeError& e) {
+      module_.Fail(place, fmt::format("the sharding {}: {}", text, e.detail().reason));
+    }
+  };
+  sharding::TensorSharding s = parsed();
   const MeshDef* to = mesh_->WithoutModes();
   if (own == to) return s;
   if (own->rank() == 0) {

@@ -7,37 +7,37 @@
 namespace tessera::stablehlo {
 namespace {
 
-Arrays Reshape(OpCall& c) { return {api::Reshape(c.In(0), c.ResultShape(), c.call())}; }
+Arrays Reshape(ReadCall& c) { return {api::Reshape(c.In(0), c.ResultShape(), c.call())}; }
 
-Arrays Transpose(OpCall& c) {
+Arrays Transpose(ReadCall& c) {
   const ops::TransposeParams params{{c.Integers("permutation")}};
   return {c.Run(ops::kTranspose, ir::MakeParams(params), c.in)};
 }
 
-Arrays BroadcastInDim(OpCall& c) {
+Arrays BroadcastInDim(ReadCall& c) {
   const ops::BroadcastParams params{{c.Integers("broadcast_dimensions")}};
   return {c.Run(ops::kBroadcastInDim, ir::MakeParams(params), c.in)};
 }
 
-Arrays Slice(OpCall& c) {
+Arrays Slice(ReadCall& c) {
   const std::vector<int64_t> starts = c.Integers("start_indices");
   const ops::SliceParams params{starts, c.Integers("limit_indices"),
                                 c.Integers("strides", starts.size(), 1)};
   return {c.Run(ops::kSlice, ir::MakeParams(params), c.in)};
 }
 
-Arrays Pad(OpCall& c) {
+Arrays Pad(ReadCall& c) {
   const ops::PadParams params{c.Integers("edge_padding_low"), c.Integers("edge_padding_high"),
                               c.Integers("interior_padding")};
   return {c.Run(ops::kPad, ir::MakeParams(params), c.in)};
 }
 
-Arrays Concatenate(OpCall& c) {
+Arrays Concatenate(ReadCall& c) {
   const ops::DimParams params{{c.Integer("dimension")}};
   return {c.Run(ops::kConcatenate, ir::MakeParams(params), c.in)};
 }
 
-Arrays Reverse(OpCall& c) {
+Arrays Reverse(ReadCall& c) {
   std::vector<int64_t> dims = c.Integers("dimensions");
   std::sort(dims.begin(), dims.end());
   const ops::DimsParams params{{dims}};
@@ -50,7 +50,7 @@ DType SignedOf(DType t) {
 }
 
 // XLA takes the bits of a constant start as those of a signed number: 200 : ui8 clamps to 0.
-Arrays DynamicSlice(OpCall& c) {
+Arrays DynamicSlice(ReadCall& c) {
   Arrays operands = c.in;
   for (size_t k = 1; k < operands.size(); ++k) {
     const DType t = api::TypeOf(operands[k])->dtype();
@@ -61,24 +61,24 @@ Arrays DynamicSlice(OpCall& c) {
   }
   return {c.Run(ops::kDynamicSlice, nullptr, operands)};
 }
-Arrays DynamicUpdateSlice(OpCall& c) { return {c.Run(ops::kDynamicUpdateSlice, nullptr, c.in)}; }
+Arrays DynamicUpdateSlice(ReadCall& c) { return {c.Run(ops::kDynamicUpdateSlice, nullptr, c.in)}; }
 
 // ---- sizes that are values ----------------------------------------------------------------------
 // The types of these texts have the sizes, so the operands that repeat them are not read.
 
-Arrays DynamicBroadcastInDim(OpCall& c) {
+Arrays DynamicBroadcastInDim(ReadCall& c) {
   const ops::BroadcastParams params{{c.Integers("broadcast_dimensions")}};
   return {c.Run(ops::kBroadcastInDim, ir::MakeParams(params), {c.In(0)})};
 }
 
-Arrays Broadcast(OpCall& c) {
+Arrays Broadcast(ReadCall& c) {
   ops::BroadcastParams params;
   const int64_t added = static_cast<int64_t>(c.ResultShape().size()) - api::Rank(c.In(0));
   for (int64_t d = 0; d < api::Rank(c.In(0)); ++d) params.dims.push_back(added + d);
   return {c.Run(ops::kBroadcastInDim, ir::MakeParams(params), {c.In(0)})};
 }
 
-Arrays GetDimensionSize(OpCall& c) {
+Arrays GetDimensionSize(ReadCall& c) {
   const int64_t dim = c.Integer("dimension");
   const base::Shape& shape = api::ShapeOf(c.In(0));
   if (dim < 0 || dim >= static_cast<int64_t>(shape.size())) c.Fail("there is no such dim");
@@ -86,14 +86,14 @@ Arrays GetDimensionSize(OpCall& c) {
 }
 
 // Returns 0, 1, ... along a dim of the result.
-Array Along(const OpCall& c, int64_t n) { return arange(n, {.dtype = i32}, c.loc()); }
-Array NumberAt(const OpCall& c, const Array& list, size_t d) {
+Array Along(const ReadCall& c, int64_t n) { return arange(n, {.dtype = i32}, c.loc()); }
+Array NumberAt(const ReadCall& c, const Array& list, size_t d) {
   const auto at = static_cast<int64_t>(d);
   return astype(reshape(slice(list, {at}, {at + 1}, {}, c.loc()), {}, {}, c.loc()), i32, c.loc());
 }
 
 // Starts and strides are values; so each dim is a lookup.
-Arrays RealDynamicSlice(OpCall& c) {
+Arrays RealDynamicSlice(ReadCall& c) {
   Array x = c.In(0);
   const base::Shape shape = c.ResultShape();
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -105,7 +105,7 @@ Arrays RealDynamicSlice(OpCall& c) {
 }
 
 // Position r of a padded dim has the element (r - low) / (interior + 1), if that is whole.
-Arrays DynamicPad(OpCall& c) {
+Arrays DynamicPad(ReadCall& c) {
   const Loc loc = c.loc();
   Array x = c.In(0);
   const base::Shape shape = c.ResultShape();
@@ -126,7 +126,7 @@ Arrays DynamicPad(OpCall& c) {
   return {x};
 }
 
-Arrays OptimizationBarrier(OpCall& c) {
+Arrays OptimizationBarrier(ReadCall& c) {
   Arrays results;
   for (const Array& x : c.in)
     results.push_back(api::Run(ops::kOptimizationBarrier, nullptr, {x}, c.call()));

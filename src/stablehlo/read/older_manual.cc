@@ -103,7 +103,7 @@ class OlderManual {
   sharding::TensorSharding ShardingOfExit(const Operation& op) const {
     return ShardingOfOlder(Mesh(op), Parsed(op), op.result_types[0]->dims.size());
   }
-  // The sharding of an entry is that of its operand, which an operation @Sharding gives.
+  // An operation @Sharding gives the operand of an entry its sharding.
   sharding::TensorSharding ShardingOfEntry(const Operation& entry) const {
     const Operation* maker = nullptr;
     for (const Operation& op : frame_.function.body.operations)

@@ -16,7 +16,7 @@ namespace {
 using sharding::MeshDef;
 using Numbers = std::vector<int64_t>;
 
-// Returns the numbers in the brackets that begin at `at`; moves `at` behind them.
+// Returns the numbers in the brackets that begin at `at`; moves `at` past them.
 std::optional<Numbers> NumbersAt(std::string_view text, size_t& at, char open, char close) {
   if (at >= text.size() || text[at] != open) return {};
   const size_t end = text.find(close, at);

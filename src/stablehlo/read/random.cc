@@ -7,7 +7,7 @@
 namespace tessera::stablehlo {
 namespace {
 
-RandomAlgorithm AlgorithmOf(const OpCall& c) {
+RandomAlgorithm AlgorithmOf(const ReadCall& c) {
   const std::string_view name = c.Word("rng_algorithm");
   if (name == "THREE_FRY") return RandomAlgorithm::kThreefry;
   if (name == "PHILOX") return RandomAlgorithm::kPhilox;
@@ -20,7 +20,7 @@ DType UnsignedOf(DType t) {
   return size == 8 ? u64 : size == 4 ? u32 : size == 2 ? u16 : u8;
 }
 
-Arrays RngBitGenerator(OpCall& c) {
+Arrays RngBitGenerator(ReadCall& c) {
   const DType t = c.ResultDType(1), bits = t.is_unsigned() ? t : UnsignedOf(t);
   const GeneratedBits made = random::rng_bit_generator(
       c.In(0), Shape(c.ResultShape(1)), {.dtype = bits, .algorithm = AlgorithmOf(c)}, c.loc());
@@ -29,7 +29,7 @@ Arrays RngBitGenerator(OpCall& c) {
 
 // XLA does not define its numbers. The key is a fixed one, so that a program gives the same numbers
 // each time; the place in the text makes numbers of different operations independent.
-Arrays Rng(OpCall& c) {
+Arrays Rng(ReadCall& c) {
   const Loc loc = c.loc();
   const Array key = random::fold_in(random::key(0, loc), static_cast<int64_t>(c.op().place), loc);
   const Array &a = c.In(0), &b = c.In(1);

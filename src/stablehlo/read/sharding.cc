@@ -7,23 +7,23 @@
 namespace tessera::stablehlo {
 namespace {
 
-Array ConstrainedBy(const OpCall& c, const Array& x, std::string_view name) {
+Array ConstrainedBy(const ReadCall& c, const Array& x, std::string_view name) {
   const Attribute* sharding = c.op().Find(name);
   if (!sharding || !c.importer().mesh()) return x;
   return c.importer().Constrained(x, c.importer().ShardingOf(*sharding), c.call());
 }
 
-Arrays Constraint(OpCall& c) { return {ConstrainedBy(c, c.In(0), "sharding")}; }
+Arrays Constraint(ReadCall& c) { return {ConstrainedBy(c, c.In(0), "sharding")}; }
 
 // A collective of sdy moves between shardings of one value.
-Arrays Collective(OpCall& c) { return {ConstrainedBy(c, c.In(0), "out_sharding")}; }
+Arrays Collective(ReadCall& c) { return {ConstrainedBy(c, c.In(0), "out_sharding")}; }
 
-Arrays Same(OpCall& c) { return c.in; }
+Arrays Same(ReadCall& c) { return c.in; }
 
 // Values of one group are sharded alike. Propagation of programs has no groups.
-Arrays Group(OpCall&) { return {}; }
+Arrays Group(ReadCall&) { return {}; }
 
-Arrays NamedComputation(OpCall& c) { return c.RunRegion(0, c.in); }
+Arrays NamedComputation(ReadCall& c) { return c.RunRegion(0, c.in); }
 
 std::vector<std::string> NamesIn(std::string_view text) {
   std::vector<std::string> names;
@@ -35,14 +35,14 @@ std::vector<std::string> NamesIn(std::string_view text) {
   return names;
 }
 
-std::vector<sharding::TensorSharding> ShardingsOf(const OpCall& c, std::string_view name) {
+std::vector<sharding::TensorSharding> ShardingsOf(const ReadCall& c, std::string_view name) {
   std::vector<sharding::TensorSharding> all;
   if (const Attribute* list = c.op().Find(name))
     for (const Attribute& item : list->items()) all.push_back(c.importer().ShardingOf(item));
   return all;
 }
 
-Arrays Manual(OpCall& c) {
+Arrays Manual(ReadCall& c) {
   if (!c.importer().mesh()) c.Fail("the module has no mesh");
   const ManualComputation computation{.axes = NamesIn(c.Word("manual_axes")),
                                       .ins = ShardingsOf(c, "in_shardings"),
@@ -57,7 +57,7 @@ Arrays Manual(OpCall& c) {
 }
 
 // A constraint in XLA's form. Its backend_config may name dims that propagation may shard further.
-Arrays OlderConstraint(OpCall& c) {
+Arrays OlderConstraint(ReadCall& c) {
   const sharding::MeshDef* mesh = c.importer().mesh();
   if (!mesh) return {c.In(0)};
   const auto older = ParseOlderSharding(c.Word("mhlo.sharding"), mesh->size());
@@ -73,7 +73,7 @@ Arrays OlderConstraint(OpCall& c) {
 }
 
 // They begin and end a manual computation, which the importer reads as one (older_manual.h).
-Arrays OlderBorder(OpCall& c) { c.Fail("it is not part of a manual computation"); }
+Arrays OlderBorder(ReadCall& c) { c.Fail("it is not part of a manual computation"); }
 
 }  // namespace
 

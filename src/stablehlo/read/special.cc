@@ -16,31 +16,31 @@ using enum plan::ScalarOp;
 using plan::ScalarOp;
 
 template <ScalarOp kOp>
-Arrays Special(OpCall& c) {
+Arrays Special(ReadCall& c) {
   c.CheckOneShape();
   return {c.Run(ops::Elementwise(kOp), nullptr, c.in)};
 }
 
-Arrays Square(OpCall& c) { return {c.Run(ops::Elementwise(kMul), nullptr, {c.In(0), c.In(0)})}; }
+Arrays Square(ReadCall& c) { return {c.Run(ops::Elementwise(kMul), nullptr, {c.In(0), c.In(0)})}; }
 
-Arrays Conj(OpCall& c) {
+Arrays Conj(ReadCall& c) {
   return api::TypeOf(c.In(0))->dtype().is_complex() ? Special<kConj>(c) : Arrays{c.In(0)};
 }
 
 // Whether elements are infinite, of the sign if it is not 0.
 template <int kSign>
-Arrays IsInfinite(OpCall& c) {
+Arrays IsInfinite(ReadCall& c) {
   const Array x = kSign == 0 ? abs(c.In(0), c.loc()) : c.In(0);
   const double infinity = std::numeric_limits<double>::infinity();
   const Array bound = api::FilledWith(kSign < 0 ? -infinity : infinity, api::TypeOf(x), c.call());
   return {c.Run(ops::Elementwise(kEq), nullptr, {x, bound})};
 }
 
-Arrays Polygamma(OpCall& c) { return {polygamma(c.In(0), c.In(1), c.loc())}; }
+Arrays Polygamma(ReadCall& c) { return {polygamma(c.In(0), c.In(1), c.loc())}; }
 
 // Inverse functions are angles between z and this number: cos(re s) cosh(im s) + i |im s|, where s
 // is asin(z). For a real z it is sqrt(1 - z^2).
-Arrays AsinAcosKernel(OpCall& c) {
+Arrays AsinAcosKernel(ReadCall& c) {
   const Loc loc = c.loc();
   const Array& z = c.In(0);
   if (!api::TypeOf(z)->dtype().is_complex()) {
@@ -51,14 +51,14 @@ Arrays AsinAcosKernel(OpCall& c) {
   return {complex(mul(cos(real(s, loc), loc), cosh(im, loc), {}, loc), im, {}, loc)};
 }
 
-Arrays LargestElements(OpCall& c) {
+Arrays LargestElements(ReadCall& c) {
   const Array& x = c.In(0);
   if (api::Rank(x) == 0 || c.ResultShape().empty()) c.Fail("a scalar has no largest elements");
   const int64_t k = c.ResultShape().back();
   return api::RunAll(ops::kTopK, ir::MakeParams(ops::TopKParams{k}), {x}, c.call());
 }
 
-Arrays RaggedDot(OpCall& c) {
+Arrays RaggedDot(ReadCall& c) {
   const char* const kDims = "ragged_dot_dimension_numbers";
   RaggedDotDims dims;
   dims.dot = {c.FieldIntegers(kDims, "lhs_contracting_dimensions"),
@@ -77,7 +77,7 @@ Arrays RaggedDot(OpCall& c) {
 
 // Returns x as large as the result. `broadcast_dimensions` are the result's dims of the operand of
 // the lower rank; without them the last dims correspond.
-Array AsLargeAsResult(const OpCall& c, const Array& x) {
+Array AsLargeAsResult(const ReadCall& c, const Array& x) {
   const base::Shape shape = c.ResultShape();
   if (api::ShapeOf(x) == shape) return x;
   const auto rank = static_cast<int64_t>(shape.size());
@@ -97,14 +97,14 @@ Array AsLargeAsResult(const OpCall& c, const Array& x) {
 // operands of one shape.
 ReadOp PlainReader(std::string_view name);
 
-Arrays Broadcasted(OpCall& c) {
+Arrays Broadcasted(ReadCall& c) {
   for (Array& x : c.in) x = AsLargeAsResult(c, x);
   return PlainReader(c.op().name)(c);
 }
 
 // ---- constants ----------------------------------------------------------------------------------
 
-Arrays ConstantLike(OpCall& c) {
+Arrays ConstantLike(ReadCall& c) {
   const Attribute* value = c.op().Find("value");
   if (!value) c.Fail("it has no value");
   const Module& module = c.importer().module();
@@ -125,7 +125,7 @@ Array Fronted(const Array& x, int64_t dim, bool to_front, Loc loc) {
 }
 
 // Slices along a dim and a carry give slices and the next carry.
-Arrays Scan(OpCall& c) {
+Arrays Scan(ReadCall& c) {
   const int64_t dim = c.Integer("dimension");
   const std::vector<int64_t> operands = c.Integers("operandSegmentSizes");
   if (operands.size() != 2 || operands[0] + operands[1] != static_cast<int64_t>(c.in.size()))

@@ -47,7 +47,7 @@ Team TeamOf(const WriteCall& c) {
 }
 
 // Returns the device's index along axes, as a scalar.
-OutValue IndexAlong(Writer& w, const MeshDef& mesh, const AxisList& axes, DType dtype) {
+OutValue IndexAlong(TextWriter& w, const MeshDef& mesh, const AxisList& axes, DType dtype) {
   OutValue device = w.One("stablehlo.partition_id", {}, {{}, u32});
   std::vector<int32_t> indices(static_cast<size_t>(mesh.size()));
   for (int64_t p = 0; p < mesh.size(); ++p)
@@ -65,7 +65,7 @@ OutValue IndexAlong(Writer& w, const MeshDef& mesh, const AxisList& axes, DType 
 
 OutValues Stay(const WriteCall& c) { return {c.in[0]}; }
 
-OutValue Summed(Writer& w, const OutValue& x, const Team& team, Reduction r) {
+OutValue Summed(TextWriter& w, const OutValue& x, const Team& team, Reduction r) {
   if (team.size == 1) return x;
   return w.One("stablehlo.all_reduce", {x}, x.type, team.text(),
                {w.Combiner(ReductionOp(r), x.type.dtype)});
@@ -103,7 +103,7 @@ OutValues AllToAll(const WriteCall& c) {
 
 // Each device takes its part of an array that all have.
 OutValues SliceShard(const WriteCall& c) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const auto dim = static_cast<size_t>(c.params<ops::ManualParams>().dims[0]);
   const Team team = TeamOf(c);
   const OutValue index = IndexAlong(w, team.mesh, team.axes, i64);
@@ -120,7 +120,7 @@ OutValues SliceShard(const WriteCall& c) {
 // that receives nothing has zeros.
 OutValues Permute(const WriteCall& c) {
   const auto& p = c.params<ops::PermuteParams>();
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const Team team(c.type_out()->mesh(), p.axes);
   std::vector<std::vector<std::string>> turns;
   std::vector<size_t> sent(static_cast<size_t>(team.size), 0);
@@ -150,12 +150,12 @@ OutValues AxisIndex(const WriteCall& c) {
 
 }  // namespace
 
-OutValue SummedOver(Writer& w, const OutValue& x, const sharding::TensorSharding& s) {
+OutValue SummedOver(TextWriter& w, const OutValue& x, const sharding::TensorSharding& s) {
   if (s.unreduced.empty()) return x;
   return Summed(w, x, {s.mesh, ops::NamesOf(s.mesh, s.unreduced)}, s.kind);
 }
 
-OutValue OnFirst(Writer& w, const OutValue& x, const sharding::TensorSharding& s) {
+OutValue OnFirst(TextWriter& w, const OutValue& x, const sharding::TensorSharding& s) {
   if (s.unreduced.empty() || s.kind != Reduction::kSum) return x;
   const OutValue index = IndexAlong(w, *s.mesh, s.unreduced, i32);
   const OutValue is_first = w.Compare("EQ", index, w.Whole(index.type, 0));

@@ -10,7 +10,7 @@ namespace tessera::stablehlo {
 namespace {
 
 // Moves the major part of one dim, the groups, to the front of another one.
-OutValue WithGroupsAt(Writer& w, OutValue x, int64_t from, int64_t to, int64_t groups) {
+OutValue WithGroupsAt(TextWriter& w, OutValue x, int64_t from, int64_t to, int64_t groups) {
   if (from == to || groups == 1) return x;
   base::Shape split = x.type.shape;
   split[static_cast<size_t>(from)] /= groups;
@@ -41,7 +41,7 @@ std::string DimsText(const std::vector<int64_t>& dims, char first, char second) 
 // result. Other groups move there.
 OutValues Convolution(const WriteCall& c) {
   const auto& p = c.params<ops::ConvolutionParams>();
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const auto at = [](int64_t d) { return static_cast<size_t>(d); };
   if (base::Elements(c.in[1].type.shape) == 0)
     return {w.Whole(c.out(), 0)};  // StableHLO has no empty windows
@@ -82,7 +82,7 @@ OutValues Fourier(const WriteCall& c) {
 }
 
 // Returns whether row i is in group g, as bools [..., g, m]. Rows are in the order of the groups.
-OutValue InGroup(Writer& w, const OutValue& given, int64_t rows) {
+OutValue InGroup(TextWriter& w, const OutValue& given, int64_t rows) {
   const OutValue sizes = w.Convert(given, i64);
   const base::Shape& shape = sizes.type.shape;
   const auto last = static_cast<int64_t>(shape.size()) - 1;
@@ -111,7 +111,7 @@ OutValue InGroup(Writer& w, const OutValue& given, int64_t rows) {
 
 // Returns lhs [..., m, k] once per group, with zeros in the rows of others: [..., g, m, k].
 OutValue PerGroup(const WriteCall& c, const OutValue& lhs) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const int64_t rank = lhs.type.rank();
   const OutValue in_group = InGroup(w, c.in[2], lhs.type.shape[static_cast<size_t>(rank - 2)]);
   base::Shape shape = in_group.type.shape;

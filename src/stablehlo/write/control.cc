@@ -29,19 +29,19 @@ OutValues While(const WriteCall& c) {
 }
 
 // Returns the indices of step i of xs, and of ys: i along the first dim.
-OutValues At(Writer& w, const OutValue& i, int rank) {
+OutValues At(TextWriter& w, const OutValue& i, int rank) {
   OutValues at = {i};
   for (int d = 1; d < rank; ++d) at.push_back(w.Whole(i.type, 0));
   return at;
 }
-OutValue SliceAt(Writer& w, const OutValue& x, const OutValue& i) {
+OutValue SliceAt(TextWriter& w, const OutValue& x, const OutValue& i) {
   OutType one = x.type;
   one.shape[0] = 1;
   const OutValue slice = w.One("stablehlo.dynamic_slice", Joined({x}, At(w, i, x.type.rank())), one,
                                "slice_sizes = " + IntegersText(one.shape));
   return w.Reshape(slice, {one.shape.begin() + 1, one.shape.end()});
 }
-OutValue UpdateAt(Writer& w, const OutValue& x, const OutValue& slice, const OutValue& i) {
+OutValue UpdateAt(TextWriter& w, const OutValue& x, const OutValue& slice, const OutValue& i) {
   OutType one = x.type;
   one.shape[0] = 1;
   return w.One("stablehlo.dynamic_update_slice",
@@ -51,7 +51,7 @@ OutValue UpdateAt(Writer& w, const OutValue& x, const OutValue& slice, const Out
 // A loop that counts its steps, reads slices of xs and writes slices of ys.
 OutValues Scan(const WriteCall& c) {
   const auto& p = c.params<ir::ScanParams>();
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutValues outside = Part(c.in, 0, p.constants);
   const OutValues xs = Part(c.in, p.constants + p.carries, static_cast<int64_t>(c.in.size()));
   const OutType number{{}, i32};
@@ -98,7 +98,7 @@ OutValues Cond(const WriteCall& c) {
 
 // An index out of range takes the last branch, but a negative one takes the first.
 OutValues Switch(const WriteCall& c) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutValue& given = c.in[0];
   const auto last = static_cast<int64_t>(c.instruction.regions.size()) - 1;
   const OutValue index = w.One(

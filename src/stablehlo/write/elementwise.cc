@@ -124,7 +124,7 @@ OutValues Exp2(const WriteCall& c) {
   return Rounded(c, c.w.Binary("stablehlo.power", c.w.Number(x.type, 2), x));
 }
 
-OutValue Part(Writer& w, std::string_view op, const OutValue& z) {
+OutValue Part(TextWriter& w, std::string_view op, const OutValue& z) {
   return w.One(op, {z}, {z.type.shape, base::PartOf(z.type.dtype)});
 }
 
@@ -145,7 +145,7 @@ OutValues IsFinite(const WriteCall& c) {
 }
 
 // Sums a Chebyshev series (Clenshaw) at y; the first coefficient belongs to the highest degree.
-OutValue Chebyshev(Writer& w, const OutValue& y, std::span<const double> coefficients) {
+OutValue Chebyshev(TextWriter& w, const OutValue& y, std::span<const double> coefficients) {
   OutValue b0 = w.Number(y.type, 0), b1 = b0, b2 = b0;
   for (const double c : coefficients) {
     b2 = b1;
@@ -181,7 +181,7 @@ OutValues BesselI0e(const WriteCall& c) {
       3.39623202570838634515E-9,   2.26666899049817806459E-8,   2.04891858946906374183E-7,
       2.89137052083475648297E-6,   6.88975834691682398426E-5,   3.36911647825569408990E-3,
       8.04490411014108831608E-1};
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutValue given = Operands(c)[0];
   const DType wide = given.type.dtype == f64 ? f64 : f32;
   const OutValue x = w.Unary("stablehlo.abs", w.Convert(given, wide));
@@ -232,7 +232,7 @@ OutValues Select(const WriteCall& c) {
 }
 
 // Returns floats as integers of few bits: floats of a larger integer's range come first.
-OutValue ToSmallInteger(Writer& w, const OutValue& x, DType to) {
+OutValue ToSmallInteger(TextWriter& w, const OutValue& x, DType to) {
   const int digits = to.bits() - (to.is_signed() ? 1 : 0);
   const double highest = std::ldexp(1.0, digits) - 1;
   const double lowest = to.is_signed() ? -std::ldexp(1.0, digits) : 0;
@@ -244,7 +244,7 @@ OutValue ToSmallInteger(Writer& w, const OutValue& x, DType to) {
   return w.Convert(whole, to);
 }
 
-OutValue Converted(Writer& w, OutValue x, DType to) {
+OutValue Converted(TextWriter& w, OutValue x, DType to) {
   const DType from = x.type.dtype;
   if (from == to) return x;
   if (to.is_bool()) return w.Compare("NE", x, w.Whole(x.type, 0));

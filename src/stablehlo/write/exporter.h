@@ -16,7 +16,7 @@ class Exporter;
 // One instruction that is written, as the functions of the tables see it.
 struct WriteCall {
   Exporter& exporter;
-  Writer& w;
+  TextWriter& w;
   const ir::Program& program;
   const ir::Instruction& instruction;
   OutValues in;
@@ -60,12 +60,12 @@ std::vector<OpWriter> CollectiveWriters();
 // propagation may extend it.
 std::string ShardingText(sharding::TensorSharding sharding, bool is_key, bool is_open);
 // Returns a value with a constraint.
-OutValue WithSharding(Writer& w, const OutValue& x, const std::string& sharding);
+OutValue WithSharding(TextWriter& w, const OutValue& x, const std::string& sharding);
 
 // Returns an array of each device without its unreduced axes: the sum, or another reduction. And
 // its inverse: the first device has all of the sum.
-OutValue SummedOver(Writer& w, const OutValue& x, const sharding::TensorSharding& s);
-OutValue OnFirst(Writer& w, const OutValue& x, const sharding::TensorSharding& s);
+OutValue SummedOver(TextWriter& w, const OutValue& x, const sharding::TensorSharding& s);
+OutValue OnFirst(TextWriter& w, const OutValue& x, const sharding::TensorSharding& s);
 
 using OutValuesById = base::IdVector<ir::ValueId, OutValue>;
 // Arrays that the devices have of their own, stacked along a leading dim.
@@ -90,7 +90,7 @@ class Exporter {
   OutValue CapturedConstant(const ir::Capture& capture, const ir::Type* type);
   std::string ArgumentText(const ir::Program& program, ir::ValueId v, const OutValue& argument);
 
-  Writer writer_;
+  TextWriter writer_;
 };
 
 }  // namespace tessera::stablehlo

@@ -12,7 +12,7 @@ namespace tessera::stablehlo {
 namespace {
 
 // One call. Operands and results have the same batch dims, the leading ones.
-struct Lapack {
+struct LapackCall {
   std::string_view real, complex;  // names of the function, without its letter and "_ffi"
   std::string config = "";
   OutValues operands;
@@ -29,7 +29,7 @@ std::string LayoutText(const OutType& type, int64_t batch) {
                      order.size());
 }
 
-OutValues Call(const WriteCall& c, const Lapack& call) {
+OutValues Call(const WriteCall& c, const LapackCall& call) {
   const OutType& first = call.operands[0].type;
   const DType t = first.dtype;
   const int64_t batch = c.type_in(0)->rank() - (c.name() == "tridiagonal_solve" ? 1 : 2);
@@ -74,7 +74,7 @@ struct Sizes {
 };
 
 // Returns x with NaN in the matrices or vectors whose info tells of a failure.
-OutValue Checked(Writer& w, const OutValue& x, const OutValue& info) {
+OutValue Checked(TextWriter& w, const OutValue& x, const OutValue& info) {
   const OutValue good = w.Compare("EQ", info, w.Whole(info.type, 0));
   std::vector<int64_t> dims;
   for (int64_t d = 0; d < info.type.rank(); ++d) dims.push_back(d);
@@ -83,7 +83,7 @@ OutValue Checked(Writer& w, const OutValue& x, const OutValue& info) {
 }
 
 // Returns the elements where row >= column, or row <= column; else zeros.
-OutValue Triangle(Writer& w, const OutValue& x, bool is_lower) {
+OutValue Triangle(TextWriter& w, const OutValue& x, bool is_lower) {
   const OutType index{x.type.shape, i32};
   const int64_t rank = x.type.rank();
   const OutValue kept =
@@ -123,7 +123,7 @@ OutValues TriangularSolve(const WriteCall& c) {
 }
 
 // Returns the element at index k of the last dim, as a dim of size 1.
-OutValue ElementAt(Writer& w, const OutValue& x, const OutValue& k) {
+OutValue ElementAt(TextWriter& w, const OutValue& x, const OutValue& k) {
   OutValues operands = {x};
   for (int d = 1; d < x.type.rank(); ++d) operands.push_back(w.Whole(k.type, 0));
   operands.push_back(k);
@@ -134,7 +134,7 @@ OutValue ElementAt(Writer& w, const OutValue& x, const OutValue& k) {
 }
 
 // Returns the permutation that exchanges element k and element pivots[k], for each k in turn.
-OutValue PermutationOf(Writer& w, const OutValue& pivots, const OutType& out) {
+OutValue PermutationOf(TextWriter& w, const OutValue& pivots, const OutType& out) {
   const OutType number{{}, i32};
   const OutValue places = w.Iota(out, out.rank() - 1);
   if (pivots.type.shape.back() == 0) return places;
@@ -184,7 +184,7 @@ OutValues HouseholderProduct(const WriteCall& c) { return {Unitary(c, c.in[0], c
 
 OutValues Qr(const WriteCall& c) {
   const auto& p = c.params<ops::QrParams>();
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const Sizes s(c.in[0].type);
   const OutType taus = s.type({s.least}, s.dtype), exchanged = s.type({s.n}, i32);
   const bool exchanges = p.pivoting && s.least > 0;  // LAPACK refuses empty matrices

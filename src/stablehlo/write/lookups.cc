@@ -49,7 +49,7 @@ struct Lookup {
       bounds.push_back(operand.shape[static_cast<size_t>(d)] - sizes[static_cast<size_t>(d)]);
   }
   // Returns the highest start along each entry of an index vector, in the shape of the indices.
-  OutValue Bounds(Writer& w, const OutType& indices) const {
+  OutValue Bounds(TextWriter& w, const OutType& indices) const {
     const OutType list{{static_cast<int64_t>(bounds.size())}, i64};
     const auto* bytes = reinterpret_cast<const std::byte*>(bounds.data());
     const OutValue all = w.One("stablehlo.constant", {}, list,
@@ -57,7 +57,7 @@ struct Lookup {
     return w.Spread(all, indices.shape, {indices.rank() - 1});
   }
   // Returns whether each slice fits, in the shape of the slices.
-  OutValue Fits(Writer& w, const OutValue& indices, const base::Shape& slices) const {
+  OutValue Fits(TextWriter& w, const OutValue& indices, const base::Shape& slices) const {
     const OutValue fits =
         w.Binary("stablehlo.and", w.Compare("GE", indices, w.Whole(indices.type, 0)),
                  w.Compare("LE", indices, Bounds(w, indices.type)));
@@ -85,7 +85,7 @@ OutValue Indices(const WriteCall& c) {
 
 OutValues Gather(const WriteCall& c) {
   const auto& p = c.params<ops::GatherParams>();
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutType out = c.out();
   const Lookup lookup(c, p.numbers(), out);
   const OutValue indices = Indices(c);
@@ -110,7 +110,8 @@ OutValues Gather(const WriteCall& c) {
 // Without starts, every update is of the whole operand. XLA refuses that, so the operand becomes
 // the only slice along one more dim.
 struct OneSlice {
-  OneSlice(Writer& w, Lookup& lookup, OutValue& operand, OutValue& indices) : whole(operand.type) {
+  OneSlice(TextWriter& w, Lookup& lookup, OutValue& operand, OutValue& indices)
+      : whole(operand.type) {
     if (!lookup.starts.empty()) return;
     base::Shape shape = operand.type.shape;
     shape.insert(shape.begin(), 1);
@@ -131,7 +132,7 @@ struct OneSlice {
 template <Reduction... r>
 OutValues Scatter(const WriteCall& c) {
   const auto& p = c.params<ops::ScatterParams>();
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const DType t = base::ComputedIn(c.in[0].type.dtype);
   OutValue operand = w.Convert(c.in[0], t);
   const OutValue updates = w.Convert(c.in[2], t);
@@ -165,7 +166,7 @@ OutValues Scatter(const WriteCall& c) {
 
 // Returns a number in whose total order equal numbers are equal: zeros have no sign, and all NaNs
 // are one.
-OutValue Ordered(Writer& w, const OutValue& x) {
+OutValue Ordered(TextWriter& w, const OutValue& x) {
   if (!x.type.dtype.is_floating()) return x;
   const OutValue zero = w.Number(x.type, 0);
   const OutValue no_sign = w.Select(w.Compare("EQ", x, zero), zero, x);
@@ -173,7 +174,7 @@ OutValue Ordered(Writer& w, const OutValue& x) {
                   no_sign);
 }
 
-OutValue InOrder(Writer& w, std::string_view direction, const OutValue& a, const OutValue& b) {
+OutValue InOrder(TextWriter& w, std::string_view direction, const OutValue& a, const OutValue& b) {
   if (!a.type.dtype.is_floating()) return w.Compare(direction, a, b);
   return w.One("stablehlo.compare", {a, b}, {a.type.shape, bool_},
                fmt::format("compare_type = #stablehlo<comparison_type TOTALORDER>, "
@@ -182,7 +183,7 @@ OutValue InOrder(Writer& w, std::string_view direction, const OutValue& a, const
 }
 
 // Returns the numbers that order a key: the parts of a complex number.
-OutValues KeysOf(Writer& w, const OutValue& x) {
+OutValues KeysOf(TextWriter& w, const OutValue& x) {
   if (!x.type.dtype.is_complex()) return {Ordered(w, x)};
   const OutType part{x.type.shape, base::PartOf(x.type.dtype)};
   return {Ordered(w, w.One("stablehlo.real", {x}, part)),
@@ -190,7 +191,7 @@ OutValues KeysOf(Writer& w, const OutValue& x) {
 }
 
 // Whether the left scalars come before the right ones: the first keys that differ decide.
-OutValue Before(Writer& w, const OutValues& left, const OutValues& right) {
+OutValue Before(TextWriter& w, const OutValues& left, const OutValues& right) {
   OutValue before = InOrder(w, "LT", left.back(), right.back());
   for (size_t k = left.size() - 1; k-- > 0;)
     before = w.Binary("stablehlo.or", InOrder(w, "LT", left[k], right[k]),
@@ -200,7 +201,7 @@ OutValue Before(Writer& w, const OutValues& left, const OutValues& right) {
 
 OutValues Sort(const WriteCall& c) {
   const auto& p = c.params<ops::SortParams>();
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   OutTypes scalars;
   for (const OutValue& x : c.in)
     for (int side = 0; side < 2; ++side) scalars.push_back({{}, x.type.dtype});

@@ -115,7 +115,7 @@ std::vector<sharding::AxisList> BorderDims(const sharding::MeshDef* mesh,
 // Devices' own arrays that another group uses go out as parts of an array with one more dim.
 class ManualWriter {
  public:
-  ManualWriter(Exporter& exporter, Writer& w, const ir::Program& program, OutValuesById& values,
+  ManualWriter(Exporter& exporter, TextWriter& w, const ir::Program& program, OutValuesById& values,
                OwnArrays& own, int outside)
       : exporter_(exporter),
         w_(w),
@@ -268,7 +268,7 @@ class ManualWriter {
   }
 
   Exporter& exporter_;
-  Writer& w_;
+  TextWriter& w_;
   const ir::Program& program_;
   OutValuesById& values_;
   OwnArrays& own_;

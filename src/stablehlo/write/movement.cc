@@ -97,7 +97,7 @@ OutValues DynamicUpdateSlice(const WriteCall& c) {
 }
 
 // Returns keys with the low word first, as their bits are in memory; and the inverse.
-OutValue Swapped(Writer& w, const OutValue& keys) {
+OutValue Swapped(TextWriter& w, const OutValue& keys) {
   return w.One("stablehlo.reverse", {keys}, keys.type,
                "dimensions = " + IntegersText({keys.type.rank() - 1}));
 }

@@ -6,17 +6,17 @@
 namespace tessera::stablehlo {
 namespace {
 
-OutValue Shifted(Writer& w, std::string_view op, const OutValue& x, int64_t by) {
+OutValue Shifted(TextWriter& w, std::string_view op, const OutValue& x, int64_t by) {
   return w.Binary(op, x, w.Whole(x.type, by));
 }
-OutValue Rotated(Writer& w, const OutValue& x, int by) {
+OutValue Rotated(TextWriter& w, const OutValue& x, int by) {
   return w.Binary("stablehlo.or", Shifted(w, "stablehlo.shift_left", x, by),
                   Shifted(w, "stablehlo.shift_right_logical", x, 32 - by));
 }
 
 // Encrypts the two words of a counter with the two words of a key (Salmon et al., "Parallel random
 // numbers: as easy as 1, 2, 3", 2011). The first words are the high ones.
-OutValues Threefry(Writer& w, const OutValues& in) {
+OutValues Threefry(TextWriter& w, const OutValues& in) {
   constexpr std::array<std::array<int, 4>, 2> kRotations = {{{17, 29, 16, 24}, {13, 15, 26, 6}}};
   const auto add = [&](const OutValue& a, const OutValue& b) {
     return w.Binary("stablehlo.add", a, b);
@@ -38,7 +38,7 @@ OutValues Threefry(Writer& w, const OutValues& in) {
 
 // Returns both words of the block function of a key and a counter of 64 bits.
 OutValues Words(const WriteCall& c) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const base::Shape& shape = c.type_out()->shape();
   const OutValue counter = w.SpreadTo(c.in[1], shape);
   const OutValue high = w.Convert(Shifted(w, "stablehlo.shift_right_logical", counter, 32), u32);

@@ -21,7 +21,7 @@ OutValues Reduce(const WriteCall& c) {
 // Reduces pairs of an element and its index: NaN wins, then the first of the largest.
 template <bool kLargest>
 OutValues ArgReduce(const WriteCall& c) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutValue x = c.computed(0);
   const int64_t dim = c.params<ops::DimParams>().dim[0];
   const DType number = x.type.dtype, index = c.out().dtype;
@@ -52,7 +52,7 @@ std::string WindowText(const ops::WindowParams& p) {
 
 template <Reduction r>
 OutValues ReduceWindow(const WriteCall& c) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutValue x = c.computed(0);
   const OutType out{c.out().shape, x.type.dtype};
   const OutValue made =
@@ -66,7 +66,7 @@ OutValues ReduceWindow(const WriteCall& c) {
 template <Reduction r>
 OutValues Chosen(const WriteCall& c, const OutValue& x, const OutValues& also,
                  const base::Shape& windows) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutValue flat = w.Iota({{base::Elements(x.type.shape)}, i64}, 0);
   OutValues arrays = {x, w.Reshape(flat, x.type.shape)};
   OutValues starts = {w.Identity(r, x.type.dtype),
@@ -103,7 +103,7 @@ OutValues WindowTake(const WriteCall& c) {
 // Adds each window's element where the window chooses.
 template <Reduction r>
 OutValues WindowPut(const WriteCall& c) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutValue source = c.in[1];
   const OutValue at = Chosen<r>(c, c.in[0], {}, source.type.shape)[1];
   const int64_t elements = base::Elements(c.out().shape), windows = base::Elements(at.type.shape);
@@ -146,7 +146,7 @@ OutValues Cumulative(const WriteCall& c) {
 // log(e^a + e^b) = max + log1p(e^-|a - b|). Where a - b is NaN, a and b are the same infinity or
 // one of them is NaN, so a + b is right.
 OutValues CumLogSumExp(const WriteCall& c) {
-  Writer& w = c.w;
+  TextWriter& w = c.w;
   const OutValue x = c.computed(0);
   const OutType scalar{{}, x.type.dtype};
   const std::string combine = w.Region({scalar, scalar}, [&](const OutValues& in) {

@@ -34,7 +34,7 @@ std::string ShardingText(sharding::TensorSharding sharding, bool is_key, bool is
   return sharding::Text(sharding);
 }
 
-OutValue WithSharding(Writer& w, const OutValue& x, const std::string& sharding) {
+OutValue WithSharding(TextWriter& w, const OutValue& x, const std::string& sharding) {
   return w.Pretty(fmt::format("sdy.sharding_constraint {} {}", x.name, sharding), x.type);
 }
 

@@ -131,9 +131,9 @@ std::string_view ReductionOp(Reduction reduction) {
   return "stablehlo.xor";
 }
 
-std::string Writer::NewName() { return fmt::format("%{}", next_++); }
+std::string TextWriter::NewName() { return fmt::format("%{}", next_++); }
 
-std::string Writer::LocationText() const {
+std::string TextWriter::LocationText() const {
   const std::string line =
       loc_.line() == 0 ? "" : fmt::format("{}:{}:1", QuotedText(loc_.file()), loc_.line());
   if (!value_name_.empty())
@@ -141,9 +141,9 @@ std::string Writer::LocationText() const {
   return line.empty() ? "" : fmt::format(" loc({})", line);
 }
 
-OutValues Writer::Add(std::string_view op, const OutValues& operands, const OutTypes& results,
-                      std::string_view properties, const std::vector<std::string>& regions,
-                      std::string_view others) {
+OutValues TextWriter::Add(std::string_view op, const OutValues& operands, const OutTypes& results,
+                          std::string_view properties, const std::vector<std::string>& regions,
+                          std::string_view others) {
   OutValues made;
   for (const OutType& t : results) made.push_back({NewName(), t});
   // The results of one operation have one number, and names of their own.
@@ -165,18 +165,18 @@ OutValues Writer::Add(std::string_view op, const OutValues& operands, const OutT
   return made;
 }
 
-OutValue Writer::One(std::string_view op, const OutValues& operands, OutType result,
-                     std::string_view properties, const std::vector<std::string>& regions) {
+OutValue TextWriter::One(std::string_view op, const OutValues& operands, OutType result,
+                         std::string_view properties, const std::vector<std::string>& regions) {
   return Add(op, operands, {std::move(result)}, properties, regions)[0];
 }
 
-OutValue Writer::Pretty(std::string_view text, OutType result) {
+OutValue TextWriter::Pretty(std::string_view text, OutType result) {
   OutValue made{NewName(), std::move(result)};
   body_ += fmt::format("  {} = {} : {}{}\n", made.name, text, TypeText(made.type), LocationText());
   return made;
 }
 
-std::string Writer::Region(const OutTypes& arguments, Body body, std::string_view ends_in) {
+std::string TextWriter::Region(const OutTypes& arguments, Body body, std::string_view ends_in) {
   std::string outside;
   outside.swap(body_);
   OutValues values;
@@ -191,7 +191,7 @@ std::string Writer::Region(const OutTypes& arguments, Body body, std::string_vie
                      outside);
 }
 
-std::string Writer::Function(std::string_view head, const OutValues& arguments, Body body) {
+std::string TextWriter::Function(std::string_view head, const OutValues& arguments, Body body) {
   std::string outside;
   outside.swap(body_);
   Add("func.return", body(arguments), {});
@@ -199,7 +199,7 @@ std::string Writer::Function(std::string_view head, const OutValues& arguments, 
   return fmt::format("{} {{\n{}}}\n", head, outside);
 }
 
-OutValues Writer::Call(std::string_view function, const OutValues& arguments, Body body) {
+OutValues TextWriter::Call(std::string_view function, const OutValues& arguments, Body body) {
   const std::string name =
       fmt::format("{}_{}", function, absl::StrJoin(arguments, "_", [](std::string* out, auto& v) {
                     for (int64_t n : v.type.shape) *out += fmt::format("{}x", n);
@@ -227,28 +227,28 @@ OutValues Writer::Call(std::string_view function, const OutValues& arguments, Bo
   return Add("func.call", arguments, known->second, "callee = @" + name);
 }
 
-OutValue Writer::Compare(std::string_view direction, const OutValue& a, const OutValue& b) {
+OutValue TextWriter::Compare(std::string_view direction, const OutValue& a, const OutValue& b) {
   return One("stablehlo.compare", {a, b}, {a.type.shape, bool_},
              fmt::format("compare_type = #stablehlo<comparison_type {}>, comparison_direction = "
                          "#stablehlo<comparison_direction {}>",
                          ComparisonType(a.type.dtype), direction));
 }
 
-OutValue Writer::Select(const OutValue& p, const OutValue& a, const OutValue& b) {
+OutValue TextWriter::Select(const OutValue& p, const OutValue& a, const OutValue& b) {
   return One("stablehlo.select", {p, a, b}, a.type);
 }
 
-OutValue Writer::Convert(const OutValue& x, DType dtype) {
+OutValue TextWriter::Convert(const OutValue& x, DType dtype) {
   if (x.type.dtype == dtype) return x;
   return One("stablehlo.convert", {x}, {x.type.shape, dtype});
 }
 
-OutValue Writer::Reshape(const OutValue& x, base::Shape shape) {
+OutValue TextWriter::Reshape(const OutValue& x, base::Shape shape) {
   if (x.type.shape == shape) return x;
   return One("stablehlo.reshape", {x}, {std::move(shape), x.type.dtype});
 }
 
-OutValue Writer::Transpose(const OutValue& x, const std::vector<int64_t>& permutation) {
+OutValue TextWriter::Transpose(const OutValue& x, const std::vector<int64_t>& permutation) {
   if (absl::c_is_sorted(permutation)) return x;
   OutType type{{}, x.type.dtype};
   for (int64_t d : permutation) type.shape.push_back(x.type.shape[d]);
@@ -256,12 +256,13 @@ OutValue Writer::Transpose(const OutValue& x, const std::vector<int64_t>& permut
              "permutation = " + IntegersText(permutation));
 }
 
-OutValue Writer::Spread(const OutValue& x, base::Shape shape, const std::vector<int64_t>& dims) {
+OutValue TextWriter::Spread(const OutValue& x, base::Shape shape,
+                            const std::vector<int64_t>& dims) {
   return One("stablehlo.broadcast_in_dim", {x}, {std::move(shape), x.type.dtype},
              "broadcast_dimensions = " + IntegersText(dims));
 }
 
-OutValue Writer::SpreadTo(const OutValue& x, const base::Shape& shape) {
+OutValue TextWriter::SpreadTo(const OutValue& x, const base::Shape& shape) {
   if (x.type.shape == shape) return x;
   std::vector<int64_t> dims;
   for (size_t d = shape.size() - x.type.shape.size(); d < shape.size(); ++d)
@@ -269,8 +270,9 @@ OutValue Writer::SpreadTo(const OutValue& x, const base::Shape& shape) {
   return Spread(x, shape, dims);
 }
 
-OutValue Writer::Slice(const OutValue& x, const std::vector<int64_t>& starts,
-                       const std::vector<int64_t>& limits, const std::vector<int64_t>& strides) {
+OutValue TextWriter::Slice(const OutValue& x, const std::vector<int64_t>& starts,
+                           const std::vector<int64_t>& limits,
+                           const std::vector<int64_t>& strides) {
   const std::vector<int64_t> steps =
       strides.empty() ? std::vector<int64_t>(starts.size(), 1) : strides;
   OutType type{{}, x.type.dtype};
@@ -281,14 +283,14 @@ OutValue Writer::Slice(const OutValue& x, const std::vector<int64_t>& starts,
                          IntegersText(limits), IntegersText(starts), IntegersText(steps)));
 }
 
-OutValue Writer::SliceDim(const OutValue& x, int64_t dim, int64_t begin, int64_t end) {
+OutValue TextWriter::SliceDim(const OutValue& x, int64_t dim, int64_t begin, int64_t end) {
   std::vector<int64_t> starts(x.type.shape.size(), 0), limits = x.type.shape;
   starts[static_cast<size_t>(dim)] = begin;
   limits[static_cast<size_t>(dim)] = end;
   return Slice(x, starts, limits);
 }
 
-OutValue Writer::Concatenate(const OutValues& parts, int64_t dim) {
+OutValue TextWriter::Concatenate(const OutValues& parts, int64_t dim) {
   if (parts.size() == 1) return parts[0];
   OutType type = parts[0].type;
   int64_t& size = type.shape[static_cast<size_t>(dim)];
@@ -297,18 +299,18 @@ OutValue Writer::Concatenate(const OutValues& parts, int64_t dim) {
   return One("stablehlo.concatenate", parts, std::move(type), IntegerField("dimension", dim));
 }
 
-OutValue Writer::Iota(OutType type, int64_t dim) {
+OutValue TextWriter::Iota(OutType type, int64_t dim) {
   return One("stablehlo.iota", {}, std::move(type), IntegerField("iota_dimension", dim));
 }
 
-OutValue Writer::Constant(const OutType& type, std::span<const std::byte> element) {
+OutValue TextWriter::Constant(const OutType& type, std::span<const std::byte> element) {
   const std::string number = NumberText(type.dtype, element);
   return One("stablehlo.constant", {}, type,
              fmt::format("value = dense<{}> : {}", base::Elements(type.shape) == 0 ? "" : number,
                          TypeText(type)));
 }
 
-OutValue Writer::Number(const OutType& type, double number) {
+OutValue TextWriter::Number(const OutType& type, double number) {
   ir::HostTensor element(type.dtype, {});
   if (type.dtype.is_complex())
     element.SetComplex(0, number);
@@ -319,7 +321,7 @@ OutValue Writer::Number(const OutType& type, double number) {
   return Constant(type, element.data);
 }
 
-OutValue Writer::Whole(const OutType& type, int64_t number) {
+OutValue TextWriter::Whole(const OutType& type, int64_t number) {
   if (type.dtype.is_inexact()) return Number(type, static_cast<double>(number));
   ir::HostTensor element(type.dtype, {});
   element.SetInt(0, number);
@@ -327,31 +329,31 @@ OutValue Writer::Whole(const OutType& type, int64_t number) {
 }
 
 // The high word comes first.
-OutValue Writer::Key(std::span<const std::byte> element) {
+OutValue TextWriter::Key(std::span<const std::byte> element) {
   const OutType word{{1}, u32};
   return Concatenate({Constant(word, element.subspan(4)), Constant(word, element.first(4))}, 0);
 }
 
-OutValue Writer::Word(const OutValue& keys, int64_t k, const base::Shape& shape) {
+OutValue TextWriter::Word(const OutValue& keys, int64_t k, const base::Shape& shape) {
   base::Shape without = keys.type.shape;
   without.pop_back();
   return SpreadTo(Reshape(SliceDim(keys, keys.type.rank() - 1, k, k + 1), without), shape);
 }
 
-OutValue Writer::Identity(Reduction reduction, DType dtype) {
+OutValue TextWriter::Identity(Reduction reduction, DType dtype) {
   const ir::ParamsPtr params = ops::IdentityOf(reduction, dtype);
   const ir::Literal& value = ir::As<ops::ConstantParams>(params.get()).value;
   return Constant({{}, dtype}, {value.bits.data(), static_cast<size_t>(dtype.size())});
 }
 
-std::string Writer::Combiner(std::string_view op, DType dtype) {
+std::string TextWriter::Combiner(std::string_view op, DType dtype) {
   const OutType scalar{{}, dtype};
   return Region({scalar, scalar},
                 [&](const OutValues& in) { return OutValues{Binary(op, in[0], in[1])}; });
 }
 
-OutValue Writer::Reduce(std::string_view op, const OutValue& x, const OutValue& start,
-                        const std::vector<int64_t>& dims) {
+OutValue TextWriter::Reduce(std::string_view op, const OutValue& x, const OutValue& start,
+                            const std::vector<int64_t>& dims) {
   OutType type{{}, x.type.dtype};
   for (int64_t d = 0; d < x.type.rank(); ++d)
     if (!absl::c_linear_search(dims, d)) type.shape.push_back(x.type.shape[static_cast<size_t>(d)]);

@@ -48,7 +48,7 @@ std::string IntegerField(std::string_view name, int64_t value);
 // Returns `dense<...> : tensor<...>` of elements as they are in memory.
 std::string DenseText(const OutType& type, std::span<const std::byte> data);
 
-class Writer {
+class TextWriter {
  public:
   // Operations get this location from now on, with a name that the user gave to a value, or "".
   void set_loc(Loc loc, std::string_view name = "") {

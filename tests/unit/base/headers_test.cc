@@ -27,6 +27,9 @@ const std::map<std::string, std::string> kParts = {
     {"src/ops/params.h", "the texts of params, each in the file of its op"},
     {"src/sharding/partition_case.h", "the steps that choose a partition"},
     {"src/sharding/typing_case.h", "the steps of the typing rule"},
+    {"src/stablehlo/read/read_call.h", "the table of each file"},
+    {"src/stablehlo/write/exporter.h", "the table of each file, and the exporter's runs"},
+    {"src/stablehlo/write/writer.h", "the texts of numbers"},
     {"src/transforms/split_parts.h", "the steps that split a program"},
 };
 

@@ -77,9 +77,9 @@ TEST(StablehloExpressions, OfManyUsesAreNoTexts) {
               std::to_string(k - 1) + " : tensor<f32>\n";
   const std::string text = SortText(region + "stablehlo.return %59 : tensor<f32>");
   const Module module = Read(text);
-  EXPECT_THAT(
-      ExpressionsOf(module, module.functions[0].body.operations[0].regions[0], Sides::kInTurn),
-      testing::ElementsAre(""));
+  EXPECT_THAT(ExpressionsOf(module, module.functions[0].body.operations[0].regions[0],
+                            ComparedSides::kInTurn),
+              testing::ElementsAre(""));
 }
 
 TEST(StablehloExpressions, OfPairsThatAreChosen) {

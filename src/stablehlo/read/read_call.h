@@ -5,22 +5,22 @@
 #include <string_view>
 #include <vector>
 
-#include "api/core/operands.h"
+#include "api/core/regions.h"
 #include "stablehlo/text/constants.h"
 #include "stablehlo/text/tree.h"
 
 namespace tessera::stablehlo {
 
-using Arrays = std::vector<Array>;
+using api::Arrays;
 class Importer;
 struct Frame;
 
 // Returns the dtype of an element type, DType{} for those of no number.
 DType DTypeOf(std::string_view element);
 
-class OpCall {
+class ReadCall {
  public:
-  OpCall(Importer& importer, Frame& frame, const Operation& op, const char* name, Loc loc)
+  ReadCall(Importer& importer, Frame& frame, const Operation& op, const char* name, Loc loc)
       : importer_(importer), frame_(frame), op_(op), call_{name, loc} {}
 
   Importer& importer() const { return importer_; }
@@ -79,7 +79,7 @@ class OpCall {
 };
 
 // Returns the results of an operation.
-using ReadOp = Arrays (*)(OpCall&);
+using ReadOp = Arrays (*)(ReadCall&);
 
 struct OpReader {
   const char* name;  // "stablehlo.add"

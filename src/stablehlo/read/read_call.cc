@@ -1,5 +1,5 @@
 // Attributes, types and regions of an operation.
-#include "stablehlo/read/op_call.h"
+#include "stablehlo/read/read_call.h"
 
 #include <fmt/format.h>
 
@@ -42,13 +42,13 @@ DType DTypeOf(std::string_view element) {
   return found == dtypes->end() ? DType{} : found->second;
 }
 
-const Array& OpCall::In(size_t k) const {
+const Array& ReadCall::In(size_t k) const {
   if (k >= in.size())
     Fail(fmt::format("it needs {}, not {}", base::CountText(k + 1, "operand"), in.size()));
   return in[k];
 }
 
-void OpCall::CheckOneShape() const {
+void ReadCall::CheckOneShape() const {
   for (const Array& x : in)
     if (api::ShapeOf(x) != api::ShapeOf(in[0]))
       Fail(fmt::format("its operands have different shapes: {} and {}", api::TypeOf(in[0])->text(),
@@ -66,53 +66,55 @@ const Operation* FindDefinition(const TextRegion& region, uint32_t value) {
 }
 }  // namespace
 
-const Operation* OpCall::DefinitionOf(size_t k) const {
+const Operation* ReadCall::DefinitionOf(size_t k) const {
   return k < op_.operands.size() ? FindDefinition(frame_.function.body, op_.operands[k]) : nullptr;
 }
 
-const Attribute& OpCall::Get(std::string_view name) const {
+const Attribute& ReadCall::Get(std::string_view name) const {
   const Attribute* found = op_.Find(name);
   if (!found) Fail(fmt::format("it has no attribute {}", name));
   return *found;
 }
 
-int64_t OpCall::Integer(std::string_view name) const {
+int64_t ReadCall::Integer(std::string_view name) const {
   return IntegerOf(importer_.module(), Get(name));
 }
-int64_t OpCall::Integer(std::string_view name, int64_t otherwise) const {
+int64_t ReadCall::Integer(std::string_view name, int64_t otherwise) const {
   return Has(name) ? Integer(name) : otherwise;
 }
-double OpCall::Float(std::string_view name) const { return FloatOf(importer_.module(), Get(name)); }
-bool OpCall::Flag(std::string_view name) const {
+double ReadCall::Float(std::string_view name) const {
+  return FloatOf(importer_.module(), Get(name));
+}
+bool ReadCall::Flag(std::string_view name) const {
   const Attribute* found = op_.Find(name);
   if (!found) return false;
   return found->kind == Attribute::Kind::kUnit || IntegerOf(importer_.module(), *found) != 0;
 }
-std::vector<int64_t> OpCall::Integers(std::string_view name) const {
+std::vector<int64_t> ReadCall::Integers(std::string_view name) const {
   return IntegersOf(importer_.module(), Get(name));
 }
-std::vector<int64_t> OpCall::Integers(std::string_view name, size_t count, int64_t each) const {
+std::vector<int64_t> ReadCall::Integers(std::string_view name, size_t count, int64_t each) const {
   std::vector<int64_t> numbers = Has(name) ? Integers(name) : std::vector<int64_t>(count, each);
   if (numbers.size() == 1) numbers.resize(count, numbers[0]);  // dense<1> : tensor<2xi64>
   if (numbers.size() != count)
     Fail(fmt::format("{} must have {} numbers, not {}", name, count, numbers.size()));
   return numbers;
 }
-std::string_view OpCall::Word(std::string_view name) const {
+std::string_view ReadCall::Word(std::string_view name) const {
   const Attribute* found = op_.Find(name);
   return found ? found->text : std::string_view();
 }
-std::vector<int64_t> OpCall::FieldIntegers(std::string_view name, std::string_view field) const {
+std::vector<int64_t> ReadCall::FieldIntegers(std::string_view name, std::string_view field) const {
   const Attribute* found = Get(name).Find(field);
   return found ? IntegersOf(importer_.module(), *found) : std::vector<int64_t>();
 }
-int64_t OpCall::FieldInteger(std::string_view name, std::string_view field,
-                             int64_t otherwise) const {
+int64_t ReadCall::FieldInteger(std::string_view name, std::string_view field,
+                               int64_t otherwise) const {
   const Attribute* found = Get(name).Find(field);
   return found ? IntegerOf(importer_.module(), *found) : otherwise;
 }
 
-const TextType& OpCall::ResultType(size_t k) const {
+const TextType& ReadCall::ResultType(size_t k) const {
   if (k >= op_.result_types.size())
     Fail(fmt::format("it needs {}, not {}", base::CountText(k + 1, "result"),
                      op_.result_types.size()));
@@ -121,23 +123,23 @@ const TextType& OpCall::ResultType(size_t k) const {
     Fail(fmt::format("a result of type {} is not supported", type.text));
   return type;
 }
-base::Shape OpCall::ResultShape(size_t k) const {
+base::Shape ReadCall::ResultShape(size_t k) const {
   const TextType& type = ResultType(k);
   return base::Shape(type.dims.begin(), type.dims.end());
 }
-DType OpCall::ResultDType(size_t k) const {
+DType ReadCall::ResultDType(size_t k) const {
   const TextType& type = ResultType(k);
   const DType dtype = DTypeOf(type.element);
   if (dtype.is_default()) Fail(fmt::format("a result of type {} is not supported", type.text));
   return dtype;
 }
 
-Array OpCall::Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& operands) const {
+Array ReadCall::Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& operands) const {
   const ir::ShapeAndDType wanted = Result();
   return api::Run(op, std::move(params), operands, call_, {.wanted = &wanted});
 }
 
-Arrays OpCall::RunRegion(size_t k, const Arrays& arguments) const {
+Arrays ReadCall::RunRegion(size_t k, const Arrays& arguments) const {
   if (k >= op_.regions.size())
     Fail(fmt::format("it needs {}, not {}", base::CountText(k + 1, "region"), op_.regions.size()));
   if (op_.regions[k].arguments != arguments.size())
@@ -151,13 +153,13 @@ Arrays OpCall::RunRegion(size_t k, const Arrays& arguments) const {
   return results;
 }
 
-Array OpCall::Only(const Arrays& results) const {
+Array ReadCall::Only(const Arrays& results) const {
   if (results.size() != 1)
     Fail(fmt::format("its region returns {}, not 1", base::CountText(results.size(), "value")));
   return results[0];
 }
 
-OpCall::OnTwo OpCall::RegionOfTwo(size_t k, bool in_pairs) const {
+ReadCall::OnTwo ReadCall::RegionOfTwo(size_t k, bool in_pairs) const {
   return [this, k, in_pairs](const Arrays& a, const Arrays& b) {
     Arrays arguments;
     if (in_pairs) {
@@ -176,7 +178,7 @@ OpCall::OnTwo OpCall::RegionOfTwo(size_t k, bool in_pairs) const {
   };
 }
 
-void OpCall::Fail(std::string reason) const {
+void ReadCall::Fail(std::string reason) const {
   const bool is_custom = op_.name == "stablehlo.custom_call";
   importer_.module().Fail(
       op_.place, is_custom ? fmt::format("{} @{}: {}", op_.name, Word("call_target_name"), reason)
