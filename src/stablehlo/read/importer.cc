@@ -86,6 +86,10 @@ void ForEachOperation(const TextRegion& region, const F& f) {
 Importer::Importer(const Module& module, const sharding::MeshDef* mesh)
     : module_(module), meshes_(module, mesh) {
   for (const TextFunction& f : module.functions) functions_.emplace(f.name, &f);
+  const std::string_view text = module.text();
+  lines_.push_back(0);
+  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', end + 1))
+    lines_.push_back(end + 1);
 }
 
 Loc Importer::LocOf(LocationNumber location, size_t place) const {
@@ -93,8 +97,8 @@ Loc Importer::LocOf(LocationNumber location, size_t place) const {
   if (!line.file.empty()) return base::LineOf(line.file, static_cast<int>(line.line));
   const Loc file = module_.file();
   if (file.line() != 0) return file;
-  const auto lines = absl::c_count(module_.text().substr(0, place), '\n');
-  return base::LineOf(file.file(), static_cast<int>(lines) + 1);
+  const auto count = std::upper_bound(lines_.begin(), lines_.end(), place) - lines_.begin();
+  return base::LineOf(file.file(), static_cast<int>(count));
 }
 
 const ir::Type* Importer::TypeOfText(const TextType& type, size_t place) const {

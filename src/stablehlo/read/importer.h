@@ -59,6 +59,7 @@ class Importer {
 
   const Module& module_;
   const TextMeshes meshes_;
+  std::vector<size_t> lines_;  // where the lines of the text begin
   absl::flat_hash_map<std::string_view, const TextFunction*> functions_;
   absl::flat_hash_set<std::string_view> running_;  // functions that are being read
 };
