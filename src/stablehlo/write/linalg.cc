@@ -182,30 +182,47 @@ OutValue Unitary(const WriteCall& c, const OutValue& reflectors, const OutValue&
 
 OutValues HouseholderProduct(const WriteCall& c) { return {Unitary(c, c.in[0], c.in[1])}; }
 
+// The reflectors and r in one matrix, the factors of the reflectors, and if `pivoting` the columns
+// in their new order, counted from 0.
+OutValues PackedFactors(const WriteCall& c, bool pivoting) {
+  TextWriter& w = c.w;
+  const Sizes s(c.in[0].type);
+  const OutType taus = s.type({s.least}, s.dtype), exchanged = s.type({s.n}, i32);
+  const bool exchanges = pivoting && s.least > 0;  // LAPACK refuses empty matrices
+  if (!exchanges) {
+    OutValues made = Call(c, {.real = "geqrf",
+                              .complex = "geqrf",
+                              .operands = {c.in[0]},
+                              .results = {c.in[0].type, taus},
+                              .in_place = {{0, 0}}});
+    if (pivoting) made.push_back(w.Iota(exchanged, exchanged.rank() - 1));
+    return made;
+  }
+  const OutValues made = Call(c, {.real = "geqp3",
+                                  .complex = "geqp3",
+                                  .operands = {c.in[0], w.Whole(exchanged, 0)},
+                                  .results = {c.in[0].type, exchanged, taus},
+                                  .in_place = {{0, 0}, {1, 1}}});
+  return {made[0], made[2], w.Binary("stablehlo.subtract", made[1], w.Whole(exchanged, 1))};
+}
+
+OutValues PackedQr(const WriteCall& c) {
+  return PackedFactors(c, c.params<ops::PackedQrParams>().pivoting);
+}
+
 OutValues Qr(const WriteCall& c) {
   const auto& p = c.params<ops::QrParams>();
   TextWriter& w = c.w;
   const Sizes s(c.in[0].type);
-  const OutType taus = s.type({s.least}, s.dtype), exchanged = s.type({s.n}, i32);
-  const bool exchanges = p.pivoting && s.least > 0;  // LAPACK refuses empty matrices
-  OutValues made = exchanges ? Call(c, {.real = "geqp3",
-                                        .complex = "geqp3",
-                                        .operands = {c.in[0], w.Whole(exchanged, 0)},
-                                        .results = {c.in[0].type, exchanged, taus},
-                                        .in_place = {{0, 0}, {1, 1}}})
-                             : Call(c, {.real = "geqrf",
-                                        .complex = "geqrf",
-                                        .operands = {c.in[0]},
-                                        .results = {c.in[0].type, taus},
-                                        .in_place = {{0, 0}}});
+  const OutValues made = PackedFactors(c, p.pivoting);
   const int64_t last = c.in[0].type.rank() - 1;
   const int64_t columns = p.full_matrices ? s.m : s.least;
   OutValue reflectors = w.SliceDim(made[0], last, 0, std::min(s.n, columns));
   if (columns > s.n)
     reflectors = w.Concatenate({reflectors, w.Whole(s.matrix(s.m, columns - s.n), 0)}, last);
   const OutValue r = Triangle(w, w.SliceDim(made[0], last - 1, 0, columns), false);
-  OutValues results = {Unitary(c, reflectors, made.back()), r};
-  if (p.pivoting) results.push_back(w.Binary("stablehlo.subtract", made[1], w.Whole(exchanged, 1)));
+  OutValues results = {Unitary(c, reflectors, made[1]), r};
+  if (p.pivoting) results.push_back(made[2]);
   return results;
 }
 
@@ -327,6 +344,7 @@ std::vector<OpWriter> LinalgWriters() {
       {"hessenberg", Hessenberg},
       {"householder_product", HouseholderProduct},
       {"lu", Lu},
+      {"packed_qr", PackedQr},
       {"qr", Qr},
       {"schur", Schur},
       {"svd", Svd},

@@ -162,6 +162,55 @@ OutValues Scatter(const WriteCall& c) {
   return {c.stored(w.Reshape(made, one.whole.shape))};
 }
 
+// Returns the row that is written to each row of an output, or -1. The lists of each sender are,
+// for each slice: its first row, its rows, and its first row in the output. A position receives an
+// equal share of the slices of all senders, of which the last one that writes a row wins.
+OutValues RaggedRows(const WriteCall& c) {
+  const auto& p = c.params<ops::RaggedRowsParams>();
+  TextWriter& w = c.w;
+  const OutValue& lists = c.in[0];
+  const int64_t last = lists.type.rank() - 1;
+  const int64_t senders = *(lists.type.shape.end() - 3), slices = lists.type.shape.back();
+  OutType all = lists.type;  // [..., sender, slice, row]
+  all.shape[static_cast<size_t>(last - 1)] = slices;
+  all.shape.back() = p.output_rows;
+  const auto spread = [&](const OutValue& x) {
+    std::vector<int64_t> dims;
+    for (int64_t d = 0; d < x.type.rank(); ++d) dims.push_back(d);
+    return w.Spread(x, all.shape, dims);
+  };
+  const auto list = [&](int64_t k) {
+    return spread(
+        w.Reshape(w.SliceDim(lists, last - 1, k, k + 1), {all.shape.begin(), all.shape.end() - 1}));
+  };
+  const auto number = [&](int64_t n) { return w.Whole(all, n); };
+  const auto make = [&](std::string_view op, const OutValue& a, const OutValue& b) {
+    return w.Binary(op, a, b);
+  };
+  const OutValue sender = w.Iota(all, last - 2), slice = w.Iota(all, last - 1);
+  const OutValue row = make("stablehlo.subtract", w.Iota(all, last), list(2));
+  const OutValue receiver =
+      make("stablehlo.divide", slice, number(std::max<int64_t>(slices / senders, 1)));
+  const OutValue is_mine = w.Compare("EQ", receiver, spread(w.Convert(c.in[1], i64)));
+  const OutValue is_in =
+      make("stablehlo.and", w.Compare("GE", row, number(0)), w.Compare("LT", row, list(1)));
+  const OutValue source =
+      make("stablehlo.add", make("stablehlo.multiply", sender, number(p.operand_rows)),
+           make("stablehlo.add", list(0), row));
+  // The order of the slices, with the row in its low digits.
+  const int64_t base = senders * p.operand_rows + 1;
+  const OutValue order =
+      make("stablehlo.add", make("stablehlo.multiply", sender, number(slices)), slice);
+  const OutValue digits =
+      make("stablehlo.add", make("stablehlo.multiply", order, number(base)), source);
+  const OutValue most = w.Reduce(
+      "stablehlo.maximum", w.Select(make("stablehlo.and", is_mine, is_in), digits, number(-1)),
+      w.Whole({{}, i64}, -1), {last - 2, last - 1});
+  const OutValue none = w.Whole(most.type, -1);
+  return {w.Select(w.Compare("EQ", most, none), none,
+                   make("stablehlo.remainder", most, w.Whole(most.type, base)))};
+}
+
 // ---- sorts ----
 
 // Returns a number in whose total order equal numbers are equal: zeros have no sign, and all NaNs
@@ -231,6 +280,7 @@ std::vector<OpWriter> LookupWriters() {
   using enum Reduction;
   return {
       {"gather", Gather},
+      {"ragged_rows", RaggedRows},
       {"scatter", Scatter<>},
       {"scatter_add", Scatter<kSum>},
       {"scatter_max", Scatter<kMax>},
