@@ -164,7 +164,7 @@ OutValues Scatter(const WriteCall& c) {
 
 // Returns the row that is written to each row of an output, or -1. The lists of each sender are,
 // for each slice: its first row, its rows, and its first row in the output. A position receives an
-// equal share of the slices of all senders, of which the last one that writes a row wins.
+// equal share of the slices of all senders. The last one that writes a row wins.
 OutValues RaggedRows(const WriteCall& c) {
   const auto& p = c.params<ops::RaggedRowsParams>();
   TextWriter& w = c.w;
