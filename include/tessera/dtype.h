@@ -55,8 +55,8 @@ class DType {
   constexpr bool is_inexact() const { return is_floating() || is_complex(); }
   constexpr bool is_key() const { return code_ == kKey; }
   constexpr bool is_float8() const { return code_ >= kF8E3M4 && code_ <= kF8E5M2FNUZ; }
-  // A dtype to store numbers in: f8 and integers of 2 and 4 bits. Functions compute in f32, i8 or
-  // u8, and round or wrap each result. These dtypes promote with bool and weak numbers alone, and
+  // A dtype to store numbers in: f8 and integers of 2 and 4 bits. Ops compute in f32, i8 or u8, and
+  // round or wrap their results. These dtypes promote with bool and weak numbers alone, and
   // f8 with integers of 8 bits or more.
   constexpr bool is_storage() const {
     return is_float8() || code_ == kI2 || code_ == kI4 || code_ == kU2 || code_ == kU4;

@@ -16,7 +16,9 @@ namespace TESSERA_PUBLIC tessera {
 // Returns the array of a NumPy .npy file (versions 1 to 3, C or Fortran order, little-endian).
 // Throws RuntimeError if the file is missing, truncated, malformed or of another dtype.
 Array load_npy(const std::string& path, OutOptions options = {}, Loc loc = Loc::Current());
-// Writes the array. bf16, which NumPy lacks, is written as two-byte voids. Throws RuntimeError.
+// Writes the array. bf16, which NumPy lacks, is written as two-byte voids, and f8_e5m2 as "f1", as
+// ml_dtypes does. Throws RuntimeError if the file cannot be written, and DTypeError for random keys
+// and for the other storage dtypes, for which NumPy has no names.
 void save_npy(const std::string& path, const Array& x, Loc loc = Loc::Current());
 
 // Safetensors files store named arrays. The arrays of a tree are named by fields, keys and numbers

@@ -230,7 +230,7 @@ Array astype(Operand x, DType dtype, Loc loc = Loc::Current());
 Array convert_element_type(Operand x, DType dtype, Loc loc = Loc::Current());
 // Returns the bits of x reinterpreted as `dtype`. A narrower dtype adds a last dim; a wider one
 // removes the last dim, which must hold exactly one element's bits: f32[n] <-> u8[n, 4].
-// Refuses bools and complex numbers.
+// Refuses bools, complex numbers and dtypes of fewer than 8 bits.
 Array bitcast_convert_type(Operand x, DType dtype, Loc loc = Loc::Current());
 
 // ---- elementwise, two operands: dtypes promote, shapes broadcast ----
@@ -456,8 +456,8 @@ Array prod(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc
 Array max(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns the smallest element. NaN wins. Throws ShapeError for an empty dim.
 Array min(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// Returns the sum divided by the number of elements; floating. f16 and bf16 are summed in f32. NaN
-// for an empty dim.
+// Returns the sum divided by the number of elements; floating. Floats of fewer than 32 bits are
+// summed in f32. NaN for an empty dim.
 Array mean(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns whether any element is not 0 (NaN is not 0): bool. False for an empty dim.
 Array any(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());

@@ -30,7 +30,10 @@ constexpr DType ComputedIn(DType dtype) {
 // Returns the dtype whose elements have the same bytes as a storage dtype; others are their own.
 constexpr DType StoredAs(DType dtype) { return dtype.is_float8() ? u8 : ComputedIn(dtype); }
 // Returns how many bytes that many elements need, with the last byte filled.
-inline int64_t BytesOf(int64_t elements, DType dtype) { return (elements * dtype.bits() + 7) / 8; }
+inline int64_t BytesOf(int64_t elements, DType dtype) {
+  // Whole bytes first: the bits of the largest shapes overflow.
+  return dtype.bits() % 8 == 0 ? elements * dtype.size() : (elements * dtype.bits() + 7) / 8;
+}
 
 // Calls f with a value-initialised element of the host type of `dtype`, which must not be DType{}
 // or complex. A key's host type is uint64_t, which holds its two words. The host type of a storage

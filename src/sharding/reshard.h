@@ -70,7 +70,9 @@ class ItemSize {
     return size;
   }
   // Returns how many bytes that many elements need, with the last byte filled.
-  constexpr int64_t BytesOf(int64_t elements) const { return (elements * bits_ + 7) / 8; }
+  constexpr int64_t BytesOf(int64_t elements) const {
+    return bits_ % 8 == 0 ? elements * (bits_ / 8) : (elements * bits_ + 7) / 8;
+  }
 
  private:
   int64_t bits_;

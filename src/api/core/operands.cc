@@ -134,9 +134,6 @@ base::ElementBits ScalarBits(const Scalar& s, DType t, Call call) {
   return bits;
 }
 
-namespace {
-
-// Returns a scalar array of these bits.
 Array ScalarOf(const base::ElementBits& bits, const ir::Type* type, Call call) {
   if (trace::Trace* trace = trace::CurrentTrace()) {
     trace->builder().set_loc(call.loc);
@@ -152,8 +149,6 @@ Array ScalarOf(const base::ElementBits& bits, const ir::Type* type, Call call) {
   std::memcpy(array->buffers.base, bits.data(), base::Size(type->dtype().size()));
   return Array(std::move(array));
 }
-
-}  // namespace
 
 Array StrongScalar(const Scalar& value, DType dtype, Call call) {
   const base::ElementBits bits = ScalarBits(value, dtype, call);
@@ -240,6 +235,7 @@ namespace {
 Promotion GatherPromotion(const std::vector<Operand>& xs, Call call) {
   Promotion p;
   CheckKeys(xs, call);
+  std::vector<DType> others;
   for (const Operand& x : xs) {
     if (x.scalar()) {
       p.weak = std::max(p.weak, KindOf(DefaultOf(x.scalar()->kind())));
@@ -248,9 +244,14 @@ Promotion GatherPromotion(const std::vector<Operand>& xs, Call call) {
     const ir::Type* t = trace::Use(x.array(), call.name, x.loc())->type();
     if (t->weak())
       p.weak = std::max(p.weak, KindOf(t->dtype()));
-    else
+    else if (t->dtype().is_storage())
       p.strong = p.strong.is_default() ? t->dtype() : Promoted(p.strong, t->dtype(), call);
+    else
+      others.push_back(t->dtype());
   }
+  // A storage dtype meets each of the others by itself: u64 and i64 together are a float, with
+  // which it does not promote.
+  for (DType t : others) p.strong = p.strong.is_default() ? t : Promoted(p.strong, t, call);
   return p;
 }
 

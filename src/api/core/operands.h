@@ -26,6 +26,8 @@ struct Call {
 Array Same(const Array& x);
 // Returns the operand as an array: a number becomes a weak scalar of its default dtype.
 Array ToArray(const Operand& x, Call call);
+// Returns a scalar array of these bits: an op in a trace.
+Array ScalarOf(const base::ElementBits& bits, const ir::Type* type, Call call);
 // Return a scalar array of the number, with a strong or a weak type, or with the dtype and the
 // weakness of `type`. Throw DTypeError if the number does not fit.
 Array StrongScalar(const Scalar& value, DType dtype, Call call);

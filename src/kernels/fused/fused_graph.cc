@@ -18,27 +18,16 @@ using plan::FusedNode;
 using plan::ScalarOp;
 
 Lane LaneOf(DType dtype, bool wide) {
-  switch (dtype.code()) {
+  switch (base::StoredAs(dtype).code()) {  // lanes hold the bits of f8
     case DType::kBool:
       return wide ? Lane::kU64 : Lane::kU32;
-    case DType::kI2:
-    case DType::kI4:
     case DType::kI8:
     case DType::kI16:
     case DType::kI32:
       return Lane::kI32;
-    case DType::kU2:
-    case DType::kU4:
     case DType::kU8:
     case DType::kU16:
     case DType::kU32:
-    case DType::kF8E3M4:  // lanes hold the bits
-    case DType::kF8E4M3:
-    case DType::kF8E4M3B11FNUZ:
-    case DType::kF8E4M3FN:
-    case DType::kF8E4M3FNUZ:
-    case DType::kF8E5M2:
-    case DType::kF8E5M2FNUZ:
       return Lane::kU32;
     case DType::kI64:
       return Lane::kI64;

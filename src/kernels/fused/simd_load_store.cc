@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_load_store.cc"
 #include <hwy/foreach_target.h>
 // Highway requires this order of includes: the targets first.
+#include "base/dtype.h"
 #include "kernels/elements/simd_formats.h"
 #include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_threads.h"
@@ -91,12 +92,12 @@ void Add(KernelTable& t, DType::Code code) {
 
 void AddStoredImpl(KernelTable& t) {
   Add<StoredBool>(t, DType::kBool);
-  for (DType::Code code : {DType::kI2, DType::kI4, DType::kI8}) Add<StoredInteger<int8_t>>(t, code);
+  for (int code = DType::kBool; code <= DType::kF64; ++code) {
+    const DType dtype(static_cast<DType::Code>(code)), stored = base::StoredAs(dtype);
+    if (stored == i8) Add<StoredInteger<int8_t>>(t, dtype.code());
+    if (stored == u8) Add<StoredInteger<uint8_t>>(t, dtype.code());
+  }
   Add<StoredInteger<int16_t>>(t, DType::kI16);
-  for (DType::Code code :
-       {DType::kU2, DType::kU4, DType::kU8, DType::kF8E3M4, DType::kF8E4M3, DType::kF8E4M3B11FNUZ,
-        DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ})
-    Add<StoredInteger<uint8_t>>(t, code);
   Add<StoredInteger<uint16_t>>(t, DType::kU16);
   Add<StoredFloat<HalfFormat>>(t, DType::kF16);
   Add<StoredFloat<BrainFormat>>(t, DType::kBF16);

@@ -206,6 +206,10 @@ int64_t PositionOver(const sharding::MeshDef& mesh, const Axes& axes, int64_t de
 Arrays CollectivePermute(ReadCall& c) {
   const sharding::MeshDef& mesh = MeshOf(c);
   const Groups pairs = RowsOf(c, "source_target_pairs");
+  for (const auto& pair : pairs)
+    if (pair.size() != 2 || std::min(pair[0], pair[1]) < 0 ||
+        std::max(pair[0], pair[1]) >= mesh.size())
+      c.Fail("source_target_pairs must be pairs of device numbers");
   std::vector<std::pair<int, int>> positions;
   // All devices with one position along the axes send to one other position.
   const auto fits = [&](const Axes& axes) {

@@ -1,8 +1,11 @@
 // Operations element by element, constants and iota.
+#include <absl/algorithm/container.h>
+#include <fmt/format.h>
+
 #include <cstring>
-#include <limits>
 
 #include "base/dtype.h"
+#include "compile/host/concrete.h"
 #include "stablehlo/read/importer.h"
 #include "trace/scopes.h"
 
@@ -47,23 +50,20 @@ Array TotalOrder(const Array& x, api::Call call) {
   const DType whole = t.size() == 8 ? i64 : t.size() == 4 ? i32 : t.size() == 2 ? i16 : i8;
   const Array bits = bitcast_convert_type(x, whole, call.loc);
   const Array zero = api::StrongScalar(0, whole, call);
-  const int64_t most = whole == i64   ? std::numeric_limits<int64_t>::max()
-                       : whole == i32 ? std::numeric_limits<int32_t>::max()
-                       : whole == i16 ? std::numeric_limits<int16_t>::max()
-                                      : std::numeric_limits<int8_t>::max();
-  const Array mask = api::StrongScalar(most, whole, call);
+  const auto all_but_sign = static_cast<int64_t>((uint64_t{1} << (whole.bits() - 1)) - 1);
+  const Array mask = api::StrongScalar(all_but_sign, whole, call);
   return where(lt(bits, zero, {}, call.loc), bitwise_xor(bits, mask, {}, call.loc), bits, {},
                call.loc);
 }
 
 Arrays Compare(ReadCall& c) {
   const std::string_view direction = c.Word("comparison_direction");
-  const ScalarOp op = direction == "EQ"   ? kEq
-                      : direction == "NE" ? kNe
-                      : direction == "LT" ? kLt
-                      : direction == "LE" ? kLe
-                      : direction == "GT" ? kGt
-                                          : kGe;
+  constexpr std::pair<std::string_view, ScalarOp> kDirections[] = {
+      {"EQ", kEq}, {"NE", kNe}, {"LT", kLt}, {"LE", kLe}, {"GT", kGt}, {"GE", kGe}};
+  const auto* const found =
+      absl::c_find_if(kDirections, [&](const auto& known) { return known.first == direction; });
+  if (found == std::end(kDirections)) c.Fail(fmt::format("there is no direction {}", direction));
+  const ScalarOp op = found->second;
   c.CheckOneShape();
   Arrays operands = c.in;
   if (c.Word("compare_type") == "TOTALORDER")
@@ -105,43 +105,40 @@ bool RoundFloat8(std::string_view type, double value, uint8_t& bits) {
   return true;
 }
 
-// A constant of one number is an op; others are arrays that the program uses.
+// Returns the bits of the only number of a constant, or of the one that it repeats.
+base::ElementBits NumberOf(const ReadCall& c, const Attribute& value, DType dtype) {
+  TextType scalar = *value.type;
+  scalar.dims = {};
+  scalar.count = 1;
+  Attribute one = value;
+  if (value.form == Attribute::DenseForm::kSplat) one.type = &scalar;
+  base::ElementBits bits;
+  DecodeConstant(c.importer().module(), one, base::PartOf(dtype).size(),
+                 {bits.data(), base::Size(dtype.size())}, RoundFloat8);
+  return bits;
+}
+
+// A constant of one number is an op. Others are arrays that the program uses, decoded in place.
 Arrays Constant(ReadCall& c) {
   const Attribute* value = c.op().Find("value");
-  if (!value) c.Fail("it has no value");
+  if (!value || value->kind != Attribute::Kind::kDense) c.Fail("it has no value");
   const ir::ShapeAndDType made = c.Result();
   if (made.dtype.is_default()) c.Fail("constants of this type are not supported");
-  const Module& module = c.importer().module();
+  if (value->type != c.op().result_types[0]) c.Fail("its value has another type than its result");
   const int64_t elements = base::Elements(made.shape);
-  const int bytes = base::PartOf(made.dtype).size();
-  const bool is_splat = value->form == Attribute::DenseForm::kSplat && elements > 0;
-  if (elements == 1 || is_splat) {
-    base::ElementBits bits;
-    if (elements == 1) {
-      DecodeConstant(module, *value, bytes, {bits.data(), base::Size(made.dtype.size())},
-                     RoundFloat8);
-    } else {
-      Attribute one = *value;
-      TextType scalar = *value->type;
-      scalar.dims = {};
-      scalar.count = 1;
-      one.type = &scalar;
-      DecodeConstant(module, one, bytes, {bits.data(), base::Size(made.dtype.size())}, RoundFloat8);
-    }
-    const ir::Type* type = ir::Type::Get({}, made.dtype, trace::CurrentMesh());
-    trace::Trace* trace = trace::CurrentTrace();
-    trace->builder().set_loc(c.loc());
-    const ir::ValueId v = trace->builder().EmitTyped(
-        ops::kConstant, ir::MakeParams(ops::ConstantParams{{made.dtype, bits}}), {}, {type})[0];
-    const Array scalar(
-        std::make_shared<trace::TracedArray>(type, c.loc(), trace->shared_from_this(), v));
-    if (made.shape.empty()) return {scalar};
-    return {api::BroadcastTo(scalar, made.shape, c.call())};
+  const sharding::MeshDef* mesh = trace::CurrentMesh();
+  if (elements == 1 || (value->form == Attribute::DenseForm::kSplat && elements > 0)) {
+    const ir::Type* type = ir::Type::Get({}, made.dtype, mesh);
+    const Array scalar = api::ScalarOf(NumberOf(c, *value, made.dtype), type, c.call());
+    return {made.shape.empty() ? scalar : api::BroadcastTo(scalar, made.shape, c.call())};
   }
-  std::vector<std::byte> data(base::Size(elements * made.dtype.size()));
-  DecodeConstant(module, *value, bytes, data, RoundFloat8);
-  const detail::HostData host{data.data(), elements, made.dtype};
-  return {detail::ArrayFromHost(host, {.dtype = made.dtype, .shape = Shape(made.shape)}, c.loc())};
+  const ir::Type* type = ir::Type::Get(made.shape, made.dtype, mesh);
+  if (mesh && mesh->is_abstract())
+    return {Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, c.loc()))};
+  auto whole = compile::NewWhole(type, c.loc());
+  DecodeConstant(c.importer().module(), *value, base::PartOf(made.dtype).size(),
+                 {whole->buffers.base, base::Size(elements * made.dtype.size())}, RoundFloat8);
+  return {Array(std::move(whole))};
 }
 
 Arrays Iota(ReadCall& c) {

@@ -123,15 +123,19 @@ Array Importer::Constrained(const Array& x, const sharding::TensorSharding& shar
 }
 
 // All operations that have no reader are one error.
-void Importer::CheckSupported() const {
+void Importer::CheckSupported() {
   std::map<std::string, Unsupported> missing;
+  size_t operations = 0;
   for (const TextFunction& f : module_.functions)
     ForEachOperation(f.body, [&](const Operation& op) {
+      ++operations;
       if (IsReturn(op.name) || ReaderOf(op)) return;
       Unsupported& entry = missing[ShownName(op)];
       if (entry.count++ == 0) entry.place = op.place;
       if (entry.first.size() < 3) entry.first.push_back(LocOf(op.location, op.place));
     });
+  // Calls are inlined: a short text may call a function very often.
+  most_read_ = std::max<size_t>(1'000'000, 100 * operations);
   if (missing.empty()) return;
   std::vector<std::string> notes;
   size_t place = std::string::npos;
@@ -165,6 +169,8 @@ void Importer::Name(const Frame& frame, const TextValue& value, bool is_one_of_s
 void Importer::Read(Frame& frame, const Operation& op) {
   const OpReader* reader = ReaderOf(op);
   if (!reader) module_.Fail(op.place, fmt::format("{} is not supported", ShownName(op)));
+  if (++read_ > most_read_)
+    module_.Fail(op.place, fmt::format("its calls make more than {} operations", most_read_));
   ReadCall call(*this, frame, op, reader->name, LocOf(op.location, op.place));
   for (uint32_t v : op.operands) call.in.push_back(frame.values[v]);
   Arrays results = reader->read(call);
@@ -233,7 +239,8 @@ Arrays Importer::Call(std::string_view function, const Arrays& arguments, const 
   // Shardy applies a constraint on an argument to the function alone, not to other users of the
   // caller's value.
   for (const Operation& op : found->second->body.operations)
-    if (op.name == "sdy.sharding_constraint" && mesh() && op.operands[0] < inside.size())
+    if (op.name == "sdy.sharding_constraint" && mesh() && !op.operands.empty() &&
+        op.operands[0] < inside.size())
       inside[op.operands[0]] =
           api::Run(ops::kOptimizationBarrier, nullptr, {arguments[op.operands[0]]}, at.call());
   return ReadFunction(*found->second, inside);

@@ -52,7 +52,7 @@ class Importer {
   const ir::Type* PlaceOfArgument(const ir::Type* type, sharding::TensorSharding s) const;
   // Returns the sharding of an argument or result, in either form.
   std::optional<sharding::TensorSharding> ShardingIn(const Attribute& of_value, size_t rank) const;
-  void CheckSupported() const;
+  void CheckSupported();
   Arrays ReadFunction(const TextFunction& function, const Arrays& arguments);
   static void Name(const Frame& frame, const TextValue& value, bool is_one_of_several,
                    const Array& array);
@@ -62,6 +62,8 @@ class Importer {
   std::vector<size_t> lines_;  // where the lines of the text begin
   absl::flat_hash_map<std::string_view, const TextFunction*> functions_;
   absl::flat_hash_set<std::string_view> running_;  // functions that are being read
+  // Operations read so far, and the most that calls may make of the text.
+  size_t read_ = 0, most_read_ = 0;
 };
 
 }  // namespace tessera::stablehlo

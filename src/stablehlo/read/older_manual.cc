@@ -3,6 +3,7 @@
 
 #include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_set.h>
+#include <fmt/format.h>
 
 #include "base/at.h"
 #include "stablehlo/read/manual.h"
@@ -64,6 +65,10 @@ class OlderManual {
 
   std::vector<const Operation*> Run(const std::vector<const Operation*>& operations) {
     Parts parts = PartsOf(operations);
+    for (const auto* borders : {&parts.entries, &parts.exits})
+      for (const Operation* op : *borders)
+        if (op->operands.size() != 1 || op->result_types.size() != 1)
+          importer_.module().Fail(op->place, "it needs one operand and one result");
     for (const Operation* op : parts.before) importer_.Read(frame_, *op);
     ManualComputation computation;
     Arrays arguments;
@@ -84,8 +89,14 @@ class OlderManual {
     const Operation& first = *parts.entries[0];
     const api::Call call{"SPMDFullToShardShape", importer_.LocOf(first.location, first.place)};
     const Arrays results = computation.Run(importer_, arguments, body, call);
-    for (size_t k = 0; k < results.size(); ++k)
-      frame_.values[parts.exits[k]->first_result] = results[k];
+    for (size_t k = 0; k < results.size(); ++k) {
+      const Operation& exit = *parts.exits[k];
+      if (!absl::c_equal(api::ShapeOf(results[k]), exit.result_types[0]->dims))
+        importer_.module().Fail(
+            exit.place, fmt::format("its result is {}, not {}", api::TypeOf(results[k])->text(),
+                                    exit.result_types[0]->text));
+      frame_.values[exit.first_result] = results[k];
+    }
     return parts.after;
   }
 

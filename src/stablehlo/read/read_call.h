@@ -61,7 +61,7 @@ class ReadCall {
   // Returns the only result of a region.
   Array Only(const Arrays& results) const;
   // Returns region k as a function of two trees of scalars: a reducer or a comparator. Their
-  // arguments are all left ones, then all right ones; `pairs`: a left and a right one in turn.
+  // arguments are all left ones, then all right ones; `in_pairs`: a left and a right one in turn.
   using OnTwo = std::function<Arrays(const Arrays&, const Arrays&)>;
   OnTwo RegionOfTwo(size_t k, bool in_pairs) const;
 

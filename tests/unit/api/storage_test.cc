@@ -46,6 +46,13 @@ TEST(Storage, PromotesWithWeakNumbers) {
   EXPECT_EQ(TypeText(ones({2}, u4) + ones({2}, bool_)), "u4[2]");
 }
 
+// In any order, as in JAX's lattice: u64 with i64 is a float that takes the dtype of the f8.
+TEST(Storage, PromotesWithSeveral) {
+  const Array a = ones({2}, u64), b = ones({2}, i64), c = ones({2}, f8_e5m2);
+  EXPECT_EQ(TypeText(concatenate({a, b, c}, 0)), "f8_e5m2[6]");
+  EXPECT_EQ(TypeText(concatenate({c, a, b}, 0)), "f8_e5m2[6]");
+}
+
 TEST(Storage, ConstantsArePrintedAndParsed) {
   for (DType t : kEvery) {
     const auto f = jit([=](Array x) { return x + full({2}, 1, {.dtype = t}); });

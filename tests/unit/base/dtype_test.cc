@@ -57,6 +57,7 @@ TEST(StorageDtypes, HaveTheirBitsAndOneByte) {
   EXPECT_EQ(base::BytesOf(5, i4), 3);
   EXPECT_EQ(base::BytesOf(5, u2), 2);
   EXPECT_EQ(base::BytesOf(5, f32), 20);
+  EXPECT_EQ(base::BytesOf(int64_t{1} << 58, f32), int64_t{1} << 60);
 }
 
 TEST(StorageDtypes, HostTypesRoundAndWrap) {

@@ -6,6 +6,7 @@
 #include "ir/program.h"
 #include "sharding/text.h"
 #include "stablehlo/read/older_shardings.h"
+#include "unit/stablehlo/texts.h"
 
 namespace tessera::stablehlo {
 namespace {
@@ -125,6 +126,62 @@ TEST(ImportSharding, GroupsOfDevicesAreThoseOfAxes) {
   } catch (const RuntimeError& e) {
     EXPECT_THAT(e.what(), HasSubstr("its groups are not those of manual axes"));
   }
+}
+
+TEST(ImportSharding, RefusesWhatDoesNotFit) {
+  const std::string begin = R"(
+  func.func public @main(%arg0: tensor<8x4xf32>) -> tensor<8x4xf32> {
+    )";
+  const std::string end = R"(
+    return %0 : tensor<8x4xf32>
+  })";
+  const struct {
+    const char *operation, *refusal;
+  } cases[] = {
+      {R"(%0 = sdy.sharding_constraint %arg0 <@mesh, [{"z"}, {}]> : tensor<8x4xf32>)",
+       "the sharding <@mesh, [{\"z\"}, {}]>: unknown axis name: \"z\""},
+      {R"(%0 = sdy.sharding_constraint %arg0 <@other, [{}, {}]> : tensor<8x4xf32>)",
+       "there is no mesh @other"},
+      {R"(%0 = "stablehlo.partition_id"() : () -> tensor<8x4xf32>)",
+       "stablehlo.partition_id: it is not in a manual computation"},
+      {R"(%0 = stablehlo.custom_call @Sharding(%arg0) {mhlo.sharding = "{odd}"} : (tensor<8x4xf32>) -> tensor<8x4xf32>)",
+       "stablehlo.custom_call @Sharding: its sharding is not supported"},
+      {R"(%0 = stablehlo.custom_call @SPMDFullToShardShape() {mhlo.sharding = "{manual}"} : () -> tensor<8x4xf32>)",
+       "it needs one operand and one result"},
+      {R"(%0 = stablehlo.custom_call @SPMDShardToFullShape(%arg0) {mhlo.sharding = "{manual}"} : (tensor<8x4xf32>) -> tensor<8x4xf32>)",
+       "it is not part of a manual computation"},
+      {R"(%0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{}, {}]>] out_shardings=[] manual_axes={"x"} (%arg1: tensor<8x4xf32>) { sdy.return %arg1 : tensor<8x4xf32> } : (tensor<8x4xf32>) -> tensor<8x4xf32>)",
+       "sdy.manual_computation: it needs a sharding for each operand and each result"},
+      {R"(%0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{}, {}]>] out_shardings=[<@mesh, [{}, {}]>] manual_axes={"w"} (%arg1: tensor<8x4xf32>) { sdy.return %arg1 : tensor<8x4xf32> } : (tensor<8x4xf32>) -> tensor<8x4xf32>)",
+       "sdy.manual_computation: the mesh has no axis \"w\""},
+      {R"(%0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{}, {}]>] out_shardings=[<@mesh, [{}, {}]>] manual_axes={"x"} (%arg1: tensor<8x4xf32>) { %1 = "stablehlo.collective_permute"(%arg1) <{source_target_pairs = dense<[[0, 9]]> : tensor<1x2xi64>}> : (tensor<8x4xf32>) -> tensor<8x4xf32> sdy.return %1 : tensor<8x4xf32> } : (tensor<8x4xf32>) -> tensor<8x4xf32>)",
+       "source_target_pairs must be pairs of device numbers"},
+  };
+  for (const auto& c : cases)
+    EXPECT_THAT(RefusalOfImport(TextOf(begin + c.operation + end)), HasSubstr(c.refusal))
+        << c.operation;
+}
+
+// Each function calls the next one twice.
+TEST(ImportSharding, CallsThatMultiplyAreRefused) {
+  std::string functions = R"(
+  func.func public @main(%arg0: tensor<f32>) -> tensor<f32> {
+    %0 = call @f0(%arg0) : (tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  })";
+  constexpr int kDepth = 40;
+  for (int k = 0; k <= kDepth; ++k) {
+    const std::string next = "call @f" + std::to_string(k + 1);
+    functions += "\n  func.func private @f" + std::to_string(k) +
+                 "(%arg0: tensor<f32>) -> tensor<f32> {\n    %0 = " +
+                 (k < kDepth ? next + "(%arg0) : (tensor<f32>) -> tensor<f32>\n    %1 = " + next +
+                                   "(%0) : (tensor<f32>) -> tensor<f32>\n"
+                             : "stablehlo.sine %arg0 : tensor<f32>\n    %1 = stablehlo.sine %0 : "
+                               "tensor<f32>\n") +
+                 "    return %1 : tensor<f32>\n  }";
+  }
+  EXPECT_THAT(RefusalOfImport(TextOf(functions)),
+              HasSubstr("its calls make more than 1000000 operations"));
 }
 
 std::vector<std::pair<int64_t, int64_t>> Digits(const std::vector<DeviceDigits>& digits) {

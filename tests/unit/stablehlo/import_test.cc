@@ -18,13 +18,7 @@ std::string ImportRefusal(const std::string& operations) {
   const std::string text = FunctionText(
       "%a: tensor<4xf32>, %m: tensor<3x4xf32>, %s: tensor<f32>, %i: tensor<4xi32>, %n: tensor<i32>",
       operations);
-  try {
-    import_stablehlo(text, {}, Loc::Current("test.mlir", 0));
-  } catch (const Error& e) {
-    const std::string message = e.what();
-    return message.substr(0, message.find('\n'));
-  }
-  return "nothing was refused";
+  return RefusalOfImport(text);
 }
 
 struct WrongProgram {

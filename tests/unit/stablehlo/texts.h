@@ -10,6 +10,7 @@
 #include "stablehlo/text/read.h"
 #include "stablehlo/text/tree.h"
 #include "tessera/error.h"
+#include "tessera/stablehlo.h"
 
 namespace tessera::stablehlo {
 
@@ -37,5 +38,16 @@ inline Module Read(const std::string& text) {
   return ReadModule(text, Loc::Current("test.mlir", 0));
 }
 inline Module Read(std::string&& text) = delete;
+
+// Returns the first line of the refusal of a text that is imported.
+inline std::string RefusalOfImport(const std::string& text) {
+  try {
+    import_stablehlo(text, {}, Loc::Current("test.mlir", 0));
+  } catch (const Error& e) {
+    const std::string message = e.what();
+    return message.substr(0, message.find('\n'));
+  }
+  return "nothing was refused";
+}
 
 }  // namespace tessera::stablehlo
