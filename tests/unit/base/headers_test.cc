@@ -2,12 +2,14 @@
 // X.cc that other files use is declared in X.h, or is a public function.
 #include <gmock/gmock.h>
 
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <regex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sources.h"
@@ -33,19 +35,32 @@ const std::map<std::string, std::string> kParts = {
     {"src/transforms/split_parts.h", "the steps that split a program"},
 };
 
+bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Whether the header defines the class: "class Name final {", on one line or several.
+bool DefinesClass(std::string_view header, std::string_view name) {
+  static const std::regex kHead(R"(\s*(class|struct) (\[\[\w+\]\] |ABSL_\w+ )?)");
+  for (size_t at = header.find(name); at != header.npos; at = header.find(name, at + 1)) {
+    const size_t line = header.rfind('\n', at) + 1, end = at + name.size();
+    if (IsWord(header[end]) || header.substr(end).starts_with("::")) continue;
+    const size_t close = header.find_first_of(";{", end);
+    if (close == header.npos || header[close] == ';') continue;
+    if (std::regex_match(header.begin() + line, header.begin() + at, kHead)) return true;
+  }
+  return false;
+}
+
 // Whether a header declares the function, or defines its class.
-bool Declares(const std::string& header, const std::string& name) {
+bool Declares(std::string_view header, std::string_view name) {
   const size_t colons = name.find("::");
-  const std::string first = name.substr(0, colons);
-  const std::string pattern =
-      colons != std::string::npos && std::isupper(first[0])
-          ? "(^|\\n)\\s*(class|struct) (\\[\\[\\w+\\]\\] |ABSL_\\w+ )?" + first +
-                "\\b(?!::)[^;]*\\{"
-          : "(^|[^:.>\\w])" +
-                std::regex_replace(name.substr(name.rfind(':') + 1),
-                                   std::regex(R"([+*|^<>()=/\[\]])"), R"(\$&)") +
-                "\\(";
-  return std::regex_search(header, std::regex(pattern));
+  if (colons != name.npos && std::isupper(static_cast<unsigned char>(name[0])))
+    return DefinesClass(header, name.substr(0, colons));
+  const std::string call = std::string(name.substr(name.rfind(':') + 1)) + "(";
+  for (size_t at = header.find(call); at != header.npos; at = header.find(call, at + 1)) {
+    const char before = at == 0 ? '\n' : header[at - 1];
+    if (!IsWord(before) && before != ':' && before != '.' && before != '>') return true;
+  }
+  return false;
 }
 
 // Returns the text of all headers of a folder except one.
