@@ -20,8 +20,8 @@ enum class Inlined : uint8_t { kAll, kCalls };
 
 bool IsInlined(const Instruction& i, Inlined what) {
   if (IsCall(i)) return true;
-  return std::holds_alternative<AsExpansion>(*i.op->lowering) &&
-         (what == Inlined::kAll || !i.regions.empty());
+  const auto* expansion = std::get_if<AsExpansion>(&*i.op->lowering);
+  return expansion && !expansion->late && (what == Inlined::kAll || !i.regions.empty());
 }
 
 bool HasInlined(const Program& program, Inlined what) {

@@ -177,6 +177,7 @@ struct AsIota {  // an index, made where it is used
 struct AsView {};     // the same buffer with another shape
 struct AsExpansion {  // other ops, substituted before lowering
   ExpandFn expand;
+  bool late = false;  // after propagation, which reads the op
 };
 // A move between shardings: reshard, and the collectives it becomes.
 struct AsMove {

@@ -11,12 +11,12 @@ std::vector<const OpDef*> AllRecords() {
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
     for (const OpDef& op : records) all.push_back(&op);
   for (Records records :
-       {MakeOps(),       ShapeOps(),        PieceOps(),       DynamicOps(), ReduceOps(),
-        CumulativeOps(), WindowOps(),       ConvolutionOps(), DotOps(),     FactorisationOps(),
-        OrthogonalOps(), SpectrumOps(),     SimilarityOps(),  FourierOps(), GatherOps(),
-        ScatterOps(),    SortOps(),         ControlOps(),     CallOps(),    LinearSolveOps(),
-        HostCallOps(),   PureCallbackOps(), ManualOps(),      MoveOps(),    MaskOps(),
-        PrecisionOps(),  RaggedOps(),       RaggedRowsOps()})
+       {MakeOps(),       ShapeOps(),        PieceOps(),       DynamicOps(),   ReduceOps(),
+        CumulativeOps(), WindowOps(),       ConvolutionOps(), DotOps(),       FactorisationOps(),
+        OrthogonalOps(), SpectrumOps(),     SimilarityOps(),  FourierOps(),   GatherOps(),
+        ScatterOps(),    SortOps(),         ControlOps(),     CallOps(),      LinearSolveOps(),
+        HostCallOps(),   PureCallbackOps(), ManualOps(),      MoveOps(),      MaskOps(),
+        HintOps(),       PrecisionOps(),    RaggedOps(),      RaggedRowsOps()})
     all.insert(all.end(), records.begin(), records.end());
   return all;
 }

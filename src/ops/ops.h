@@ -40,6 +40,7 @@ Records PureCallbackOps();
 Records ManualOps();
 Records MoveOps();
 Records MaskOps();
+Records HintOps();
 
 // The fields of one op of a family.
 struct FamilyFields {

@@ -332,6 +332,15 @@ struct GatherParams : LookupParams<ResultDims, ir::Alone::kEither> {
     f("fill", s.fill);
   }
 };
+struct BarrierParams {  // the directions in which shardings cross it
+  bool forward = false, backward = false;
+  friend bool operator==(const BarrierParams&, const BarrierParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("forward", s.forward);
+    f("backward", s.backward);
+  }
+};
 // make.cc
 extern const OpDef kConstant, kIota;
 // shape.cc
@@ -370,6 +379,8 @@ extern const OpDef kSort, kTopK;
 extern const OpDef kGather, kScatter, kScatterAdd, kScatterMul, kScatterMin, kScatterMax;
 // mask.cc
 extern const OpDef kMaskPadding;
+// hints.cc
+extern const OpDef kShardedLike, kPropagationBarrier;
 // control.cc
 extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
 // calls.cc

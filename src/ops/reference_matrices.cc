@@ -91,6 +91,32 @@ void Reflector::ApplyRight(WideMatrix& a) const {
   a = AdjointOf(adjoint);
 }
 
+namespace {
+
+// A rotation of dims p and q: the unitary matrix [[cosine, sine], [-conj(sine), cosine]].
+struct Rotation {
+  int64_t p, q;
+  long double cosine;
+  LongComplex sine;
+
+  void ApplyRight(WideMatrix& a) const {
+    for (int64_t r = 0; r < a.rows; ++r) {
+      const LongComplex at_p = a(r, p), at_q = a(r, q);
+      a(r, p) = at_p * cosine - at_q * std::conj(sine);
+      a(r, q) = at_p * sine + at_q * cosine;
+    }
+  }
+  void ApplyAdjointLeft(WideMatrix& a) const {
+    for (int64_t c = 0; c < a.cols; ++c) {
+      const LongComplex at_p = a(p, c), at_q = a(q, c);
+      a(p, c) = at_p * cosine - at_q * sine;
+      a(q, c) = at_p * std::conj(sine) + at_q * cosine;
+    }
+  }
+};
+
+}  // namespace
+
 // Jacobi's method: rotates until nothing is left beside the diagonal.
 Spectrum SpectrumOf(WideMatrix a) {
   const int64_t n = a.rows;
@@ -103,15 +129,12 @@ Spectrum SpectrumOf(WideMatrix a) {
         const long double ratio = (a(q, q).real() - a(p, p).real()) / (2 * size);
         const long double t =
             std::copysign(1.0L, ratio) / (std::fabs(ratio) + std::sqrt(ratio * ratio + 1));
-        const long double cosine = 1 / std::sqrt(t * t + 1), sine = t * cosine;
-        const LongComplex phase = a(p, q) / size;
-        WideMatrix rotation = Identity(n);
-        rotation(p, p) = rotation(q, q) = cosine;
-        rotation(p, q) = sine * phase;
-        rotation(q, p) = -sine * std::conj(phase);
-        a = Product(AdjointOf(rotation), Product(a, rotation));
+        const long double cosine = 1 / std::sqrt(t * t + 1);
+        const Rotation rotation{p, q, cosine, t * cosine * (a(p, q) / size)};
+        rotation.ApplyRight(a);
+        rotation.ApplyAdjointLeft(a);
         a(p, q) = a(q, p) = 0;
-        vectors = Product(vectors, rotation);
+        rotation.ApplyRight(vectors);
       }
   std::vector<int64_t> order(static_cast<size_t>(n));
   absl::c_iota(order, 0);

@@ -564,11 +564,36 @@ std::vector<ReshardStep> StepsBetween(const Shape& shape, ItemSize itemsize,
   return finer.empty() ? steps : finer;
 }
 
+// All that a plan depends on.
+struct PlanCase {
+  Shape shape;
+  ItemSize itemsize;
+  TensorSharding from, to;
+  friend bool operator==(const PlanCase&, const PlanCase&) = default;
+  template <class H>
+  friend H AbslHashValue(H h, const PlanCase& c) {
+    return H::combine(std::move(h), c.shape, c.itemsize, c.from, c.to);
+  }
+};
+
+// Returns the steps. Layers and trials of lowerings repeat few plans, so each thread keeps its own.
+std::vector<ReshardStep> KeptStepsBetween(const Shape& shape, ItemSize itemsize,
+                                          const TensorSharding& from, const TensorSharding& to) {
+  constexpr size_t kMostKept = 4096;
+  thread_local absl::flat_hash_map<PlanCase, std::vector<ReshardStep>> kept;
+  PlanCase asked{shape, itemsize, from, to};
+  if (const auto it = kept.find(asked); it != kept.end()) return it->second;
+  std::vector<ReshardStep> steps = StepsBetween(shape, itemsize, from, to);
+  if (kept.size() >= kMostKept) kept.clear();
+  kept.emplace(std::move(asked), steps);
+  return steps;
+}
+
 }  // namespace
 
 std::vector<ReshardStep> PlanReshard(const Shape& shape, ItemSize itemsize,
                                      const TensorSharding& from, const TensorSharding& to) {
-  std::vector<ReshardStep> steps = StepsBetween(shape, itemsize, from, to);
+  std::vector<ReshardStep> steps = KeptStepsBetween(shape, itemsize, from, to);
   for (ReshardStep& step : steps) step.after.varying = from.varying;
   return steps;
 }

@@ -73,6 +73,11 @@ class ItemSize {
   constexpr int64_t BytesOf(int64_t elements) const {
     return bits_ % 8 == 0 ? elements * (bits_ / 8) : (elements * bits_ + 7) / 8;
   }
+  friend bool operator==(const ItemSize&, const ItemSize&) = default;
+  template <class H>
+  friend H AbslHashValue(H h, const ItemSize& s) {
+    return H::combine(std::move(h), s.bits_);
+  }
 
  private:
   int64_t bits_;

@@ -148,6 +148,7 @@ const std::vector<Case>& Cases() {
       CALL(integer_pow, 2),
       CALL(reduce_precision, 5, 2),
       CALL(optimization_barrier),
+      CALL(propagation_barrier, propagation::Direction::kBoth),
       CALL(stop_gradient),
       CALL(astype, f64),
       CALL(convert_element_type, f64),

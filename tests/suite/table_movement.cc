@@ -290,9 +290,22 @@ void AddOrders(Table& table) {
   Add(table, kTopK, ir::MakeParams(TopKParams{2}), {{{4, 4}, f32, kWild}}).truth = true;
 }
 
+void AddHints(Table& table) {
+  for (const Shape& shape : {Shape{24, 5}, {}, {0, 12}})
+    Add(table, kShardedLike, {}, {{shape, f32, kWild}, {shape, i32, kWild}});
+  Add(table, kShardedLike, {}, {{{8, 12}, f32, kWild}, {{8, 12}, f32, kWild}});
+  Add(table, kShardedLike, {}, {{{4, 4}, f32, kWild}, {{4, 4}, i32, kWild}}).truth = true;
+  for (const bool forward : {false, true})
+    Add(table, kPropagationBarrier, ir::MakeParams(BarrierParams{forward, !forward}),
+        {{{24, 5}, f32, kWild}});
+  Add(table, kPropagationBarrier, ir::MakeParams(BarrierParams{}), {{{4, 8}, f32, kWild}}).truth =
+      true;
+}
+
 }  // namespace
 
 void AddMovement(Table& table) {
+  AddHints(table);
   AddReshapes(table);
   AddTransposes(table);
   AddBroadcasts(table);

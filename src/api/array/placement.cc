@@ -1,6 +1,7 @@
 // The public reshard and with_sharding_constraint.
 #include "api/core/reshard_to.h"
 #include "tessera/ops.h"
+#include "tessera/propagation.h"
 
 namespace tessera {
 
@@ -24,6 +25,23 @@ Array reshard(Operand x, Sharding target, Loc loc) {
 Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc) {
   const Call call{"with_sharding_constraint", loc};
   return Constrained(ToArray(x, call), spec, call);
+}
+
+std::pair<Array, Array> shard_alike(Operand x, Operand y, Loc loc) {
+  const Call call{"shard_alike", loc};
+  const Array a = ToArray(x, call), b = ToArray(y, call);
+  // Each result keeps the group, if only one of them is used.
+  Array like_b = Run(ops::kShardedLike, nullptr, {a, b}, call);
+  Array like_a = Run(ops::kShardedLike, nullptr, {b, like_b}, call);
+  return {std::move(like_b), std::move(like_a)};
+}
+
+Array propagation_barrier(Operand x, propagation::Direction crosses, Loc loc) {
+  using propagation::Direction;
+  const Call call{"propagation_barrier", loc};
+  const ops::BarrierParams params{.forward = (crosses & Direction::kForward) != Direction::kNone,
+                                  .backward = (crosses & Direction::kBackward) != Direction::kNone};
+  return Run(ops::kPropagationBarrier, ir::MakeParams(params), {ToArray(x, call)}, call);
 }
 
 }  // namespace tessera

@@ -1,6 +1,8 @@
 // Builds the graph of a program: its values, rules, constraints, and the edges of its regions.
 #include "compile/auto/program_graph.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 
 #include "ir/infer.h"
@@ -70,6 +72,14 @@ TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type) {
   return s;
 }
 
+// Returns the operand that each result of sharded_like is. The graph has one value for both.
+absl::flat_hash_map<ir::ValueId, ir::ValueId> OperandsOfAlike(const ir::Program& program) {
+  absl::flat_hash_map<ir::ValueId, ir::ValueId> operands;
+  for (const ir::Instruction& i : program.instructions)
+    if (i.op == &ops::kShardedLike) operands[i.results[0]] = i.operands[0];
+  return operands;
+}
+
 class GraphBuilder {
  public:
   ProgramGraph Run(const ir::Program& program) {
@@ -99,12 +109,16 @@ class GraphBuilder {
     info.program = &program;
     info.values.assign(program.values.size(), kNoValue);
     for (size_t k = 0; k < inputs.size(); ++k) info.values[program.inputs[k]] = inputs[k];
+    const auto alike = OperandsOfAlike(program);
     for (ir::ValueId v : info.values.ids()) {
-      if (info.values[v] != kNoValue) continue;
+      if (info.values[v] != kNoValue || alike.contains(v)) continue;
       const ir::Type *type = program.type(v), *place = program.place(v);
       MaybeSharding given = place ? GivenByPlace(place) : std::nullopt;
       info.values[v] = graph().AddValue(type->shape(), given ? given : GivenByType(type), region);
     }
+    for (const ir::Instruction& i : program.instructions)
+      if (i.op == &ops::kShardedLike)
+        info.values[i.results[0]] = info.values[alike.at(i.results[0])];
     return out_.regions.Add(std::move(info));
   }
 
@@ -205,8 +219,14 @@ class GraphBuilder {
     Add(std::move(op), {.instruction = &i});
   }
 
+  void AddGroup(RegionId region, const ir::Instruction& i) {
+    const ValueId x = Value(region, i.operands[0]), like = Value(region, i.operands[1]);
+    if (x != like) graph().groups.Add({x, like});
+  }
+
   void AddPlain(const ir::Program& program, RegionId region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
+    if (&def == &ops::kShardedLike) return AddGroup(region, i);
     if (def.travel == ir::Travel::kAsOne) return AddAsOne(region, i);
     if (std::holds_alternative<ir::AsHostCall>(*def.lowering)) return AddUse(region, i);
     if (const auto* manual = std::get_if<ir::AsManualMove>(&*def.lowering)) {
@@ -232,6 +252,11 @@ class GraphBuilder {
       op.kind = Op::kConstraint;
       graph().values[op.results[0]].sharding =
           Asked(ir::As<ir::ConstraintParams>(i.params.get()), results[0]);
+    } else if (&def == &ops::kPropagationBarrier) {
+      const auto& crosses = ir::As<ops::BarrierParams>(i.params.get());
+      op.kind = Op::kBarrier;
+      op.barrier = (crosses.forward ? Direction::kForward : Direction::kNone) |
+                   (crosses.backward ? Direction::kBackward : Direction::kNone);
     } else if (std::holds_alternative<ir::AsMove>(*def.lowering)) {
       op.elementwise = true;
       op.rule = graph().IdentityRule(results[0]->shape(), 1);

@@ -2,6 +2,7 @@
 #include "stablehlo/read/importer.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/cleanup/cleanup.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -122,6 +123,12 @@ Array Importer::Constrained(const Array& x, const sharding::TensorSharding& shar
                        .result = type->WithSharding(std::move(s))})[0];
 }
 
+Array Importer::JoinGroup(int64_t group, const Array& x, api::Call call) {
+  const auto [it, is_first] = groups_.try_emplace(group, x);
+  if (is_first) return x;
+  return it->second = api::Run(ops::kShardedLike, nullptr, {x, it->second}, call);
+}
+
 // All operations that have no reader are one error.
 void Importer::CheckSupported() {
   std::map<std::string, Unsupported> missing;
@@ -199,6 +206,11 @@ Arrays Importer::RunRegion(Frame& frame, const TextRegion& region, const Arrays&
     frame.values[region.first_argument + k] = arguments[k];
     Name(frame, frame.function.values[region.first_argument + k], false, arguments[k]);
   }
+  // Values of a region end with it, and cannot be in a group with later ones.
+  auto outer_groups = &region == &frame.function.body ? decltype(groups_)() : groups_;
+  const absl::Cleanup restore = [&] {
+    if (&region != &frame.function.body) groups_ = std::move(outer_groups);
+  };
   std::vector<const Operation*> left;
   for (const Operation& op : region.operations) left.push_back(&op);
   for (size_t k = 0; k < left.size(); ++k) {

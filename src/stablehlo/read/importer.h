@@ -46,6 +46,8 @@ class Importer {
   }
   // Returns x with a constraint.
   Array Constrained(const Array& x, const sharding::TensorSharding& sharding, api::Call call) const;
+  // Returns x, sharded like the values that joined the group before.
+  Array JoinGroup(int64_t group, const Array& x, api::Call call);
 
  private:
   const ir::Type* TypeOfText(const TextType& type, size_t place) const;
@@ -62,6 +64,7 @@ class Importer {
   std::vector<size_t> lines_;  // where the lines of the text begin
   absl::flat_hash_map<std::string_view, const TextFunction*> functions_;
   absl::flat_hash_set<std::string_view> running_;  // functions that are being read
+  absl::flat_hash_map<int64_t, Array> groups_;  // by number: the last value that joined it
   // Operations read so far, and the most that calls may make of the text.
   size_t read_ = 0, most_read_ = 0;
 };

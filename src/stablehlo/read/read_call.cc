@@ -48,6 +48,8 @@ const Array& ReadCall::In(size_t k) const {
   return in[k];
 }
 
+void ReadCall::Replace(size_t k, Array by) const { frame_.values[op_.operands[k]] = std::move(by); }
+
 void ReadCall::CheckOneShape() const {
   for (const Array& x : in)
     if (api::ShapeOf(x) != api::ShapeOf(in[0]))

@@ -29,6 +29,8 @@ class ReadCall {
   Loc loc() const { return call_.loc; }
   Arrays in;
   const Array& In(size_t k) const;
+  // Makes later operations read `by` in place of operand k.
+  void Replace(size_t k, Array by) const;
   // Fails if the operands have different shapes.
   void CheckOneShape() const;
   // Returns the operation of the text whose result is operand k, null for an argument.

@@ -1,5 +1,8 @@
 // Operations of sdy: constraints, manual computations and moves. They do not change values.
+#include <fmt/format.h>
+
 #include "base/at.h"
+#include "ops/params.h"
 #include "stablehlo/read/importer.h"
 #include "stablehlo/read/manual.h"
 #include "stablehlo/read/older_shardings.h"
@@ -20,8 +23,20 @@ Arrays Collective(ReadCall& c) { return {ConstrainedBy(c, c.In(0), "out_sharding
 
 Arrays Same(ReadCall& c) { return c.in; }
 
-// Values of one group are sharded alike. Propagation of programs has no groups.
-Arrays Group(ReadCall&) { return {}; }
+Arrays Group(ReadCall& c) {
+  c.Replace(0, c.importer().JoinGroup(c.Integer("group_id"), c.In(0), c.call()));
+  return {};
+}
+
+Arrays PropagationBarrier(ReadCall& c) {
+  const std::string_view direction = c.Word("allowed_direction");
+  ops::BarrierParams crosses;
+  crosses.forward = direction == "FORWARD" || direction == "BOTH";
+  crosses.backward = direction == "BACKWARD" || direction == "BOTH";
+  if (!crosses.forward && !crosses.backward && direction != "NONE")
+    c.Fail(fmt::format("there is no direction {}", direction));
+  return {c.Run(ops::kPropagationBarrier, ir::MakeParams(crosses), {c.In(0)})};
+}
 
 Arrays NamedComputation(ReadCall& c) { return c.RunRegion(0, c.in); }
 
@@ -98,7 +113,7 @@ std::vector<OpReader> ShardingReaders() {
       {"sdy.data_flow_edge", Same},
       {"sdy.manual_computation", Manual},
       {"sdy.named_computation", NamedComputation},
-      {"sdy.propagation_barrier", Same},
+      {"sdy.propagation_barrier", PropagationBarrier},
       {"sdy.reduce_scatter", Collective},
       {"sdy.replicated_to_unreduced", Collective},
       {"sdy.reshard", Constraint},

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ir/move_params.h"
+#include "ops/params.h"
 #include "sharding/text.h"
 #include "stablehlo/write/exporter.h"
 
@@ -14,6 +15,21 @@ OutValues Resharded(const WriteCall& c) { return {c.in[0]}; }
 OutValues Constraint(const WriteCall& c) {
   const auto& p = c.params<ir::ConstraintParams>();
   return {WithSharding(c.w, c.in[0], ShardingText(p.sharding, c.is_key(0), false))};
+}
+
+OutValues ShardedLike(const WriteCall& c) {
+  c.w.Group(c.in);
+  return {c.in[0]};
+}
+
+OutValues PropagationBarrier(const WriteCall& c) {
+  const auto& p = c.params<ops::BarrierParams>();
+  const char* direction = p.forward    ? p.backward ? "BOTH" : "FORWARD"
+                          : p.backward ? "BACKWARD"
+                                       : "NONE";
+  return {c.w.Pretty(
+      fmt::format("sdy.propagation_barrier {} allowed_direction={}", c.in[0].name, direction),
+      c.in[0].type)};
 }
 
 }  // namespace
@@ -41,7 +57,9 @@ OutValue WithSharding(TextWriter& w, const OutValue& x, const std::string& shard
 std::vector<OpWriter> ShardingWriters() {
   return {
       {"implied_reshard", Resharded},
+      {"propagation_barrier", PropagationBarrier},
       {"reshard", Resharded},
+      {"sharded_like", ShardedLike},
       {"sharding_constraint", Constraint},
   };
 }

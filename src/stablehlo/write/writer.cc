@@ -176,6 +176,13 @@ OutValue TextWriter::Pretty(std::string_view text, OutType result) {
   return made;
 }
 
+void TextWriter::Group(const OutValues& members) {
+  for (const OutValue& x : members)
+    body_ += fmt::format("  sdy.sharding_group {} group_id={} : {}{}\n", x.name, groups_,
+                         TypeText(x.type), LocationText());
+  ++groups_;
+}
+
 std::string TextWriter::Region(const OutTypes& arguments, Body body, std::string_view ends_in) {
   std::string outside;
   outside.swap(body_);

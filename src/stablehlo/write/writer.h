@@ -68,6 +68,8 @@ class TextWriter {
                std::string_view properties = "", const std::vector<std::string>& regions = {});
   // Appends an operation in its pretty form, after `%1 = `.
   OutValue Pretty(std::string_view text, OutType result);
+  // Writes that the values, which all have one shape, are sharded alike.
+  void Group(const OutValues& members);
 
   // Returns the text of a region.
   using Body = absl::FunctionRef<OutValues(const OutValues&)>;
@@ -119,7 +121,7 @@ class TextWriter {
   std::string NewName();
 
   std::string body_, functions_, value_name_;
-  int64_t next_ = 0;
+  int64_t next_ = 0, groups_ = 0;
   Loc loc_ = Loc::Unknown();
   absl::flat_hash_map<std::string, OutTypes> known_functions_;
 };

@@ -55,6 +55,60 @@ TEST(ProgramGraph, ABarrierIsAnEdge) {
   ir::Verify(*PropagateProgram(*p.program()).program);
 }
 
+// The first dim of f32[8,...] over "x", in the line of an op.
+const std::string kSharded = R"(f32\[8[^\n]*\[\{"x"\}[^\n]*> = )";
+
+// Propagated, y has the sharding of x, and the program has no op for the group.
+TEST(ProgramGraph, ShardAlikeIsAGroup) {
+  MeshScope scope(make_mesh({{"x", 1, Auto}}));
+  Program p = jit([](Array x, Array y) {
+                auto [a, b] = shard_alike(x, y * 2);
+                return b + 1;
+              }).trace(zeros({8, 4}), zeros({8, 4}));
+  const propagation::engine::FlatGraph graph = OnlyGraph(p);
+  ASSERT_EQ(graph.groups.size(), 2u);  // merged before propagation
+  for (const auto& group : graph.groups) EXPECT_EQ(group.size(), 2u);
+  const auto propagated = PropagateProgram(*p.program()).program;
+  ir::Verify(*propagated);
+  EXPECT_THAT(ir::Text(*propagated), testing::Not(testing::HasSubstr("sharded_like")));
+}
+
+TEST(ProgramGraph, AGroupGivesAnAxisToAllMembers) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  const auto text = [](bool alike) {
+    return Propagated(jit([alike](Array x, Array y) {
+                        Array b = y * 2;
+                        if (alike) b = shard_alike(with_sharding_constraint(x, P("x")), b).second;
+                        return sum(b, 0);
+                      }).trace(abstract_array("f32[8,4]"), abstract_array("f32[8,4]")));
+  };
+  EXPECT_THAT(text(false), testing::Not(testing::ContainsRegex(kSharded + "mul")));
+  EXPECT_THAT(text(true), testing::ContainsRegex(kSharded + "mul"));
+}
+
+TEST(ProgramGraph, APropagationBarrierIsCrossedInItsDirections) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  using propagation::Direction;
+  const auto sharded = [](Direction crosses, bool at_operand) {
+    const std::string text = Propagated(jit([=](Array x) {
+                                          Array a = x * 2;
+                                          if (at_operand) a = with_sharding_constraint(a, P("x"));
+                                          Array b = propagation_barrier(a, crosses);
+                                          if (!at_operand) b = with_sharding_constraint(b, P("x"));
+                                          return at_operand ? b + 1 : b;
+                                        }).trace(abstract_array("f32[8]")));
+    return testing::Matches(testing::ContainsRegex(kSharded + (at_operand ? "add" : "mul")))(text);
+  };
+  EXPECT_TRUE(sharded(Direction::kForward, true));
+  EXPECT_FALSE(sharded(Direction::kForward, false));
+  EXPECT_FALSE(sharded(Direction::kBackward, true));
+  EXPECT_TRUE(sharded(Direction::kBackward, false));
+  EXPECT_FALSE(sharded(Direction::kNone, true));
+  EXPECT_FALSE(sharded(Direction::kNone, false));
+  EXPECT_TRUE(sharded(Direction::kBoth, true));
+  EXPECT_TRUE(sharded(Direction::kBoth, false));
+}
+
 TEST(ProgramGraph, TheBranchForFalseComesFirst) {
   Program p = jit([](Array on, Array x) {
                 return cond(
