@@ -4,6 +4,7 @@
 //   Program p = load_stablehlo("step.mlir");   // jax.jit(step).lower(...).as_text()
 //   std::vector<Array> results = to_function(p)({x, w});
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,21 +17,66 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-struct ImportOptions {
-  // Takes the place of the text's meshes, whose axes it must have. Default: the text's mesh, with
-  // Auto axes.
-  std::optional<Mesh> mesh = {};
+// The sharding of some arguments, in place of the text's.
+struct ArgumentSharding {
+  // "%arg0", "arg0", "0", or the name that the text gives in its locations: "params['w']". A `*`
+  // matches any text, and then the sharding is of all arguments that match.
+  std::string argument;
+  // The axes of each dim in Shardy's syntax, on the program's mesh: `[{"x"}, {}]`. Propagation may
+  // add axes to an open dim: `[{"x", ?}, {?}]`. A whole sharding also works:
+  // `<@mesh, [{"x"}, {}], replicated={"y"}>`.
+  std::string sharding;
 };
+
+// The modes of a program's axes.
+enum class AxisModes : uint8_t {
+  kAsWritten,  // those of `mesh`, if it is given; else Auto, as StableHLO has no modes
+  kAuto,       // propagation chooses shardings; those that the text states are constraints
+  // The shardings of arguments are their types, each op is typed with the rules of Explicit axes,
+  // and constraints are reshards. A result that the rules do not decide is a ShardingError at the
+  // line of the user's program.
+  kExplicit
+};
+
+struct ImportOptions {
+  // Takes the place of the text's meshes, whose axes it must have. Default: the text's mesh.
+  std::optional<Mesh> mesh = {};
+  // The last one that names an argument counts. They need a mesh.
+  std::vector<ArgumentSharding> shardings = {};
+  AxisModes modes = AxisModes::kAsWritten;
+};
+
+// Options as a command line gives them.
+struct ImportTexts {
+  std::string mesh = {};                   // "x=4,y=2", with Auto axes; "": the text's
+  std::vector<std::string> settings = {};  // ARGUMENT=SHARDING: `params['w']=[{"x"}, {}]`
+  std::string modes = {};                  // "", "auto" or "explicit"
+};
+// Returns the options that these texts stand for. The mesh is abstract. Throws RuntimeError that
+// shows the text and an example.
+ImportOptions read_import_options(const ImportTexts& texts, Loc loc = Loc::Current());
 
 // Returns the program of a StableHLO module: its function @main, with all calls inlined. Shardings
 // of arguments are their layouts; shardings of results and constraints are constraints. Locations
 // in the text become the lines of instructions. Throws RuntimeError with the line and column for
-// text that is not valid, and one that lists all operations that are not supported.
+// text that is not valid, one that lists all operations that are not supported, and one that lists
+// the arguments most like a name in the options that none has.
 Program import_stablehlo(std::string_view text, ImportOptions options = {},
                          Loc loc = Loc::Current());
 // Same, for a file. Throws RuntimeError if it cannot be read.
 Program load_stablehlo(const std::string& path, ImportOptions options = {},
                        Loc loc = Loc::Current());
+
+// Returns the numbers of the inputs that a name stands for, as ArgumentSharding has names. Throws
+// RuntimeError with the names most like it if there are none.
+std::vector<size_t> find_inputs(const Program& program, std::string_view name,
+                                Loc loc = Loc::Current());
+// Returns the name of an input, as errors show it: "%arg0 (params['w'])".
+std::string input_name(const Program& program, size_t input);
+
+// Returns the program read again under the options: as import_stablehlo(export_stablehlo(program))
+// reads it, so the types over Explicit axes become constraints, or reshards. Throws as these do.
+Program reimport(const Program& program, ImportOptions options, Loc loc = Loc::Current());
 
 // Returns a function that runs the program on arrays of its inputs' types: it can be traced,
 // differentiated and batched.

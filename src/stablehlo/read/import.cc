@@ -4,6 +4,7 @@
 #include "api/core/reshard_to.h"
 #include "base/error.h"
 #include "compile/run/executor.h"
+#include "stablehlo/read/argument_names.h"
 #include "stablehlo/read/importer.h"
 #include "stablehlo/text/read.h"
 #include "tessera/stablehlo.h"
@@ -14,8 +15,7 @@ namespace {
 
 Program Imported(const stablehlo::Module& module, const ImportOptions& options) {
   compile::Install();
-  const sharding::MeshDef* mesh = options.mesh ? options.mesh->def() : nullptr;
-  return Program(std::make_shared<const ir::Program>(stablehlo::Importer(module, mesh).Build()));
+  return Program(std::make_shared<const ir::Program>(stablehlo::Importer(module, options).Build()));
 }
 
 }  // namespace
@@ -26,6 +26,17 @@ Program import_stablehlo(std::string_view text, ImportOptions options, Loc loc) 
 
 Program load_stablehlo(const std::string& path, ImportOptions options, Loc) {
   return Imported(stablehlo::ReadModuleFile(path), options);
+}
+
+std::vector<size_t> find_inputs(const Program& program, std::string_view name, Loc loc) {
+  return stablehlo::ArgumentNames(*program.program()).Find(name, "find_inputs", loc);
+}
+std::string input_name(const Program& program, size_t input) {
+  return stablehlo::ArgumentNames(*program.program())[input].Shown();
+}
+
+Program reimport(const Program& program, ImportOptions options, Loc loc) {
+  return import_stablehlo(export_stablehlo(program, loc), std::move(options), loc);
 }
 
 namespace {

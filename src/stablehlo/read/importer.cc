@@ -8,11 +8,14 @@
 
 #include <map>
 
+#include "api/core/reshard_to.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "ir/move_params.h"
+#include "stablehlo/read/argument_names.h"
 #include "stablehlo/read/older_manual.h"
 #include "stablehlo/read/older_shardings.h"
+#include "stablehlo/read/settings.h"
 #include "trace/apply.h"
 #include "trace/function.h"
 #include "trace/scopes.h"
@@ -68,6 +71,30 @@ std::string ShownName(const Operation& op) {
   return std::string(op.name);
 }
 
+// Returns the part of a sharding over the axes that have this mode in `modes`.
+sharding::TensorSharding Over(AxisMode mode, const sharding::MeshDef& modes,
+                              sharding::TensorSharding s) {
+  const auto keep = [&](sharding::AxisList& axes) {
+    const auto has_mode = [&](sharding::AxisPart a) {
+      return base::At(modes.axes(), a.axis).mode == mode;
+    };
+    axes.erase(std::stable_partition(axes.begin(), axes.end(), has_mode), axes.end());
+  };
+  for (sharding::DimAxes& d : s.dims) keep(d.axes);
+  keep(s.unreduced);
+  keep(s.replicated);
+  return s;
+}
+
+// Returns the part over Explicit axes, which types have: no dim is open.
+sharding::TensorSharding OverExplicit(const sharding::MeshDef& modes, sharding::TensorSharding s) {
+  s = Over(AxisMode::Explicit, modes, std::move(s));
+  s.mesh = &modes;
+  s.replicated.clear();
+  for (sharding::DimAxes& d : s.dims) d.open = false, d.priority = -1;
+  return s;
+}
+
 // The operations that have no reader, with the places of the first ones.
 struct Unsupported {
   size_t count = 0, place = 0;
@@ -84,8 +111,8 @@ void ForEachOperation(const TextRegion& region, const F& f) {
 
 }  // namespace
 
-Importer::Importer(const Module& module, const sharding::MeshDef* mesh)
-    : module_(module), meshes_(module, mesh) {
+Importer::Importer(const Module& module, const ImportOptions& options)
+    : module_(module), options_(options), meshes_(module, options) {
   for (const TextFunction& f : module.functions) functions_.emplace(f.name, &f);
   const std::string_view text = module.text();
   lines_.push_back(0);
@@ -109,14 +136,34 @@ const ir::Type* Importer::TypeOfText(const TextType& type, size_t place) const {
   return ir::Type::Get(base::Shape(type.dims.begin(), type.dims.end()), dtype, mesh());
 }
 
-Array Importer::Constrained(const Array& x, const sharding::TensorSharding& sharding,
+// A dim that is open and has no axes stays as it is.
+Array Importer::Resharded(const Array& x, const sharding::TensorSharding& to,
+                          api::Call call) const {
+  const sharding::TensorSharding& from = api::TypeOf(x)->sharding();
+  sharding::TensorSharding s = OverExplicit(*trace::CurrentMesh(), to);
+  sharding::AxisList used = s.unreduced;
+  for (const sharding::DimAxes& d : s.dims) sharding::AddTo(used, d.axes);
+  for (size_t d = 0; d < s.dims.size(); ++d)
+    if (to.dims[d].open && to.dims[d].axes.empty() && d < from.dims.size() &&
+        sharding::Difference(from.dims[d].axes, used) == from.dims[d].axes)
+      s.dims[d].axes = from.dims[d].axes;
+  s.reduced = from.reduced, s.varying = from.varying;
+  return s == from ? x : api::ReshardTo(x, s, call);
+}
+
+Array Importer::Constrained(const Array& given, const sharding::TensorSharding& sharding,
                             api::Call call) const {
+  const sharding::MeshDef& modes = *trace::CurrentMesh();
+  const bool any_explicit = modes.has_mode(AxisMode::Explicit);
+  const Array x = any_explicit ? Resharded(given, sharding, call) : given;
+  if (any_explicit && !modes.has_mode(AxisMode::Auto)) return x;
   const ir::Type* type = api::TypeOf(x);
   sharding::TensorSharding s = type->sharding();
   s.mesh = trace::CurrentMesh();
   s.dims.resize(base::Size(type->rank()));
   return trace::Apply({.op = ops::kShardingConstraint,
-                       .params = ir::MakeParams(ir::ConstraintParams{sharding}),
+                       .params = ir::MakeParams(ir::ConstraintParams{
+                           any_explicit ? Over(AxisMode::Auto, modes, sharding) : sharding}),
                        .operands = {x.impl()},
                        .loc = call.loc,
                        .shown_as = call.name,
@@ -269,10 +316,13 @@ std::optional<sharding::TensorSharding> Importer::ShardingIn(const Attribute& of
 }
 
 // Axes that do not divide a dim are left out, because JAX has no such arrays.
-const ir::Type* Importer::PlaceOfArgument(const ir::Type* type, sharding::TensorSharding s) const {
+void Importer::Place(trace::Parameter& argument, sharding::TensorSharding s) const {
+  const ir::Type* type = argument.type;
   for (size_t d = 0; d < s.dims.size(); ++d)
     s.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, type->shape()[d]);
-  return type->WithSharding(std::move(s));
+  if (mesh()->has_mode(AxisMode::Explicit))
+    argument.type = type->WithSharding(OverExplicit(*mesh(), s));
+  if (mesh()->has_mode(AxisMode::Auto)) argument.place = type->WithSharding(std::move(s));
 }
 
 ir::Program Importer::Build() {
@@ -283,14 +333,16 @@ ir::Program Importer::Build() {
                                                                  : nullptr;
   if (!function) module_.Fail(0, "there is no function @main");
   const trace::MeshDefScope scope(mesh());
+  const Settings settings(module_, *function, mesh(), options_.shardings);
   std::vector<trace::Parameter> parameters;
   for (uint32_t k = 0; k < function->body.arguments; ++k) {
     const TextValue& value = function->values[k];
     const ir::Type* type = TypeOfText(*value.type, function->place);
     trace::Parameter parameter{type, LocOf(value.location, function->place)};
-    if (k < function->argument_attributes.size())
-      if (auto s = ShardingIn(function->argument_attributes[k], base::Size(type->rank())))
-        parameter.place = PlaceOfArgument(type, std::move(*s));
+    std::optional<sharding::TensorSharding> sharding = settings.Of(k);
+    if (!sharding && k < function->argument_attributes.size())
+      sharding = ShardingIn(function->argument_attributes[k], base::Size(type->rank()));
+    if (sharding) Place(parameter, std::move(*sharding));
     parameters.push_back(parameter);
   }
   const detail::Body body = [&](const Arrays& arguments) {
@@ -300,7 +352,12 @@ ir::Program Importer::Build() {
         results[k] = Constrained(results[k], *s, {kName, module_.file()});
     return detail::FunctionResult::Of(detail::AnyTree::Of(std::move(results)));
   };
-  return trace::TraceFunction(parameters, body, kName, module_.file(), nullptr).program;
+  ir::Program program =
+      trace::TraceFunction(parameters, body, kName, module_.file(), nullptr).program;
+  const ArgumentNames names(module_, *function);
+  for (size_t k = 0; k < program.inputs.size(); ++k)
+    if (!names[k].given.empty()) program.names.emplace_back(names[k].given, program.inputs[k]);
+  return program;
 }
 
 }  // namespace tessera::stablehlo

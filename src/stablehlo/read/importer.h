@@ -12,6 +12,8 @@
 #include "ir/program.h"
 #include "stablehlo/read/meshes.h"
 #include "stablehlo/read/read_call.h"
+#include "tessera/stablehlo.h"
+#include "trace/function.h"
 
 namespace tessera::stablehlo {
 
@@ -26,8 +28,7 @@ struct Frame {
 
 class Importer {
  public:
-  // `mesh`: takes the place of all meshes of the text, if it is not null.
-  Importer(const Module& module, const sharding::MeshDef* mesh);
+  Importer(const Module& module, const ImportOptions& options);
   ir::Program Build();
 
   const Module& module() const { return module_; }
@@ -44,14 +45,17 @@ class Importer {
   sharding::TensorSharding ShardingOf(const Attribute& attribute) const {
     return meshes_.ShardingOf(attribute);
   }
-  // Returns x with a constraint.
+  // Returns x with a constraint over Auto axes, or resharded over Explicit ones.
   Array Constrained(const Array& x, const sharding::TensorSharding& sharding, api::Call call) const;
   // Returns x, sharded like the values that joined the group before.
   Array JoinGroup(int64_t group, const Array& x, api::Call call);
 
  private:
   const ir::Type* TypeOfText(const TextType& type, size_t place) const;
-  const ir::Type* PlaceOfArgument(const ir::Type* type, sharding::TensorSharding s) const;
+  // Lays an argument out: over Explicit axes by its type, over Auto axes by its place.
+  void Place(trace::Parameter& argument, sharding::TensorSharding s) const;
+  // Returns x over the Explicit axes of a sharding.
+  Array Resharded(const Array& x, const sharding::TensorSharding& to, api::Call call) const;
   // Returns the sharding of an argument or result, in either form.
   std::optional<sharding::TensorSharding> ShardingIn(const Attribute& of_value, size_t rank) const;
   void CheckSupported();
@@ -60,6 +64,7 @@ class Importer {
                    const Array& array);
 
   const Module& module_;
+  const ImportOptions& options_;
   const TextMeshes meshes_;
   std::vector<size_t> lines_;  // where the lines of the text begin
   absl::flat_hash_map<std::string_view, const TextFunction*> functions_;

@@ -15,19 +15,20 @@ using sharding::AxisList;
 using sharding::AxisPart;
 using sharding::MeshDef;
 
-TextMeshes::TextMeshes(const Module& module, const MeshDef* given)
-    : module_(module), is_given_(given != nullptr) {
+TextMeshes::TextMeshes(const Module& module, const ImportOptions& options)
+    : module_(module), is_given_(options.mesh.has_value()) {
   for (const TextMesh& m : module.meshes)
     by_name_.emplace(m.name, sharding::ParseMesh(m.mesh.text, module.file()));
-  mesh_ = given;
-  if (given) return;
-  for (const TextMesh& m : module.meshes) {
-    const MeshDef* mesh = by_name_.at(m.name);
-    if (mesh->rank() == 0) continue;
-    mesh_ = mesh->WithModes(std::vector<AxisMode>(base::Size(mesh->rank()), AxisMode::Auto));
-    return;
-  }
-  if (module.meshes.empty()) mesh_ = MeshOfOlderShardings(module);
+  mesh_ = options.mesh ? options.mesh->def() : MeshOfText();
+  if (!mesh_ || (options.modes == AxisModes::kAsWritten && options.mesh)) return;
+  const AxisMode mode = options.modes == AxisModes::kExplicit ? AxisMode::Explicit : AxisMode::Auto;
+  mesh_ = mesh_->WithModes(std::vector<AxisMode>(base::Size(mesh_->rank()), mode));
+}
+
+const MeshDef* TextMeshes::MeshOfText() const {
+  for (const TextMesh& m : module_.meshes)
+    if (const MeshDef* mesh = by_name_.at(m.name); mesh->rank() > 0) return mesh;
+  return module_.meshes.empty() ? MeshOfOlderShardings(module_) : nullptr;
 }
 
 const MeshDef* TextMeshes::Named(std::string_view name, size_t place) const {

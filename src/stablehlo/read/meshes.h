@@ -6,13 +6,14 @@
 
 #include "sharding/tensor_sharding.h"
 #include "stablehlo/text/tree.h"
+#include "tessera/stablehlo.h"
 
 namespace tessera::stablehlo {
 
 class TextMeshes {
  public:
-  // The program's mesh is `given`, or the first mesh of the module that has axes, with Auto axes.
-  TextMeshes(const Module& module, const sharding::MeshDef* given);
+  // The program's mesh is the one of the options, or the first mesh of the module that has axes.
+  TextMeshes(const Module& module, const ImportOptions& options);
 
   // The program's mesh; null if there is none.
   const sharding::MeshDef* mesh() const { return mesh_; }
@@ -21,6 +22,8 @@ class TextMeshes {
   sharding::TensorSharding ShardingOf(const Attribute& attribute) const;
 
  private:
+  // Returns the mesh that the text states, in any modes; null if there is none.
+  const sharding::MeshDef* MeshOfText() const;
   const sharding::MeshDef* Named(std::string_view name, size_t place) const;
   void MoveTo(const sharding::MeshDef& from, size_t place, sharding::AxisList& axes) const;
 

@@ -1,0 +1,62 @@
+// Shardings that settings state.
+#include "stablehlo/read/settings.h"
+
+#include <fmt/format.h>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "sharding/text.h"
+#include "stablehlo/read/argument_names.h"
+
+namespace tessera::stablehlo {
+namespace {
+
+constexpr const char* kName = "import_stablehlo";
+
+[[noreturn]] void Refuse(const Module& module, const char* check, std::string reason,
+                         std::vector<std::string> notes = {}) {
+  base::ThrowRuntime(
+      base::Refusal(kName, check, base::Where(module.file()), std::move(reason), std::move(notes)));
+}
+
+sharding::TensorSharding Parsed(const Module& module, const TextType& type,
+                                const ArgumentName& name, const sharding::MeshDef* mesh,
+                                const std::string& text) {
+  const std::string whole = text.starts_with('<') ? text : fmt::format("<@mesh, {}>", text);
+  const auto refuse = [&](const std::string& reason) {
+    Refuse(module, "setting", fmt::format("the sharding {} of {}: {}", text, name.Shown(), reason),
+           {"the mesh is " + mesh->text(), fmt::format("the argument is {}", type.text)});
+  };
+  sharding::TensorSharding s;
+  try {
+    s = sharding::ParseSharding(whole, mesh->WithoutModes(), Loc::Unknown());
+  } catch (const RuntimeError& e) {
+    refuse(e.detail().reason);
+  }
+  const std::span<const int64_t> dims = type.dims;
+  if (s.dims.size() != dims.size())
+    refuse(fmt::format("it has {}, but the argument has {}", base::CountText(s.dims.size(), "dim"),
+                       dims.size()));
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] % sharding::SizeOf(s.dims[d].axes) != 0)
+      refuse(fmt::format("dim {} of size {} cannot be divided evenly into {} shards", d, dims[d],
+                         sharding::SizeOf(s.dims[d].axes)));
+  return s;
+}
+
+}  // namespace
+
+Settings::Settings(const Module& module, const TextFunction& function,
+                   const sharding::MeshDef* mesh, const std::vector<ArgumentSharding>& shardings)
+    : of_(function.body.arguments) {
+  if (shardings.empty()) return;
+  if (!mesh)
+    Refuse(module, "mesh", "shardings of arguments need a mesh, and the text has none",
+           {"give one, such as x=4,y=2"});
+  const ArgumentNames names(module, function);
+  for (const ArgumentSharding& set : shardings)
+    for (size_t k : names.Find(set.argument, kName, module.file()))
+      of_[k] = Parsed(module, *function.values[k].type, names[k], mesh, set.sharding);
+}
+
+}  // namespace tessera::stablehlo
