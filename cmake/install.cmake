@@ -19,9 +19,10 @@ function(tessera_install_pc name)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT Development)
 endfunction()
 
-tessera_install(tesseraTargets tessera)
+tessera_install(tesseraTargets tessera tessera_c)
 install(TARGETS tessera_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
 tessera_install_pc(tessera)
+tessera_install_pc(tessera-c)
 
 set(headers_left_out)
 if(TESSERA_MPI)

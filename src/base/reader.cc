@@ -144,6 +144,9 @@ void Reader::Fail(std::string reason) {
   auto line = std::count(text_.begin(), text_.begin() + static_cast<long>(at), '\n') + 1;
   std::string shown(
       text_.substr(line_begin, std::min(text_.find('\n', line_begin), text_.size()) - line_begin));
+  // Such characters would end or garble the message.
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\r') c = '?';
   size_t column = at - line_begin;
   if (shown.size() > 80) {
     size_t cut = column > 40 ? column - 40 : 0;

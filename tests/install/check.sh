@@ -37,6 +37,9 @@ if command -v pkg-config >/dev/null && [[ -n $(find "$work/prefix" -name 'libtes
   lib=$(dirname "$(find "$work/runtime" -name 'libtessera.so.*' | head -1)")
   [[ $(LD_LIBRARY_PATH=$lib "$work/by_pkg_config") == "$expected" ]]
   quietly "$work/runtime/bin/tessera" --version
+  read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs tessera-c)
+  quietly "$compiler" -x c -std=c11 "$project/../../c/client.c" -x none -o "$work/client" "${flags[@]}"
+  LD_LIBRARY_PATH=$lib "$work/client" "$project/../../c/square.mlir" | grep -qx '1 4 9 16'
   # No name of the layers below the public headers is one of the library's, but for the interface of
   # tessera_mpi (src/runtime/transport.h).
   exported=$(nm -DC --defined-only "$lib"/libtessera.so.*.*.* | grep -E '^[0-9a-f]+ . ((vtable|typeinfo|typeinfo name) for )?tessera::(spmd|ops|kernels|runtime|plan)::' |

@@ -45,6 +45,7 @@ Layers LayersOf(const std::string& cmake) {
 const Layers& AllowedLayers() {
   static const Layers layers = [] {
     Layers read = LayersOf(Text(kRoot / "src/CMakeLists.txt"));
+    read["c"] = {"c", "cli"};  // for the page
     read["cli"] = {"cli"};
     read["mpi"] = {"base", "mpi", "plan", "runtime"};
     return read;
