@@ -111,12 +111,15 @@ TESSERA_C_FUNCTION void tessera_free(char* text);
 
 // ---- programs ----
 
-// Reads `bytes` bytes of StableHLO text, such as jax.jit(f).lower(...).as_text() prints. Null
-// options leave the text as it is:
-//   mesh      "x=4,y=2": takes the place of the text's meshes, whose axes it must have. The mesh
-//             need not have devices here: programs for 1024 devices can be explained anywhere
-//   settings  must be null
-//   modes     must be null
+// Reads `bytes` bytes of StableHLO text, such as jax.jit(f).lower(...).as_text() prints. Options
+// that are null or empty leave the text as it is:
+//   mesh      "x=4,y=2": takes the place of the text's meshes, whose axes it must have. This
+//   process
+//             need not have the devices: programs for 1024 devices can be explained anywhere
+//   settings  lines ARGUMENT=SHARDING, such as `params['w']=[{"x"}, {}]`, in place of the text's
+//             shardings. An argument is "%arg0", "0", or its name in JAX; `*` matches any text
+//   modes     "auto": propagation chooses shardings. "explicit": those of arguments are types, and
+//             a result that the typing rules do not decide is an error at its line
 TESSERA_C_FUNCTION tessera_status tessera_load(const char* text, int64_t bytes, const char* mesh,
                                                const char* settings, const char* modes,
                                                tessera_program* program);
@@ -130,13 +133,16 @@ TESSERA_C_FUNCTION tessera_status tessera_check(const char* text, int64_t bytes,
 // Ends the use of a handle. Functions that run with it in other threads finish.
 TESSERA_C_FUNCTION tessera_status tessera_close(tessera_program program);
 
-// Return the number of arguments or results.
+// Returns the number of arguments or results.
 TESSERA_C_FUNCTION tessera_status tessera_count(tessera_program program, tessera_side side,
                                                 int64_t* count);
-// Return the type of one of them as text: "f32[8@x,4]".
+// Returns the type of one of them as text: "f32[8@x,4]".
 TESSERA_C_FUNCTION tessera_status tessera_type(tessera_program program, tessera_side side,
                                                int64_t index, char** text);
-// Return its dtype, rank and dims: the first `rank` of the `capacity` elements of `dims`. `dims`
+// Returns the name of an argument, also JAX's if the text has it: "%arg1 (params['w'])".
+TESSERA_C_FUNCTION tessera_status tessera_input_name(tessera_program program, int64_t index,
+                                                     char** name);
+// Returns its dtype, rank and dims: the first `rank` of the `capacity` elements of `dims`. `dims`
 // may be null if `capacity` is 0, which asks for the dtype and the rank alone. A positive capacity
 // below the rank is an error.
 TESSERA_C_FUNCTION tessera_status tessera_shape(tessera_program program, tessera_side side,
@@ -150,7 +156,7 @@ TESSERA_C_FUNCTION tessera_status tessera_shape(tessera_program program, tessera
 TESSERA_C_FUNCTION tessera_status tessera_propagate(tessera_program program, const char* strategy,
                                                     char** text);
 // Returns why a value is sharded as it is. `value` is its name in the text that was loaded, such as
-// "%3" or "@relu/%0", or "%arg0".
+// "%3" or "@relu/%0", or that of an argument, such as "%arg1" or "params['w']".
 TESSERA_C_FUNCTION tessera_status tessera_explain(tessera_program program, const char* value,
                                                   const char* strategy, char** text);
 // Returns the collectives of the lowered program one per line, their sum, the FLOPs and the peak

@@ -2,39 +2,16 @@
 #include "c/loaded.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <utility>
 
 namespace tessera::c {
-namespace {
-
-// Returns the mesh "x=4,y=2", with Auto axes and without devices.
-Mesh MeshOf(const std::string& text) {
-  std::vector<MeshAxis> axes;
-  std::istringstream list(text);
-  for (std::string item; std::getline(list, item, ',');) {
-    const size_t equal = item.find('=');
-    int64_t size = 0;
-    const char* const end = item.data() + item.size();
-    const char* const begin = item.data() + std::min(equal + 1, item.size());
-    const auto [last, error] = std::from_chars(begin, end, size);
-    if (equal == std::string::npos || equal == 0 || error != std::errc() || last != end || size < 1)
-      throw ArgumentError("mesh has names and sizes, such as x=4,y=2, not '" + text + "'");
-    axes.push_back({item.substr(0, equal), size, AxisMode::Auto});
-  }
-  if (axes.empty()) throw ArgumentError("mesh has names and sizes, such as x=4,y=2, not ''");
-  return abstract_mesh(std::move(axes), {}, kHere);
-}
-
-}  // namespace
-
 ImportOptions OptionsOf(const OptionTexts& texts) {
-  if (texts.settings) throw ArgumentError("settings is not null");
-  if (texts.modes) throw ArgumentError("modes is not null");
-  ImportOptions options;
-  if (texts.mesh) options.mesh = MeshOf(texts.mesh);
-  return options;
+  ImportTexts read{.mesh = OrEmpty(texts.mesh), .settings = {}, .modes = OrEmpty(texts.modes)};
+  std::istringstream lines(OrEmpty(texts.settings));
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) read.settings.push_back(line);
+  return read_import_options(read, kHere);
 }
 
 Program ProgramSource::Read() const {

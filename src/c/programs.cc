@@ -12,14 +12,18 @@ namespace {
 
 std::atomic<uint64_t> last_handle{0};
 
-ArrayType TypeAt(tessera_program program, tessera_side side, int64_t index) {
-  const std::vector<ArrayType> types = Programs().At(program)->types(side);
-  if (index < 0 || index >= static_cast<int64_t>(types.size()))
+void CheckIndex(const Loaded& loaded, tessera_side side, int64_t index) {
+  const size_t count = loaded.types(side).size();
+  if (index < 0 || index >= static_cast<int64_t>(count))
     throw ArgumentError("index is " + std::to_string(index) + ", but the program has " +
-                        std::to_string(types.size()) +
-                        (side == TESSERA_INPUTS ? " argument" : " result") +
-                        (types.size() == 1 ? "" : "s"));
-  return types[static_cast<size_t>(index)];
+                        std::to_string(count) + (side == TESSERA_INPUTS ? " argument" : " result") +
+                        (count == 1 ? "" : "s"));
+}
+
+ArrayType TypeAt(tessera_program program, tessera_side side, int64_t index) {
+  const std::shared_ptr<Loaded> loaded = Programs().At(program);
+  CheckIndex(*loaded, side, index);
+  return loaded->types(side)[static_cast<size_t>(index)];
 }
 
 }  // namespace
@@ -79,6 +83,15 @@ tessera_status tessera_type(tessera_program program, tessera_side side, int64_t 
   return Guarded(__func__, [&] {
     Require(text, "text");
     *text = Given(TypeAt(program, side, index).text());
+  });
+}
+
+tessera_status tessera_input_name(tessera_program program, int64_t index, char** name) {
+  return Guarded(__func__, [&] {
+    Require(name, "name");
+    const std::shared_ptr<Loaded> loaded = Programs().At(program);
+    CheckIndex(*loaded, TESSERA_INPUTS, index);
+    *name = Given(tessera::input_name(loaded->program(), static_cast<size_t>(index)));
   });
 }
 

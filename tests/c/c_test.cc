@@ -162,6 +162,7 @@ TEST(C, TellsTypes) {
   EXPECT_EQ(count, 2);
   EXPECT_EQ(TextOf([&](char** t) { return tessera_type(program, TESSERA_INPUTS, 2, t); }),
             "i32[8]");
+  EXPECT_EQ(TextOf([&](char** t) { return tessera_input_name(program, 2, t); }), "%arg2");
   tessera_dtype dtype = 0;
   int32_t rank = 0;
   int64_t dims[3] = {-1, -1, -1};
@@ -191,6 +192,21 @@ TEST(C, Reports) {
   ExpectGolden("reports.txt", all);
   EXPECT_THAT(TextOf([&](char** t) { return tessera_html(program, "a < b", t); }),
               testing::AllOf(testing::HasSubstr("<html"), testing::HasSubstr("a &lt; b")));
+}
+
+TEST(C, OptionsChangeTheText) {
+  tessera_program program = 0;
+  const char* settings = "%arg0=[{}, {}]\n%arg1=[{}, {\"x\"}]\n";
+  ASSERT_EQ(tessera_load(kSharded, Bytes(kSharded), "x=2", settings, "explicit", &program),
+            TESSERA_OK)
+      << tessera_last_error();
+  EXPECT_EQ(TextOf([&](char** t) { return tessera_type(program, TESSERA_INPUTS, 1, t); }),
+            "f32[8,4@x]");
+  EXPECT_EQ(TextOf([&](char** t) { return tessera_type(program, TESSERA_OUTPUTS, 0, t); }),
+            "f32[4,4@x]");
+  EXPECT_EQ(TextOf([&](char** t) { return tessera_comm(program, t); }), "[]");
+  ExpectRunsSharded(program);
+  EXPECT_EQ(tessera_close(program), TESSERA_OK);
 }
 
 TEST(C, FiguresAreThoseOfTheMesh) {
@@ -254,9 +270,18 @@ TEST(C, ErrorsOfLoading) {
 })"));
   mesh("y=4");
   mesh("x");
-  mesh("");
   mesh("x=0");
   mesh("x=4,x=2");
+  const auto option = [&](const char* settings, const char* modes) {
+    errors.Add(settings ? settings : modes,
+               tessera_load(kSharded, Bytes(kSharded), nullptr, settings, modes, &p));
+  };
+  option("%arg0", nullptr);
+  option("%arg7=[{\"x\"}]", nullptr);
+  option("%arg0=[{\"x\"}]", nullptr);
+  option("%arg0=[{\"z\"}, {}]", nullptr);
+  option(nullptr, "manual");
+  option(nullptr, "explicit");
   errors.Add("null path", tessera_load_file(nullptr, nullptr, nullptr, nullptr, &p));
   errors.Add("no file", tessera_load_file("no_such.mlir", nullptr, nullptr, nullptr, &p));
   errors.Add("a folder", tessera_load_file(".", nullptr, nullptr, nullptr, &p));
@@ -286,6 +311,7 @@ TEST(C, ErrorsOfHandles) {
     add("count", tessera_count(p, TESSERA_INPUTS, &count));
     add("type", tessera_type(p, TESSERA_INPUTS, 0, &text));
     add("shape", tessera_shape(p, TESSERA_INPUTS, 0, &dtype, &rank, dims, 8));
+    add("input_name", tessera_input_name(p, 0, &text));
     add("propagate", tessera_propagate(p, nullptr, &text));
     add("explain", tessera_explain(p, "%0", nullptr, &text));
     add("report", tessera_report(p, &text));
@@ -335,6 +361,9 @@ TEST(C, ErrorsOfReports) {
   errors.Add("shape capacity", tessera_shape(p, TESSERA_INPUTS, 0, &dtype, &rank, dims, 1));
   errors.Add("shape negative", tessera_shape(p, TESSERA_INPUTS, 0, &dtype, &rank, dims, -1));
   errors.Add("shape beyond", tessera_shape(p, TESSERA_INPUTS, 3, &dtype, &rank, dims, 1));
+  errors.Add("input_name null", tessera_input_name(p, 0, nullptr));
+  errors.Add("input_name -1", tessera_input_name(p, -1, &text));
+  errors.Add("input_name beyond", tessera_input_name(p, 3, &text));
   errors.Add("propagate null", tessera_propagate(p, nullptr, nullptr));
   errors.Add("propagate strategy", tessera_propagate(p, "quickly", &text));
   errors.Add("explain null", tessera_explain(p, nullptr, nullptr, &text));

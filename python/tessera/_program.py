@@ -1,0 +1,290 @@
+"""Programs: loaded from JAX, a text or a file; reports on them; runs."""
+
+import builtins
+import ctypes
+import dataclasses
+import json
+import os
+import sys
+from typing import NamedTuple
+
+from tessera import _lines
+from tessera._buffers import array_of, buffer_of
+from tessera._library import ArgumentError, Buffer, RuntimeError, ShapeError, call, encoded, text_of
+
+_INPUTS, _OUTPUTS = 0, 1
+
+
+class Types(NamedTuple):
+    """The types of the arguments and results, such as "f32[8@x,4]"."""
+
+    inputs: list
+    outputs: list
+
+
+class Costs(NamedTuple):
+    """Figures per device: bytes that leave it, collectives, peak memory, FLOPs, and the FLOPs of an even split."""
+
+    comm_bytes: int
+    collectives: int
+    peak_bytes: int
+    flops: int
+    split_flops: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """A collective of the lowered program. `bytes` leave each device, `times` times."""
+
+    kind: str
+    axes: list
+    bytes: int
+    times: int
+    where: str
+    backward: bool
+    implied: bool
+    repeats: bool
+
+
+class Comm(list):
+    """The collectives, and as text a table of them with their sum, the FLOPs and the peak memory."""
+
+    def __init__(self, collectives, text):
+        super().__init__(collectives)
+        self._text = text
+
+    @property
+    def bytes(self):
+        """The bytes that leave each device."""
+        return sum(c.bytes * c.times for c in self)
+
+    def count(self, kind):
+        """The number of collectives of a kind, such as "all_reduce", that run."""
+        return sum(c.times for c in self if c.kind == kind)
+
+    def __str__(self):
+        return self._text
+
+    __repr__ = __str__
+
+
+@dataclasses.dataclass
+class _JaxCall:
+    """How the function that JAX lowered is called: its trees, and the leaves that its program has."""
+
+    in_tree: object
+    out_tree: object
+    kept: list
+
+    def leaves_of(self, args, kwargs):
+        import jax
+
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            raise ShapeError(f"the arguments are {tree}, but the function was lowered for {self.in_tree}")
+        is_key = lambda x: hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+        return [jax.random.key_data(leaves[k]) if is_key(leaves[k]) else leaves[k] for k in self.kept]
+
+    def result_of(self, arrays):
+        import jax
+
+        return jax.tree_util.tree_unflatten(self.out_tree, arrays)
+
+
+class Program:
+    """A program of JAX. load() makes it."""
+
+    def __init__(self, handle, text, jax_call=None):
+        self._handle, self._text, self._jax_call = handle, text, jax_call
+        self._shapes = {}
+
+    def __del__(self):
+        self.close()
+
+    def close(self):
+        """Frees the program; all other functions then raise an ArgumentError. Results of runs stay."""
+        if self._handle:
+            call("close", self._handle)
+            self._handle = 0
+
+    def __repr__(self):
+        inputs, outputs = self.types
+        return f"tessera.Program({', '.join(inputs)}) -> {', '.join(outputs)}"
+
+    def _count(self, side):
+        count = ctypes.c_int64()
+        call("count", self._handle, side, ctypes.byref(count))
+        return count.value
+
+    @property
+    def types(self):
+        """The types of the arguments and results."""
+        return Types(*([text_of("type", self._handle, side, k) for k in range(self._count(side))]
+                       for side in (_INPUTS, _OUTPUTS)))  # fmt: skip
+
+    @property
+    def names(self):
+        """The names of the arguments, such as "%arg1 (params['w'])"."""
+        return [text_of("input_name", self._handle, k) for k in range(self._count(_INPUTS))]
+
+    def propagated(self, strategy=None):
+        """The program with the sharding of every value, as text.
+
+        strategy: the last one of propagation: "basic", "aggressive", "op-priority", "user-priority".
+        """
+        return text_of("propagate", self._handle, encoded(strategy))
+
+    def explain(self, value, strategy=None):
+        """Why a value is sharded as it is.
+
+        value: its name in JAX's text ("%3"), an argument ("x", "params['w']"), a variable of the Python
+        function ("h"), or a line ("model.py:6"). Variables and lines need locations: load a Lowered, or
+        the text of lowered.as_text(debug_info=True).
+        """
+        try:
+            return text_of("explain", self._handle, encoded(value), encoded(strategy))
+        except RuntimeError:
+            found = _lines.find_value(self._text(), value)
+            if not found:
+                raise
+        name, where = found
+        return f"{value} at {where}: {text_of('explain', self._handle, encoded(name), encoded(strategy))}"
+
+    def costs(self):
+        """The figures of the program lowered for its mesh."""
+        figures = (ctypes.c_int64 * len(Costs._fields))()
+        call("costs_of", self._handle, figures, ctypes.sizeof(figures))
+        return Costs(*figures)
+
+    def comm(self):
+        """The collectives of the lowered program: a list, which prints as a table."""
+        collectives = json.loads(text_of("comm", self._handle))
+        return Comm([Collective(**c) for c in collectives], text_of("report", self._handle))
+
+    def peak(self):
+        """The peak memory of a device in bytes: arguments, results and temporaries."""
+        return self.costs().peak_bytes
+
+    def flops(self):
+        """The FLOPs of a device."""
+        return self.costs().flops
+
+    def lowered(self, stop_after=None):
+        """The program of one device, with local shapes and collectives, as text; or as a pass leaves it."""
+        return text_of("lower", self._handle, encoded(stop_after))
+
+    def html(self, path=None, title=None):
+        """A page of HTML about the program, which needs no other file; also written to `path`."""
+        page = text_of("html", self._handle, encoded(title or (str(path) if path else "program")))
+        if path:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
+
+    def run(self, *args, **kwargs):
+        """Runs the program on simulated devices, as many as its mesh has.
+
+        args: those of the function that was lowered, whose result's structure the results have; or, if a
+        text was loaded, one array for each argument, and the results are a list. The elements of NumPy's
+        arrays are read where they are, and those of the results are the library's own, read-only.
+        """
+        if self._jax_call:
+            arrays = self._jax_call.leaves_of(args, kwargs)
+        elif kwargs:
+            raise ArgumentError(f"a text has no names of arguments: {', '.join(kwargs)}")
+        else:
+            arrays = args
+        # What is wrong with the number of arrays is the library's to say.
+        buffers = [buffer_of(x, self._dtype(k), f"argument {k}") for k, x in enumerate(arrays)]
+        handles = (ctypes.c_uint64 * self._count(_OUTPUTS))()
+        call("run", self._handle, (Buffer * len(buffers))(*buffers), len(buffers), handles, len(handles))
+        results = [array_of(h, f"result {k}") for k, h in enumerate(handles)]
+        return self._jax_call.result_of(results) if self._jax_call else results
+
+    def _dtype(self, k):
+        dtype, rank = ctypes.c_int32(), ctypes.c_int32()
+        if k < self._count(_INPUTS):
+            call("shape", self._handle, _INPUTS, k, ctypes.byref(dtype), ctypes.byref(rank), None, 0)
+        return dtype.value
+
+
+def _axes_text(axes):
+    axes = () if axes is None else (axes,) if isinstance(axes, str) else axes
+    return "{" + ", ".join(f'"{a}"' for a in axes) + "}"
+
+
+def _sharding_text(sharding):
+    """Shardy's text of a PartitionSpec or a tuple; a text stays as it is."""
+    if isinstance(sharding, str):
+        return sharding
+    return "[" + ", ".join(map(_axes_text, sharding)) + "]"
+
+
+def _options(mesh, shardings, modes):
+    """The options as texts. A mesh may be a text, a dict of sizes, or JAX's."""
+    if mesh is not None and not isinstance(mesh, str):
+        sizes = mesh if isinstance(mesh, dict) else mesh.shape
+        mesh = ",".join(f"{name}={size}" for name, size in sizes.items())
+    settings = "\n".join(f"{name}={_sharding_text(s)}" for name, s in (shardings or {}).items())
+    return encoded(mesh), encoded(settings), encoded(modes)
+
+
+def _is_text(program):
+    return "\n" in program or program.lstrip().startswith(("module", '"builtin.module"', "#loc"))
+
+
+def _of_jax(lowered):
+    """The text of a jax.stages.Lowered, and how its function is called."""
+    leaves = lowered.in_tree.num_leaves
+    # Arguments that the function does not use are not in its text.
+    kept = getattr(getattr(lowered, "_lowering", None), "compile_args", {}).get("kept_var_idx")
+    kept = sorted(kept) if kept is not None else list(range(leaves))
+    return lowered.as_text(debug_info=True), _JaxCall(lowered.in_tree, lowered.out_tree, kept)
+
+
+def _text_of(program):
+    """The text of what load() takes, None for a file, and how JAX's function is called."""
+    if isinstance(program, (builtins.bytes, bytearray)):
+        return program.decode(), None
+    if isinstance(program, os.PathLike) or isinstance(program, str) and not _is_text(program):
+        return None, None
+    if isinstance(program, str):
+        return program, None
+    stages = getattr(sys.modules.get("jax"), "stages", None)
+    if stages and isinstance(program, stages.Traced):
+        program = program.lower()
+    if stages and isinstance(program, stages.Lowered):
+        return _of_jax(program)
+    if stages and isinstance(program, stages.Compiled):
+        raise ArgumentError("a compiled program is XLA's: load the lowered one, tessera.load(jax.jit(f).lower(x))")
+    if hasattr(program, "mlir_module"):  # jax.export.Exported
+        return program.mlir_module(), None
+    raise ArgumentError(f"a program is jax.jit(f).lower(x), a text or a path, not {type(program).__name__}")
+
+
+def load(program, mesh=None, shardings=None, modes=None):
+    """Loads jax.jit(f).lower(x), jax.jit(f).trace(x), an export, a StableHLO text, or a file of one.
+
+    mesh: takes the place of the program's, whose axes it must have: "x=4,y=2", {"x": 4, "y": 2}, or JAX's.
+    shardings: of arguments by name, in place of the program's: {"params['w']": P(None, "x")}.
+    modes: "auto", or "explicit": shardings of arguments are types, and an ambiguous result is an error.
+    """
+    options, handle = _options(mesh, shardings, modes), ctypes.c_uint64()
+    text, jax_call = _text_of(program)
+    if text is None:
+        path = os.fspath(program)
+        call("load_file", encoded(path), *options, ctypes.byref(handle))
+        return Program(handle.value, lambda: _read(path), jax_call)
+    data = text.encode()
+    call("load", data, len(data), *options, ctypes.byref(handle))
+    return Program(handle.value, lambda: text, jax_call)
+
+
+def _read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def check(program, mesh=None, shardings=None, modes=None):
+    """Raises the error of a program, if load() or lowering it for its mesh has one."""
+    load(program, mesh, shardings, modes).costs()
