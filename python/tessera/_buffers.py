@@ -53,7 +53,7 @@ def _filled(data, count, dims, code):
 def _of_numpy(x, code, what):
     # A plain number has no dtype of its own, as in JAX.
     if isinstance(x, (bool, int, float, complex)):
-        x = numpy.asarray(x, _numpy_dtype(code, what))
+        x = numpy.asarray(x, _numpy_dtype(code, what) if code else None)
     x = numpy.asarray(x, order="C")
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
@@ -85,7 +85,7 @@ def buffer_of(x, code, what):
     return _of_numpy(x, code, what) if numpy else _of_memory(x, what)
 
 
-class _Owner:
+class Owner:
     """An array of a run, which is released with the last view of its elements."""
 
     def __init__(self, handle):
@@ -94,21 +94,18 @@ class _Owner:
         call("array_buffer", handle, ctypes.byref(self.buffer))
         self.dims = tuple(self.buffer.dims[: self.buffer.rank])
 
-    def __del__(self):
-        call("release", self._handle)
-
-
-class _NumpyOwner(_Owner):
     @property
     def __array_interface__(self):
         # ml_dtypes have no type text, so the elements are bytes until numpy_array's view.
         return {"version": 3, "shape": (self.buffer.bytes,), "typestr": "|u1",
                 "data": (self.buffer.data, True)}
 
+    def __del__(self):
+        call("release", self._handle)
 
-def array_of(handle, what):
-    """The array of a run: a read-only numpy array, or a memoryview, that owns the library's buffer."""
-    owner = (_NumpyOwner if numpy else _Owner)(handle)
+
+def array_of(owner, what):
+    """A read-only numpy array, or without NumPy a memoryview, that owns the library's buffer."""
     code, dims = owner.buffer.dtype, owner.dims
     if numpy:
         dtype = _numpy_dtype(code, what)

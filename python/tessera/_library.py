@@ -115,11 +115,11 @@ def call(name, *arguments):
 
 
 def text_of(name, *arguments):
-    """Calls a function whose last parameter is the text that it makes, and returns the text."""
+    """Calls a function whose last parameter is the text that it makes. Returns it without the last line break."""
     text = ctypes.c_void_p()
     call(name, *arguments, ctypes.byref(text))
     try:
-        return ctypes.string_at(text).decode(errors="replace")
+        return ctypes.string_at(text).decode(errors="replace").removesuffix("\n")
     finally:
         _library.tessera_free(text)
 

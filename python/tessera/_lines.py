@@ -1,7 +1,7 @@
 """Names of Python for values of a program: `h` of the statement `h = tanh(x @ w)`, or "model.py:6".
 
 JAX's text has the line of each operation, with the lines of the callers, but no variables. A variable is
-the last value, in the forward pass, of the statement that assigns it.
+the last value of the statement that assigns it.
 """
 
 import ast
@@ -13,15 +13,18 @@ _FRAME = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):\d+(?: to (\d*):\d+)?')
 _REFERENCE = re.compile(r"#loc\w*")
 _FUNCTION = re.compile(r"^\s*func\.func (?:\w+ )?@([\w.$-]+|\"[^\"]*\")\(")
 _RESULT = re.compile(r"^\s*(%\w+)(:\d+)?(?:, %\w+)* = ")
+_OPERAND = re.compile(r"%\w+")
 _LOCATION = re.compile(r"loc\((#loc\w*|unknown)\)\s*$")
 _BACKWARD = "transpose(jvp("
 
 
 class Value:
-    """A value with the lines of its operation and of the callers, innermost first."""
+    """A value: the lines of its operation and of the callers, and the lines of the forward operations
+    that use it. Lines are (file, first, last), innermost first."""
 
     def __init__(self, name, frames, is_backward):
         self.name, self.frames, self.is_backward = name, frames, is_backward
+        self.users = []
 
 
 class _Locations:
@@ -32,6 +35,8 @@ class _Locations:
 
     def frames(self, alias):
         """The lines (file, first, last) of a location: those in its text, and of its references."""
+        if alias is None:
+            return []
         if alias not in self._frames:
             text = self._texts.get(alias, "")
             frames = [(m[1], int(m[2]), int(m[3] or m[2])) for m in _FRAME.finditer(text)]
@@ -47,21 +52,26 @@ class _Locations:
 def values_of(text):
     """The values of a module with debug information, in the order of the text, without those in regions."""
     locations = _Locations(text)
-    values, function, open_names = [], "", []
+    values, function, known, open_results = [], "", {}, []
     for line in text.splitlines():
         if opened := _FUNCTION.match(line):
-            function, open_names = ("" if opened[1] == "main" else f"@{opened[1]}/"), []
+            function, known, open_results = ("" if opened[1] == "main" else f"@{opened[1]}/"), {}, []
             continue
         result, location = _RESULT.match(line), _LOCATION.search(line)
+        alias = location[1] if location else None
+        if not (alias and locations.is_backward(alias)):
+            for name in set(_OPERAND.findall(line[result.end() :] if result else line)):
+                if name in known:
+                    known[name].users.append(locations.frames(alias))
         if result and not location:
-            open_names.append(result)  # an operation with regions ends further down
+            open_results.append(result)  # an operation with regions ends further down
             continue
-        closes = bool(open_names) and location and line.lstrip().startswith("}")
-        if closes:
-            result = open_names.pop()
-        if result and location and not open_names:
+        if open_results and location and line.lstrip().startswith("}"):
+            result = open_results.pop()
+        if result and location and not open_results:
             name = function + result[1] + ("#0" if result[2] else "")
-            values.append(Value(name, locations.frames(location[1]), locations.is_backward(location[1])))
+            known[result[1]] = Value(name, locations.frames(alias), locations.is_backward(alias))
+            values.append(known[result[1]])
     return values
 
 
@@ -91,15 +101,30 @@ def _spans(name, files):
     return spans
 
 
+def _is_in(frames, span):
+    file, first, last = span
+    return any(f == file and a <= last and first <= b for f, a, b in frames)
+
+
+def _last_of(span, values):
+    """The last value of a statement that the forward pass uses further on; else the last one.
+
+    A derivative also has values of that line, which only the backward pass uses.
+    """
+    own = [v for v in values if not v.is_backward and _is_in(v.frames, span)]
+    used = [v for v in own if any(not _is_in(frames, span) for frames in v.users)]
+    return (used or own or [None])[-1]
+
+
 def find_value(text, name):
-    """The value of a variable or a line with the line that assigns it, (value, "model.py:6"); None if none is."""
+    """The value of a variable or a line and the line that assigns it: (value, "model.py:6"); None if none is.
+
+    Of several statements the last one in the program counts.
+    """
     values = values_of(text)
     spans = _spans(name, dict.fromkeys(f for v in values for f, _, _ in v.frames))
-    found = None
-    for value in values:
-        if value.is_backward:
-            continue
-        for file, first, last in spans:
-            if any(f == file and a <= last and first <= b for f, a, b in value.frames):
-                found = value.name, f"{pathlib.Path(file).name}:{first}"
-    return found
+    found = [(v, span) for span in spans if (v := _last_of(span, values))]
+    if not found:
+        return None
+    value, (file, first, _) = max(found, key=lambda f: values.index(f[0]))
+    return value.name, f"{pathlib.Path(file).name}:{first}"

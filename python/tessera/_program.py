@@ -1,15 +1,15 @@
 """Programs: loaded from JAX, a text or a file; reports on them; runs."""
 
-import builtins
 import ctypes
 import dataclasses
 import json
 import os
+import re
 import sys
 from typing import NamedTuple
 
 from tessera import _lines
-from tessera._buffers import array_of, buffer_of
+from tessera._buffers import Owner, array_of, buffer_of
 from tessera._library import ArgumentError, Buffer, RuntimeError, ShapeError, call, encoded, text_of
 
 _INPUTS, _OUTPUTS = 0, 1
@@ -96,7 +96,6 @@ class Program:
 
     def __init__(self, handle, text, jax_call=None):
         self._handle, self._text, self._jax_call = handle, text, jax_call
-        self._shapes = {}
 
     def __del__(self):
         self.close()
@@ -195,17 +194,20 @@ class Program:
         else:
             arrays = args
         # What is wrong with the number of arrays is the library's to say.
-        buffers = [buffer_of(x, self._dtype(k), f"argument {k}") for k, x in enumerate(arrays)]
+        count = self._count(_INPUTS)
+        dtypes = [self._shape(k)[0] if k < count else 0 for k in range(len(arrays))]
+        buffers = [buffer_of(x, dtype, f"argument {k}") for k, (x, dtype) in enumerate(zip(arrays, dtypes))]
         handles = (ctypes.c_uint64 * self._count(_OUTPUTS))()
         call("run", self._handle, (Buffer * len(buffers))(*buffers), len(buffers), handles, len(handles))
-        results = [array_of(h, f"result {k}") for k, h in enumerate(handles)]
+        owners = [Owner(h) for h in handles]
+        results = [array_of(owner, f"result {k}") for k, owner in enumerate(owners)]
         return self._jax_call.result_of(results) if self._jax_call else results
 
-    def _dtype(self, k):
+    def _shape(self, k):
+        """The dtype and the rank of an argument."""
         dtype, rank = ctypes.c_int32(), ctypes.c_int32()
-        if k < self._count(_INPUTS):
-            call("shape", self._handle, _INPUTS, k, ctypes.byref(dtype), ctypes.byref(rank), None, 0)
-        return dtype.value
+        call("shape", self._handle, _INPUTS, k, ctypes.byref(dtype), ctypes.byref(rank), None, 0)
+        return dtype.value, rank.value
 
 
 def _axes_text(axes):
@@ -218,6 +220,25 @@ def _sharding_text(sharding):
     if isinstance(sharding, str):
         return sharding
     return "[" + ", ".join(map(_axes_text, sharding)) + "]"
+
+
+def _padded(shardings, plain):
+    """Shardings by name: PartitionSpecs and tuples get as many entries as their arguments have dims.
+
+    plain: the program without them.
+    """
+    padded = {}
+    for name, sharding in shardings.items():
+        pattern = re.compile(".*".join(map(re.escape, name.split("*"))))
+        found = []
+        for k, shown in enumerate(plain.names):
+            value, _, given = shown.partition(" (")
+            if any(map(pattern.fullmatch, (value, value[1:], str(k), given[:-1]))):
+                found.append((value, (*sharding, *[None] * (plain._shape(k)[1] - len(sharding)))))
+        for key, value in found or [(name, sharding)]:  # an unknown name is the library's to refuse
+            padded.pop(key, None)  # the last one counts
+            padded[key] = value
+    return padded
 
 
 def _options(mesh, shardings, modes):
@@ -242,49 +263,57 @@ def _of_jax(lowered):
     return lowered.as_text(debug_info=True), _JaxCall(lowered.in_tree, lowered.out_tree, kept)
 
 
-def _text_of(program):
-    """The text of what load() takes, None for a file, and how JAX's function is called."""
-    if isinstance(program, (builtins.bytes, bytearray)):
-        return program.decode(), None
-    if isinstance(program, os.PathLike) or isinstance(program, str) and not _is_text(program):
-        return None, None
-    if isinstance(program, str):
-        return program, None
+def _source_of(program):
+    """What load() takes, as its path or its text, and how JAX's function is called."""
     stages = getattr(sys.modules.get("jax"), "stages", None)
+    if isinstance(program, (bytes, bytearray)):
+        program = program.decode(errors="surrogateescape")
+    if isinstance(program, os.PathLike) or isinstance(program, str) and not _is_text(program):
+        return os.fspath(program), None, None
+    if isinstance(program, str):
+        return None, program, None
     if stages and isinstance(program, stages.Traced):
         program = program.lower()
     if stages and isinstance(program, stages.Lowered):
-        return _of_jax(program)
+        return None, *_of_jax(program)
     if stages and isinstance(program, stages.Compiled):
-        raise ArgumentError("a compiled program is XLA's: load the lowered one, tessera.load(jax.jit(f).lower(x))")
+        raise ArgumentError("a compiled program is XLA's text: load jax.jit(f).lower(x)")
     if hasattr(program, "mlir_module"):  # jax.export.Exported
-        return program.mlir_module(), None
+        return None, program.mlir_module(), None
     raise ArgumentError(f"a program is jax.jit(f).lower(x), a text or a path, not {type(program).__name__}")
+
+
+def _load(source, mesh, shardings, modes):
+    """Loads a text or, if it is none, a file."""
+    path, text, jax_call = source
+    options, handle = _options(mesh, shardings, modes), ctypes.c_uint64()
+    if text is None:
+        call("load_file", encoded(path), *options, ctypes.byref(handle))
+    else:
+        data = text.encode()
+        call("load", data, len(data), *options, ctypes.byref(handle))
+    return Program(handle.value, lambda: _read(path) if text is None else text, jax_call)
 
 
 def load(program, mesh=None, shardings=None, modes=None):
     """Loads jax.jit(f).lower(x), jax.jit(f).trace(x), an export, a StableHLO text, or a file of one.
 
     mesh: takes the place of the program's, whose axes it must have: "x=4,y=2", {"x": 4, "y": 2}, or JAX's.
-    shardings: of arguments by name, in place of the program's: {"params['w']": P(None, "x")}.
+    shardings: of arguments by name, in place of the program's: {"params['w']": P(None, "x")}. `*` in a name
+        matches any text.
     modes: "auto", or "explicit": shardings of arguments are types, and an ambiguous result is an error.
     """
-    options, handle = _options(mesh, shardings, modes), ctypes.c_uint64()
-    text, jax_call = _text_of(program)
-    if text is None:
-        path = os.fspath(program)
-        call("load_file", encoded(path), *options, ctypes.byref(handle))
-        return Program(handle.value, lambda: _read(path), jax_call)
-    data = text.encode()
-    call("load", data, len(data), *options, ctypes.byref(handle))
-    return Program(handle.value, lambda: text, jax_call)
-
-
-def _read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    source = _source_of(program)
+    if not all(isinstance(s, str) for s in (shardings or {}).values()):
+        shardings = _padded(shardings, _load(source, mesh, None, None))
+    return _load(source, mesh, shardings, modes)
 
 
 def check(program, mesh=None, shardings=None, modes=None):
     """Raises the error of a program, if load() or lowering it for its mesh has one."""
     load(program, mesh, shardings, modes).costs()
+
+
+def _read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()

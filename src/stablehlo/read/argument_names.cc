@@ -46,8 +46,11 @@ ArgumentNames::ArgumentNames(const Module& module, const TextFunction& function)
 ArgumentNames::ArgumentNames(const ir::Program& program) {
   for (size_t k = 0; k < program.inputs.size(); ++k) {
     ArgumentName name;
-    for (const auto& [known, v] : program.names)
-      if (v == program.inputs[k]) (known.starts_with('%') ? name.value : name.given) = known;
+    // An operation or a call that changes nothing gives its name, after these two.
+    for (const auto& [known, v] : program.names) {
+      std::string& part = known.starts_with('%') ? name.value : name.given;
+      if (v == program.inputs[k] && part.empty() && !known.starts_with('@')) part = known;
+    }
     if (name.value.empty()) name.value = fmt::format("%{}", k);
     names_.push_back(std::move(name));
   }
