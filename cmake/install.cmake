@@ -21,6 +21,15 @@ endfunction()
 
 tessera_install(tesseraTargets tessera tessera_c)
 install(TARGETS tessera_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
+# A wheel has no links, so the library's only file has the name by which it is loaded.
+if(SKBUILD)
+  set_property(TARGET tessera_c PROPERTY VERSION)
+  install(TARGETS tessera_c LIBRARY DESTINATION lib COMPONENT Python NAMELINK_SKIP)
+  # The library loads it by name, so no tool finds that the wheel needs it (scripts/package).
+  if(TESSERA_WHEEL_OPENBLAS)
+    install(FILES ${TESSERA_WHEEL_OPENBLAS} DESTINATION lib COMPONENT Python RENAME libopenblas.so.0)
+  endif()
+endif()
 tessera_install_pc(tessera)
 tessera_install_pc(tessera-c)
 

@@ -156,7 +156,7 @@ TESSERA_C_FUNCTION tessera_status tessera_shape(tessera_program program, tessera
 TESSERA_C_FUNCTION tessera_status tessera_propagate(tessera_program program, const char* strategy,
                                                     char** text);
 // Returns why a value is sharded as it is. `value` is its name in the text that was loaded, such as
-// "%3" or "@relu/%0", or that of an argument, such as "%arg1" or "params['w']".
+// "%3" or "@relu/%0", or the name of an argument, such as "%arg1" or "params['w']".
 TESSERA_C_FUNCTION tessera_status tessera_explain(tessera_program program, const char* value,
                                                   const char* strategy, char** text);
 // Returns the collectives of the lowered program one per line, their sum, the FLOPs and the peak

@@ -1,9 +1,9 @@
-"""Tools on JAX's programs: why each value is sharded as it is, what moves, what it needs, and its numbers.
+"""Tools on JAX's programs: why values are sharded as they are, what moves, and the numbers.
 
-    program = tessera.load(jax.jit(f).lower(x))
-    print(program.explain("h"))
-    print(program.comm(), program.peak())
-    y = program.run(x)
+program = tessera.load(jax.jit(f).lower(x))
+print(program.explain("h"))
+print(program.comm(), program.peak())
+y = program.run(x)
 """
 
 from tessera._library import (

@@ -25,8 +25,9 @@ _FORMATS = {
     1: "?", 4: "b", 5: "h", 6: "i", 7: "q", 10: "B", 11: "H", 12: "I", 13: "Q", 21: "e", 23: "f",
     24: "d",
 }  # fmt: skip
-_KINDS = {"b": "int", "h": "int", "i": "int", "l": "int", "q": "int", "B": "uint", "H": "uint",
-          "I": "uint", "L": "uint", "Q": "uint", "e": "float", "f": "float", "d": "float"}  # fmt: skip
+_KINDS = (
+    dict.fromkeys("bhilq", "int") | dict.fromkeys("BHILQ", "uint") | dict.fromkeys("efd", "float")
+)
 
 
 def _numpy_dtype(code, what):
@@ -39,8 +40,10 @@ def _numpy_dtype(code, what):
     try:
         import ml_dtypes
     except ImportError:
-        raise DTypeError(f"{what} has elements {name}, which NumPy has with ml_dtypes alone: "
-                         "pip install ml_dtypes") from None
+        raise DTypeError(
+            f"{what} has elements {name}, which NumPy has with ml_dtypes alone: "
+            "pip install ml_dtypes"
+        ) from None
     return numpy.dtype(getattr(ml_dtypes, name))
 
 
@@ -69,8 +72,10 @@ def _of_memory(x, what):
     format = view.format.lstrip("@=")
     name = "bool" if format == "?" else f"{_KINDS.get(format, format)}{8 * view.itemsize}"
     if name not in _CODES or not view.c_contiguous:
-        raise DTypeError(f"{what} has elements {view.format!r}, or gaps between them: without NumPy "
-                         "a program takes buffers of plain numbers in C's order")
+        raise DTypeError(
+            f"{what} has elements {view.format!r}, or gaps between them: without NumPy "
+            "a program takes buffers of plain numbers in C's order"
+        )
     if view.readonly or view.nbytes == 0:
         memory = ctypes.create_string_buffer(view.tobytes(), max(view.nbytes, 1))
     else:
@@ -97,8 +102,12 @@ class Owner:
     @property
     def __array_interface__(self):
         # ml_dtypes have no type text, so the elements are bytes until numpy_array's view.
-        return {"version": 3, "shape": (self.buffer.bytes,), "typestr": "|u1",
-                "data": (self.buffer.data, True)}
+        return {
+            "version": 3,
+            "shape": (self.buffer.bytes,),
+            "typestr": "|u1",
+            "data": (self.buffer.data, True),
+        }
 
     def __del__(self):
         call("release", self._handle)

@@ -7,7 +7,7 @@ import pathlib
 
 
 class Error(Exception):
-    """Base class of the errors of the library. The text says where and why, and the edits that help."""
+    """Base class of the library's errors. The text says where and why, and the edits that help."""
 
 
 class ArgumentError(Error, ValueError):
@@ -115,7 +115,7 @@ def call(name, *arguments):
 
 
 def text_of(name, *arguments):
-    """Calls a function whose last parameter is the text that it makes. Returns it without the last line break."""
+    """Calls a function whose last parameter is a text. Returns it without the last line break."""
     text = ctypes.c_void_p()
     call(name, *arguments, ctypes.byref(text))
     try:

@@ -1,7 +1,7 @@
 """Names of Python for values of a program: `h` of the statement `h = tanh(x @ w)`, or "model.py:6".
 
-JAX's text has the line of each operation, with the lines of the callers, but no variables. A variable is
-the last value of the statement that assigns it.
+JAX's text has the line of each operation, with the lines of the callers, but no variables. A
+variable is the last value of the statement that assigns it.
 """
 
 import ast
@@ -19,8 +19,10 @@ _BACKWARD = "transpose(jvp("
 
 
 class Value:
-    """A value: the lines of its operation and of the callers, and the lines of the forward operations
-    that use it. Lines are (file, first, last), innermost first."""
+    """A value, the lines of its operation and of the callers, and those of its forward users.
+
+    Lines are (file, first, last), innermost first.
+    """
 
     def __init__(self, name, frames, is_backward):
         self.name, self.frames, self.is_backward = name, frames, is_backward
@@ -50,12 +52,16 @@ class _Locations:
 
 
 def values_of(text):
-    """The values of a module with debug information, in the order of the text, without those in regions."""
+    """The values of a text with locations, in its order, without those in regions."""
     locations = _Locations(text)
     values, function, known, open_results = [], "", {}, []
     for line in text.splitlines():
         if opened := _FUNCTION.match(line):
-            function, known, open_results = ("" if opened[1] == "main" else f"@{opened[1]}/"), {}, []
+            function, known, open_results = (
+                ("" if opened[1] == "main" else f"@{opened[1]}/"),
+                {},
+                [],
+            )
             continue
         result, location = _RESULT.match(line), _LOCATION.search(line)
         alias = location[1] if location else None
@@ -117,9 +123,9 @@ def _last_of(span, values):
 
 
 def find_value(text, name):
-    """The value of a variable or a line and the line that assigns it: (value, "model.py:6"); None if none is.
+    """The value of a variable or a line, and the line that assigns it: ("%3", "model.py:6").
 
-    Of several statements the last one in the program counts.
+    Of several statements the last one in the program counts. None if there is none.
     """
     values = values_of(text)
     spans = _spans(name, dict.fromkeys(f for v in values for f, _, _ in v.frames))

@@ -23,7 +23,7 @@ class Types(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Figures per device: bytes that leave it, collectives, peak memory, FLOPs, and the FLOPs of an even split."""
+    """Figures per device. `split_flops`: if all devices shared the work and did nothing twice."""
 
     comm_bytes: int
     collectives: int
@@ -47,7 +47,7 @@ class Collective:
 
 
 class Comm(list):
-    """The collectives, and as text a table of them with their sum, the FLOPs and the peak memory."""
+    """The collectives. As text: a table of them, their sum, the FLOPs and the peak memory."""
 
     def __init__(self, collectives, text):
         super().__init__(collectives)
@@ -70,7 +70,7 @@ class Comm(list):
 
 @dataclasses.dataclass
 class _JaxCall:
-    """How the function that JAX lowered is called: its trees, and the leaves that its program has."""
+    """How the lowered function is called: its trees, and the leaves that its program has."""
 
     in_tree: object
     out_tree: object
@@ -81,9 +81,15 @@ class _JaxCall:
 
         leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
         if tree != self.in_tree:
-            raise ShapeError(f"the arguments are {tree}, but the function was lowered for {self.in_tree}")
-        is_key = lambda x: hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
-        return [jax.random.key_data(leaves[k]) if is_key(leaves[k]) else leaves[k] for k in self.kept]
+            raise ShapeError(
+                f"the arguments are {tree}, but the function was lowered for {self.in_tree}"
+            )
+        is_key = lambda x: (
+            hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+        )
+        return [
+            jax.random.key_data(leaves[k]) if is_key(leaves[k]) else leaves[k] for k in self.kept
+        ]
 
     def result_of(self, arrays):
         import jax
@@ -101,7 +107,7 @@ class Program:
         self.close()
 
     def close(self):
-        """Frees the program; all other functions then raise an ArgumentError. Results of runs stay."""
+        """Frees the program, but no results of runs. Other functions then raise ArgumentError."""
         if self._handle:
             call("close", self._handle)
             self._handle = 0
@@ -129,16 +135,17 @@ class Program:
     def propagated(self, strategy=None):
         """The program with the sharding of every value, as text.
 
-        strategy: the last one of propagation: "basic", "aggressive", "op-priority", "user-priority".
+        strategy: the last one of propagation: "basic", "aggressive", "op-priority" or
+            "user-priority".
         """
         return text_of("propagate", self._handle, encoded(strategy))
 
     def explain(self, value, strategy=None):
         """Why a value is sharded as it is.
 
-        value: its name in JAX's text ("%3"), an argument ("x", "params['w']"), a variable of the Python
-        function ("h"), or a line ("model.py:6"). Variables and lines need locations: load a Lowered, or
-        the text of lowered.as_text(debug_info=True).
+        value: its name in JAX's text ("%3"), an argument ("x", "params['w']"), a variable of the
+            Python function ("h"), or a line ("model.py:6"). Variables and lines need locations:
+            load a Lowered, or the text of lowered.as_text(debug_info=True).
         """
         try:
             return text_of("explain", self._handle, encoded(value), encoded(strategy))
@@ -147,7 +154,8 @@ class Program:
             if not found:
                 raise
         name, where = found
-        return f"{value} at {where}: {text_of('explain', self._handle, encoded(name), encoded(strategy))}"
+        text = text_of("explain", self._handle, encoded(name), encoded(strategy))
+        return f"{value} at {where}: {text}"
 
     def costs(self):
         """The figures of the program lowered for its mesh."""
@@ -169,7 +177,7 @@ class Program:
         return self.costs().flops
 
     def lowered(self, stop_after=None):
-        """The program of one device, with local shapes and collectives, as text; or as a pass leaves it."""
+        """The program of one device, with local shapes and collectives; or as a pass leaves it."""
         return text_of("lower", self._handle, encoded(stop_after))
 
     def html(self, path=None, title=None):
@@ -183,9 +191,10 @@ class Program:
     def run(self, *args, **kwargs):
         """Runs the program on simulated devices, as many as its mesh has.
 
-        args: those of the function that was lowered, whose result's structure the results have; or, if a
-        text was loaded, one array for each argument, and the results are a list. The elements of NumPy's
-        arrays are read where they are, and those of the results are the library's own, read-only.
+        args: those of the function that was lowered, whose result has the structure of the
+            function's; or, if a text was loaded, one array for each argument, and the result is a
+            list. The elements of NumPy's arrays are read where they are, and those of the results
+            are the library's own, read-only.
         """
         if self._jax_call:
             arrays = self._jax_call.leaves_of(args, kwargs)
@@ -196,9 +205,18 @@ class Program:
         # What is wrong with the number of arrays is the library's to say.
         count = self._count(_INPUTS)
         dtypes = [self._shape(k)[0] if k < count else 0 for k in range(len(arrays))]
-        buffers = [buffer_of(x, dtype, f"argument {k}") for k, (x, dtype) in enumerate(zip(arrays, dtypes))]
+        buffers = [
+            buffer_of(x, dtype, f"argument {k}") for k, (x, dtype) in enumerate(zip(arrays, dtypes))
+        ]
         handles = (ctypes.c_uint64 * self._count(_OUTPUTS))()
-        call("run", self._handle, (Buffer * len(buffers))(*buffers), len(buffers), handles, len(handles))
+        call(
+            "run",
+            self._handle,
+            (Buffer * len(buffers))(*buffers),
+            len(buffers),
+            handles,
+            len(handles),
+        )
         owners = [Owner(h) for h in handles]
         results = [array_of(owner, f"result {k}") for k, owner in enumerate(owners)]
         return self._jax_call.result_of(results) if self._jax_call else results
@@ -223,7 +241,7 @@ def _sharding_text(sharding):
 
 
 def _padded(shardings, plain):
-    """Shardings by name: PartitionSpecs and tuples get as many entries as their arguments have dims.
+    """Shardings by name: PartitionSpecs and tuples get an entry for each dim of their arguments.
 
     plain: the program without them.
     """
@@ -280,7 +298,9 @@ def _source_of(program):
         raise ArgumentError("a compiled program is XLA's text: load jax.jit(f).lower(x)")
     if hasattr(program, "mlir_module"):  # jax.export.Exported
         return None, program.mlir_module(), None
-    raise ArgumentError(f"a program is jax.jit(f).lower(x), a text or a path, not {type(program).__name__}")
+    raise ArgumentError(
+        f"a program is jax.jit(f).lower(x), a text or a path, not {type(program).__name__}"
+    )
 
 
 def _load(source, mesh, shardings, modes):
@@ -296,12 +316,14 @@ def _load(source, mesh, shardings, modes):
 
 
 def load(program, mesh=None, shardings=None, modes=None):
-    """Loads jax.jit(f).lower(x), jax.jit(f).trace(x), an export, a StableHLO text, or a file of one.
+    """Loads jax.jit(f).lower(x) or .trace(x), an export, a StableHLO text, or a file of one.
 
-    mesh: takes the place of the program's, whose axes it must have: "x=4,y=2", {"x": 4, "y": 2}, or JAX's.
-    shardings: of arguments by name, in place of the program's: {"params['w']": P(None, "x")}. `*` in a name
-        matches any text.
-    modes: "auto", or "explicit": shardings of arguments are types, and an ambiguous result is an error.
+    mesh: takes the place of the program's, whose axes it must have: "x=4,y=2", {"x": 4, "y": 2},
+        or JAX's.
+    shardings: of arguments by name, in place of the program's: {"params['w']": P(None, "x")}. `*`
+        in a name matches any text.
+    modes: "auto", or "explicit": shardings of arguments are types, and an ambiguous result is an
+        error.
     """
     source = _source_of(program)
     if not all(isinstance(s, str) for s in (shardings or {}).values()):

@@ -18,5 +18,7 @@ def argument(shape, *spec):
 w = {"a": argument((16, 32), None, "y"), "b": argument((32, 4))}
 text = jax.jit(model).lower(argument((8, 16), "x"), w).as_text(debug_info=True)
 here = pathlib.Path(__file__).resolve().parent
-text = text.replace(str(here / "model.py"), "@FILE@").replace(str(here / "make_model.py"), "@CALLER@")
+text = text.replace(str(here / "model.py"), "@FILE@").replace(
+    str(here / "make_model.py"), "@CALLER@"
+)
 (here / "model.mlir").write_text(text)

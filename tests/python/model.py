@@ -13,6 +13,8 @@ def layer(h, w):
 def model(x, w):
     y = layer(x @ w["a"], w["b"])
     for _ in range(2):
-        y = (y +
-             1)
+        y = jnp.add(
+            y,
+            1,
+        )
     return jnp.sum(y), jax.lax.fori_loop(0, 3, lambda _, c: c * y, y)

@@ -41,7 +41,9 @@ def close(got, want):
     assert jax.tree.structure(got) == jax.tree.structure(want)
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
         assert isinstance(a, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape
-        np.testing.assert_allclose(np.asarray(a, "complex128"), np.asarray(b, "complex128"), 2e-5, 2e-6)
+        np.testing.assert_allclose(
+            np.asarray(a, "complex128"), np.asarray(b, "complex128"), 2e-5, 2e-6
+        )
 
 
 def test_runs_as_the_function_does():
@@ -84,7 +86,11 @@ def test_takes_a_trace_an_export_and_a_text():
     f = jax.jit(lambda x: x @ x)
     for program in f.trace(x), f.lower(x):
         close(tessera.load(program).run(x), f(x))
-    for program in jax.export.export(f)(x), f.lower(x).as_text(), f.lower(x).as_text("stablehlo", debug_info=True):
+    for program in (
+        jax.export.export(f)(x),
+        f.lower(x).as_text(),
+        f.lower(x).as_text("stablehlo", debug_info=True),
+    ):
         close(tessera.load(program).run(x), [f(x)])
 
 
@@ -94,14 +100,18 @@ def test_takes_random_keys():
     close(tessera.load(jax.jit(f).lower(key)).run(key), f(key))
 
 
-DTYPES = ["bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16", "float32", "complex64",
-          "int4", "uint4", "float8_e4m3fn", "float8_e5m2"]  # fmt: skip
+DTYPES = (
+    "bool int8 int16 int32 uint8 uint16 uint32 float16 bfloat16 float32 complex64 int4 uint4 "
+    "float8_e4m3fn float8_e5m2"
+).split()
 
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_keeps_the_elements_of_each_dtype(name):
     dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
-    x = (np.arange(12).reshape(3, 4) % 2 if name == "bool" else np.arange(-6, 6).reshape(3, 4)).astype(dtype)
+    x = (
+        np.arange(12).reshape(3, 4) % 2 if name == "bool" else np.arange(-6, 6).reshape(3, 4)
+    ).astype(dtype)
     y = tessera.load(jax.jit(lambda x: x.T).lower(x)).run(x)
     assert y.dtype == dtype and y.tobytes() == x.T.tobytes()
 
@@ -130,7 +140,12 @@ def test_does_not_copy():
 def test_takes_arrays_of_any_order():
     x = data(4, 6)
     program = tessera.load(jax.jit(lambda x: x * 2).lower(x))
-    for same in np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2], x.astype(">f4"), jnp.asarray(x):
+    for same in (
+        np.asfortranarray(x),
+        np.repeat(x, 2, axis=1)[:, ::2],
+        x.astype(">f4"),
+        jnp.asarray(x),
+    ):
         np.testing.assert_array_equal(program.run(same), x * 2)
 
 

@@ -101,7 +101,9 @@ class Names(unittest.TestCase):
         return tessera.load(MODEL).explain(name).splitlines()[0]
 
     def test_variables(self):
-        self.assertEqual(self.explained("h"), 'h at model.py:9: @layer/%0: <@mesh, [{"x", ?}, {"y", ?}]>')
+        self.assertEqual(
+            self.explained("h"), 'h at model.py:9: @layer/%0: <@mesh, [{"x", ?}, {"y", ?}]>'
+        )
         self.assertEqual(self.explained("y"), 'y at model.py:16: %5: <@mesh, [{"x", ?}, {?}]>')
 
     def test_arguments_lines_and_values(self):
