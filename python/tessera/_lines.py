@@ -51,34 +51,62 @@ class _Locations:
         return self._texts.get(alias, "").startswith('"') and _BACKWARD in self._texts[alias]
 
 
-def values_of(text):
-    """The values of a text with locations, in its order, without those in regions."""
-    locations = _Locations(text)
-    values, function, known, open_results = [], "", {}, []
-    for line in text.splitlines():
+class _Scope:
+    """A function, or an operation whose regions are read, and the values that it knows by name."""
+
+    def __init__(self, prefix, head=None, region=-1):
+        self.prefix, self.head, self.region, self.known = prefix, head, region, {}
+
+    def inner(self):
+        """The prefix of names in the region, such as "@f/%7/1/"."""
+        return self.prefix if self.head is None else f"{self.prefix}{self.head[1]}/{self.region}/"
+
+
+class _Reader:
+    """Reads a text line by line."""
+
+    def __init__(self, text):
+        self._locations, self.values, self._scopes = _Locations(text), [], [_Scope("")]
+        for line in text.splitlines():
+            self._read(line)
+
+    def _read(self, line):
         if opened := _FUNCTION.match(line):
-            function, known, open_results = (
-                ("" if opened[1] == "main" else f"@{opened[1]}/"),
-                {},
-                [],
-            )
-            continue
+            self._scopes = [_Scope("" if opened[1] == "main" else f"@{opened[1]}/")]
+            return
         result, location = _RESULT.match(line), _LOCATION.search(line)
-        alias = location[1] if location else None
-        if not (alias and locations.is_backward(alias)):
-            for name in set(_OPERAND.findall(line[result.end() :] if result else line)):
-                if name in known:
-                    known[name].users.append(locations.frames(alias))
-        if result and not location:
-            open_results.append(result)  # an operation with regions ends further down
-            continue
-        if open_results and location and line.lstrip().startswith("}"):
-            result = open_results.pop()
-        if result and location and not open_results:
-            name = function + result[1] + ("#0" if result[2] else "")
-            known[result[1]] = Value(name, locations.frames(alias), locations.is_backward(alias))
-            values.append(known[result[1]])
-    return values
+        alias, opens = location[1] if location else None, line.endswith("{")
+        self._use(_OPERAND.findall(line[result.end() :] if result else line), alias)
+        if result and not location:  # an operation with regions, which ends further down
+            self._scopes.append(_Scope(self._scopes[-1].inner(), result, 0 if opens else -1))
+        elif len(self._scopes) > 1 and opens:
+            self._scopes[-1].region += 1
+            self._scopes[-1].known.clear()
+        elif len(self._scopes) > 1 and location and line.lstrip().startswith("}"):
+            self._add(self._scopes.pop().head, alias)
+        elif result:
+            self._add(result, alias)
+
+    def _use(self, names, alias):
+        if alias and self._locations.is_backward(alias):
+            return
+        for name in set(names):
+            for scope in reversed(self._scopes):
+                if name in scope.known:
+                    scope.known[name].users.append(self._locations.frames(alias))
+                    break
+
+    def _add(self, result, alias):
+        scope, locations = self._scopes[-1], self._locations
+        name = scope.inner() + result[1] + ("#0" if result[2] else "")
+        value = Value(name, locations.frames(alias), locations.is_backward(alias))
+        scope.known[result[1]] = value
+        self.values.append(value)
+
+
+def values_of(text):
+    """The values of a text with locations, in its order."""
+    return _Reader(text).values
 
 
 def _assignments(tree, variable):
@@ -134,3 +162,9 @@ def find_value(text, name):
         return None
     value, (file, first, _) = max(found, key=lambda f: values.index(f[0]))
     return value.name, f"{pathlib.Path(file).name}:{first}"
+
+
+def files_of(text):
+    """The names of the files of Python whose lines a text has."""
+    frames = (frame for value in values_of(text) for frame in value.frames)
+    return sorted({pathlib.Path(file).name for file, _, _ in frames})

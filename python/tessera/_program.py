@@ -149,13 +149,27 @@ class Program:
         """
         try:
             return text_of("explain", self._handle, encoded(value), encoded(strategy))
-        except RuntimeError:
+        except RuntimeError as e:
+            if "[explain.C1]" not in str(e):  # it has the value
+                raise
             found = _lines.find_value(self._text(), value)
             if not found:
-                raise
+                raise RuntimeError(self._unknown(value)) from None
         name, where = found
         text = text_of("explain", self._handle, encoded(name), encoded(strategy))
         return f"{value} at {where}: {text}"
+
+    def _unknown(self, value):
+        names = [name.partition(" (")[2][:-1] or name for name in self.names]
+        files = _lines.files_of(self._text())
+        return (
+            f'the program has no value "{value}"\n'
+            f'  a value is named as in the text ("%3"), or is an argument: {", ".join(names)}\n'
+        ) + (
+            f"  no line of {', '.join(files)} that the program has assigns such a variable"
+            if files
+            else "  the text has no locations: load jax.jit(f).lower(x), or as_text(debug_info=True)"
+        )
 
     def costs(self):
         """The figures of the program lowered for its mesh."""

@@ -16,12 +16,14 @@ ImportOptions OptionsOf(const OptionTexts& texts) {
 
 Program ProgramSource::Read() const {
   // Places in a text that has no locations are its lines: "text:12".
-  return is_file ? load_stablehlo(text, options, kHere)
+  return is_file ? load_stablehlo(std::string(text), options, kHere)
                  : import_stablehlo(text, options, Loc::Current("text", 0));
 }
 
-Loaded::Loaded(ProgramSource source) : source_(std::move(source)), program_(source_.Read()) {
-  if (!mesh().is_abstract()) source_ = {};
+Loaded::Loaded(const ProgramSource& source) : program_(source.Read()) {
+  if (!mesh().is_abstract()) return;
+  text_ = source.text;
+  source_ = {source.is_file, text_, source.options};
 }
 
 std::vector<ArrayType> Loaded::types(tessera_side side) const {
@@ -58,7 +60,7 @@ const Loaded::Function& Loaded::function() {
   if (const Mesh on = mesh(); on.is_abstract()) {
     source_.options.mesh = make_mesh(on.axes(), {.device_ids = on.device_ids()}, kHere);
     program = source_.Read();
-    source_ = {};
+    text_ = {};
   }
   function_ = to_function(program, kHere);
   return function_;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "c/handles.h"
@@ -23,10 +24,10 @@ struct OptionTexts {
 };
 ImportOptions OptionsOf(const OptionTexts& texts);
 
-// Where a program comes from.
+// Where a program comes from. It does not own the text, which may be large.
 struct ProgramSource {
   bool is_file = false;
-  std::string text;  // or the path
+  std::string_view text;  // or the path
   ImportOptions options;
 
   Program Read() const;
@@ -36,7 +37,7 @@ class Loaded {
  public:
   using Function = std::function<std::vector<Array>(std::vector<Array>)>;
 
-  explicit Loaded(ProgramSource source);
+  explicit Loaded(const ProgramSource& source);
 
   const Program& program() const { return program_; }
   // Returns the types of one side.
@@ -50,8 +51,11 @@ class Loaded {
  private:
   Mesh mesh() const;
 
-  ProgramSource source_;  // without the text, unless it is read again
   const Program program_;
+  // A program on a mesh without devices is read again to run: its source then, and a copy of the
+  // text.
+  std::string text_;
+  ProgramSource source_;
   std::mutex mutex_;
   std::optional<Lowered> lowered_;
   Function function_;

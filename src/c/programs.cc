@@ -44,8 +44,8 @@ tessera_status tessera_load(const char* text, int64_t bytes, const char* mesh, c
   return Guarded(__func__, [&] {
     Require(program, "program");
     const std::string_view view = TextOf(text, bytes);
-    *program = Programs().Add(std::make_shared<Loaded>(
-        ProgramSource{false, std::string(view), OptionsOf({mesh, settings, modes})}));
+    *program = Programs().Add(
+        std::make_shared<Loaded>(ProgramSource{false, view, OptionsOf({mesh, settings, modes})}));
   });
 }
 
@@ -63,7 +63,7 @@ tessera_status tessera_check(const char* text, int64_t bytes, const char* mesh,
                              const char* settings, const char* modes) {
   return Guarded(__func__, [&] {
     const std::string_view view = TextOf(text, bytes);
-    Loaded({false, std::string(view), OptionsOf({mesh, settings, modes})}).lowered();
+    Loaded({false, view, OptionsOf({mesh, settings, modes})}).lowered();
   });
 }
 

@@ -111,11 +111,23 @@ class Names(unittest.TestCase):
         self.assertTrue(self.explained("model.py:10").startswith("model.py:10 at model.py:10: "))
         self.assertTrue(self.explained("%5").startswith("%5: "))
 
+    def test_values_in_regions(self):
+        self.assertEqual(self.explained("%7/1/%8"), '@closed_call/%0: <@mesh, [{"x", ?}, {?}]>')
+        names = [v.name for v in tessera._lines.values_of(MODEL)]
+        for name in "%7/0/%8", "%7/1/%8", "%7/1/%9", "%7#0", "@layer/%1":
+            self.assertIn(name, names)
+
     def test_others_are_errors(self):
         for name in "other", "model.py:99", "%99":
-            with self.assertRaisesRegex(tessera.RuntimeError, name):
+            with self.assertRaises(tessera.RuntimeError) as raised:
                 self.explained(name)
-        with self.assertRaises(tessera.RuntimeError):
+            self.assertEqual(
+                str(raised.exception),
+                f'the program has no value "{name}"\n'
+                """  a value is named as in the text ("%3"), or is an argument: x, w['a'], w['b']\n"""
+                "  no line of @CALLER@, model.py that the program has assigns such a variable",
+            )
+        with self.assertRaisesRegex(tessera.RuntimeError, "is an argument: %arg0\n.*no locations"):
             tessera.load(SQUARE).explain("h")
 
 
