@@ -222,7 +222,7 @@ void RunShardings(const fs::path& path, const Json& c) {
   fs::path text = path;
   text.replace_extension(".mlir");
   const stablehlo::Module module = stablehlo::ReadModuleFile(text.string());
-  const stablehlo::TextMeshes meshes(module, nullptr);
+  const stablehlo::TextMeshes meshes(module, {});
   std::string mesh;
   for (const stablehlo::TextMesh& m : module.meshes)
     if (mesh.empty() && m.mesh.text.find('"') != std::string_view::npos) mesh = m.name;
