@@ -7,10 +7,14 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <random>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "fuzz.h"
+#include "mutate.h"
 
 namespace tessera::c_test {
 namespace {
@@ -268,6 +272,12 @@ TEST(C, ErrorsOfLoading) {
     return %0 : tensor<2xf32>
   }
 })"));
+  const auto edited = [&](std::string from, const std::string& to) {
+    std::string text = kSharded;
+    errors.Add("not " + from + " but " + to, load(text.replace(text.find(from), from.size(), to)));
+  };
+  edited("[{\"x\"}, {}]", "[]");
+  edited("[{\"x\"}]>}) {", "[{}, {\"x\"}]>}) {");
   mesh("y=4");
   mesh("x");
   mesh("x=0");
@@ -289,6 +299,31 @@ TEST(C, ErrorsOfLoading) {
   errors.Add("check negative", tessera_check(kDouble, -9, nullptr, nullptr, nullptr));
   EXPECT_EQ(p, 77u) << "an error has written";
   ExpectGolden("load_errors.txt", errors.text());
+}
+
+TEST(C, MutatedTextsAreProgramsOrErrors) {
+  constexpr const char* kTokens[] = {"%0", "<@mesh, [{\"x\"}]>", "tensor<4xf32>", "(", "}", "-1",
+                                     "x4"};
+  std::mt19937 engine(1);
+  int refused = 0;
+  for (int64_t k = 0; k < FuzzCount(300); ++k) {
+    const std::string text = Mutated(kSharded, kTokens, engine);
+    tessera_program p = 0;
+    const tessera_status status = tessera_load(text.data(), static_cast<int64_t>(text.size()),
+                                               k % 2 ? "x=2" : nullptr, nullptr, nullptr, &p);
+    ASSERT_NE(status, TESSERA_INTERNAL_ERROR) << tessera_last_error() << "\n" << text;
+    if (status == TESSERA_OK) {
+      char* report = nullptr;
+      ASSERT_NE(tessera_report(p, &report), TESSERA_INTERNAL_ERROR) << tessera_last_error();
+      tessera_free(report);
+      EXPECT_EQ(tessera_close(p), TESSERA_OK);
+      continue;
+    }
+    ++refused;
+    EXPECT_EQ(p, 0u);
+    EXPECT_GT(std::strlen(tessera_last_error()), 20u) << text;
+  }
+  EXPECT_GT(refused, 100);
 }
 
 TEST(C, ErrorsOfHandles) {

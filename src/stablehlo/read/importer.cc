@@ -308,7 +308,7 @@ Arrays Importer::Call(std::string_view function, const Arrays& arguments, const 
 std::optional<sharding::TensorSharding> Importer::ShardingIn(const Attribute& of_value,
                                                              size_t rank) const {
   if (!mesh()) return {};
-  if (const Attribute* s = of_value.Find("sdy.sharding")) return meshes_.ShardingOf(*s);
+  if (const Attribute* s = of_value.Find("sdy.sharding")) return meshes_.ShardingOf(*s, rank);
   if (const Attribute* s = of_value.Find("mhlo.sharding"))
     if (const auto older = ParseOlderSharding(s->text, mesh()->size()); older && !older->is_manual)
       return ShardingOfOlder(*mesh(), *older, rank);

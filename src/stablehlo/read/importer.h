@@ -42,8 +42,8 @@ class Importer {
   // The mesh of the program, with modes; null if the text has none.
   const sharding::MeshDef* mesh() const { return meshes_.mesh(); }
   // Returns a sharding of the text, complete or with open dims, on the mesh without modes.
-  sharding::TensorSharding ShardingOf(const Attribute& attribute) const {
-    return meshes_.ShardingOf(attribute);
+  sharding::TensorSharding ShardingOf(const Attribute& attribute, size_t rank) const {
+    return meshes_.ShardingOf(attribute, rank);
   }
   // Returns x with a constraint over Auto axes, or resharded over Explicit ones.
   Array Constrained(const Array& x, const sharding::TensorSharding& sharding, api::Call call) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "base/error.h"
 #include "sharding/text.h"
 #include "stablehlo/read/older_shardings.h"
 
@@ -91,6 +92,15 @@ sharding::TensorSharding TextMeshes::ShardingOf(const Attribute& attribute) cons
     MoveTo(*own, place, *set);
     sharding::SortAndMerge(*set);
   }
+  return s;
+}
+
+sharding::TensorSharding TextMeshes::ShardingOf(const Attribute& attribute, size_t rank) const {
+  sharding::TensorSharding s = ShardingOf(attribute);
+  if (s.dims.size() != rank)
+    module_.Fail(module_.PlaceOf(attribute.text),
+                 fmt::format("the sharding {} has {}, but the value has {}", attribute.text,
+                             base::CountText(s.dims.size(), "dim"), rank));
   return s;
 }
 

@@ -20,6 +20,8 @@ class TextMeshes {
   // Returns a sharding on the program's mesh, without modes. An axis of another mesh over the same
   // devices becomes axes, or parts of axes, of this one. Throws a RuntimeError if it cannot.
   sharding::TensorSharding ShardingOf(const Attribute& attribute) const;
+  // Same, for a value with `rank` dims. Throws if the sharding has not as many.
+  sharding::TensorSharding ShardingOf(const Attribute& attribute, size_t rank) const;
 
  private:
   // Returns the mesh that the text states, in any modes; null if there is none.

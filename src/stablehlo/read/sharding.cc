@@ -13,7 +13,8 @@ namespace {
 Array ConstrainedBy(const ReadCall& c, const Array& x, std::string_view name) {
   const Attribute* sharding = c.op().Find(name);
   if (!sharding || !c.importer().mesh()) return x;
-  return c.importer().Constrained(x, c.importer().ShardingOf(*sharding), c.call());
+  const auto rank = base::Size(api::Rank(x));
+  return c.importer().Constrained(x, c.importer().ShardingOf(*sharding, rank), c.call());
 }
 
 Arrays Constraint(ReadCall& c) { return {ConstrainedBy(c, c.In(0), "sharding")}; }
@@ -50,23 +51,28 @@ std::vector<std::string> NamesIn(std::string_view text) {
   return names;
 }
 
-std::vector<sharding::TensorSharding> ShardingsOf(const ReadCall& c, std::string_view name) {
+// Returns the shardings of values with these ranks.
+std::vector<sharding::TensorSharding> ShardingsOf(const ReadCall& c, std::string_view name,
+                                                  const std::vector<size_t>& ranks) {
+  const Attribute* list = c.op().Find(name);
+  if ((list ? list->items().size() : 0) != ranks.size())
+    c.Fail("it needs a sharding for each operand and each result");
   std::vector<sharding::TensorSharding> all;
-  if (const Attribute* list = c.op().Find(name))
-    for (const Attribute& item : list->items()) all.push_back(c.importer().ShardingOf(item));
+  for (size_t k = 0; k < ranks.size(); ++k)
+    all.push_back(c.importer().ShardingOf(list->items()[k], ranks[k]));
   return all;
 }
 
 Arrays Manual(ReadCall& c) {
   if (!c.importer().mesh()) c.Fail("the module has no mesh");
+  std::vector<size_t> in_ranks, out_ranks;
+  for (const Array& x : c.in) in_ranks.push_back(base::Size(api::Rank(x)));
+  for (const auto* type : c.op().result_types) out_ranks.push_back(type->dims.size());
   const ManualComputation computation{.axes = NamesIn(c.Word("manual_axes")),
-                                      .ins = ShardingsOf(c, "in_shardings"),
-                                      .outs = ShardingsOf(c, "out_shardings")};
+                                      .ins = ShardingsOf(c, "in_shardings", in_ranks),
+                                      .outs = ShardingsOf(c, "out_shardings", out_ranks)};
   for (const std::string& name : computation.axes)
     if (c.importer().mesh()->Find(name) < 0) c.Fail("the mesh has no axis \"" + name + "\"");
-  if (computation.ins.size() != c.in.size() ||
-      computation.outs.size() != c.op().result_types.size())
-    c.Fail("it needs a sharding for each operand and each result");
   return computation.Run(
       c.importer(), c.in, [&](const Arrays& local) { return c.RunRegion(0, local); }, c.call());
 }
