@@ -173,8 +173,8 @@ TESSERA_C_FUNCTION tessera_status tessera_costs_of(tessera_program program, tess
 // the program as that pass leaves it (null: all run).
 TESSERA_C_FUNCTION tessera_status tessera_lower(tessera_program program, const char* stop_after,
                                                 char** text);
-// Returns a page of HTML, without scripts or other files to load: the values with their shardings
-// and the reasons, the communication and the memory. `title` may be null.
+// Returns a page of HTML that needs no other file: the values with their shardings and the reasons,
+// and the communication. `title` may be null.
 TESSERA_C_FUNCTION tessera_status tessera_html(tessera_program program, const char* title,
                                                char** page);
 

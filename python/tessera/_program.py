@@ -155,9 +155,9 @@ class Program:
             found = _lines.find_value(self._text(), value)
             if not found:
                 raise RuntimeError(self._unknown(value)) from None
-        name, where = found
+        name, place = found
         text = text_of("explain", self._handle, encoded(name), encoded(strategy))
-        return f"{value} at {where}: {text}"
+        return f"{place}: {text}"
 
     def _unknown(self, value):
         names = [name.partition(" (")[2][:-1] or name for name in self.names]
@@ -168,7 +168,7 @@ class Program:
         ) + (
             f"  no line of {', '.join(files)} that the program has assigns such a variable"
             if files
-            else "  the text has no locations: load jax.jit(f).lower(x), or as_text(debug_info=True)"
+            else "  the text has no locations: load jax.jit(f).lower(x) or its as_text(debug_info=True)"
         )
 
     def costs(self):

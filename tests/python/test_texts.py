@@ -108,12 +108,12 @@ class Names(unittest.TestCase):
 
     def test_arguments_lines_and_values(self):
         self.assertEqual(self.explained("w['a']"), '%arg1: <@mesh, [{}, {"y"}]>')
-        self.assertTrue(self.explained("model.py:10").startswith("model.py:10 at model.py:10: "))
+        self.assertTrue(self.explained("model.py:10").startswith("model.py:10: @layer/%1: "))
         self.assertTrue(self.explained("%5").startswith("%5: "))
 
     def test_values_in_regions(self):
         self.assertEqual(self.explained("%7/1/%8"), '@closed_call/%0: <@mesh, [{"x", ?}, {?}]>')
-        names = [v.name for v in tessera._lines.values_of(MODEL)]
+        names = [v.name() for v in tessera._lines.values_of(MODEL)]
         for name in "%7/0/%8", "%7/1/%8", "%7/1/%9", "%7#0", "@layer/%1":
             self.assertIn(name, names)
 
