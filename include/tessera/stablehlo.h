@@ -79,7 +79,7 @@ std::string input_name(const Program& program, size_t input);
 Program reimport(const Program& program, ImportOptions options, Loc loc = Loc::Current());
 
 // Returns a function that runs the program on arrays of its inputs' types: it can be traced,
-// differentiated and batched.
+// differentiated and batched. Throws RuntimeError for a device program.
 std::function<std::vector<Array>(std::vector<Array>)> to_function(Program program,
                                                                   Loc loc = Loc::Current());
 

@@ -53,6 +53,9 @@ Array AsInput(const Array& x, const ir::Type* type, const ir::Type* place, api::
 }  // namespace
 
 std::function<std::vector<Array>(std::vector<Array>)> to_function(Program program, Loc loc) {
+  if (program.program()->per_device)
+    base::ThrowRuntime(base::Refusal("to_function", "device", base::Where(loc),
+                                     "a device program has local shapes: run the traced one"));
   const auto kept = std::make_shared<trace::KeptCompilation>();
   return [program = std::move(program), kept, loc](std::vector<Array> arguments) {
     constexpr const char* kName = "to_function";

@@ -349,7 +349,8 @@ ir::Program Importer::Build() {
     Arrays results = ReadFunction(*function, arguments);
     for (size_t k = 0; k < results.size() && k < function->result_attributes.size(); ++k)
       if (auto s = ShardingIn(function->result_attributes[k], base::Size(api::Rank(results[k]))))
-        results[k] = Constrained(results[k], *s, {kName, module_.file()});
+        results[k] =
+            Constrained(results[k], *s, {kName, LocOf(function->location, function->place)});
     return detail::FunctionResult::Of(detail::AnyTree::Of(std::move(results)));
   };
   ir::Program program =

@@ -11,12 +11,17 @@
 namespace tessera::stablehlo {
 namespace {
 
-constexpr const char* kName = "import_stablehlo";
+constexpr const char* kImporter = "import_stablehlo";
+
+// Returns the caller's line: a setting is in no line of a file.
+Loc CallerOf(const Module& module) {
+  return module.file().line() == 0 ? Loc::Unknown() : module.file();
+}
 
 [[noreturn]] void Refuse(const Module& module, const char* check, std::string reason,
                          std::vector<std::string> notes = {}) {
-  base::ThrowRuntime(
-      base::Refusal(kName, check, base::Where(module.file()), std::move(reason), std::move(notes)));
+  base::ThrowRuntime(base::Refusal(kImporter, check, base::Where(CallerOf(module)),
+                                   std::move(reason), std::move(notes)));
 }
 
 sharding::TensorSharding Parsed(const Module& module, const TextType& type,
@@ -55,7 +60,7 @@ Settings::Settings(const Module& module, const TextFunction& function,
            {"give one, such as x=4,y=2"});
   const ArgumentNames names(module, function);
   for (const ArgumentSharding& set : shardings)
-    for (size_t k : names.Find(set.argument, kName, module.file()))
+    for (size_t k : names.Find(set.argument, kImporter, CallerOf(module)))
       of_[k] = Parsed(module, *function.values[k].type, names[k], mesh, set.sharding);
 }
 

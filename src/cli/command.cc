@@ -1,0 +1,283 @@
+// Parses command lines and runs sub-commands.
+#include "cli/command.h"
+
+#include <tessera/stablehlo.h>
+#include <tessera/version.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "cli/counts.h"
+#include "cli/html.h"
+#include "cli/ops.h"
+#include "cli/output.h"
+#include "cli/stages.h"
+
+namespace tessera::cli {
+namespace {
+
+// Returns "tessera check FILE", with the options of the sub-command.
+std::string UsageOf(const CLI::App& command) {
+  std::string line = "tessera " + command.get_name();
+  for (const CLI::Option* o : command.get_options()) {
+    if (o == command.get_help_ptr()) continue;
+    const std::string value = o->get_type_name();
+    const std::string text =
+        o->get_positional() || value.empty() ? o->get_name() : o->get_name() + " " + value;
+    line += o->get_required() ? " " + text : " [" + text + "]";
+  }
+  return line;
+}
+
+// CLI11 takes the next argument as the value, even if it is an option.
+CLI::Validator IsNoOption() {
+  return {[](const std::string& value) {
+            return value.starts_with("--") ? "a value must come before '" + value + "'"
+                                           : std::string();
+          },
+          ""};
+}
+
+// Returns "a", "a and b", "a, b and c".
+std::string ListOf(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
+  return text;
+}
+
+}  // namespace
+
+Command::Command() : stop_after_(kStageNames.back()) {
+  app_.name("tessera");
+  app_.footer(
+      "FILE holds program text, or StableHLO text if it ends in .mlir; - is standard input, which\n"
+      "may hold either.\n"
+      "The exit code is 1 if the program is refused, 2 if the command is not understood.");
+  app_.set_version_flag("--version", "tessera " TESSERA_VERSION, "Print the version");
+  app_.set_help_flag("-h,--help", "Print this help");
+  app_.get_formatter()->label("REQUIRED", "(required)");
+  AddCommands();
+  app_.allow_extras();  // they are named in Parse
+}
+
+void Command::AddCommands() {
+  CLI::App* propagate = Add("propagate", "Print the program with the sharding of every value",
+                            [this](std::ostream& out) { Propagate(out); });
+  AddFile(propagate);
+  AddStopAfter(propagate);
+  propagate->add_option("--html", html_, "Also write one self-contained HTML page")
+      ->check(IsNoOption())
+      ->type_name("OUT");
+  CLI::App* explain =
+      Add("explain", "Print why a value is sharded as it is", [this](std::ostream& out) {
+        out << tessera::explain(source_.Load(), value_, stop_after(), kHere);
+      });
+  AddFile(explain);
+  explain->add_option("VALUE", value_, "The value, such as %3")->required()->type_name("");
+  AddStopAfter(explain);
+  AddFile(Add("export", "Print the program as StableHLO text, which XLA compiles",
+              [this](std::ostream& out) { out << export_stablehlo(source_.Load(), kHere); }));
+  CLI::App* check = Add("check", "Print ok, or the error and its place",
+                        [this](std::ostream& out) { Check(out); });
+  AddFile(check);
+  check->add_flag("--stats", has_stats_,
+                  "Also print the mesh, the arguments and how often each op "
+                  "is used");
+  CLI::App* partition =
+      Add("partition", "Print the program of one device, its communication, memory and FLOPs",
+          [this](std::ostream& out) { Partition(out); });
+  AddFile(partition);
+  partition->add_flag("--summary", has_summary_, "Print the communication, memory and FLOPs alone");
+  partition->add_option("--stop-after", partition_.stop_after, "Print the program after this pass")
+      ->check(IsNoOption())
+      ->type_name("PASS");
+  partition
+      ->add_option("--only", partition_.only, "Shard these values (%7,%9), replicate the others")
+      ->check(IsNoOption())
+      ->type_name("VALUES");
+  AddRun();
+  CLI::App* ops = Add("ops", "Print the reference of every op, or of one; or count those of a file",
+                      [this](std::ostream& out) { Ops(out); });
+  ops->add_option("NAME", op_, "The op; or a FILE, which has a dot or a slash in its name")
+      ->type_name("");
+  AddChanges(ops);
+}
+
+void Command::AddRun() {
+  CLI::App* run =
+      Add("run", "Run the program on simulated devices and print its results",
+          [this](std::ostream& out) { RunProgram(source_.LoadToRun(), request_, out); });
+  AddFile(run);
+  run->add_option("--input", request_.inputs,
+                  "The next argument, or ARG=x.npy: a NumPy file; may be repeated")
+      ->check(IsNoOption())
+      ->type_name("X.npy")
+      ->allow_extra_args(false);
+  run->add_flag("--fill", request_.fills, "Fill arguments without an input with made-up numbers");
+  run->add_option("--output", request_.output, "Also write the results to DIR/out0.npy, ...")
+      ->check(IsNoOption())
+      ->type_name("DIR");
+}
+
+CLI::App* Command::Add(const std::string& name, const std::string& description,
+                       std::function<void(std::ostream&)> run) {
+  CLI::App* command = app_.add_subcommand(name, description);
+  command->allow_extras();
+  command->callback([this, run = std::move(run)] { run_ = run; });
+  return command;
+}
+
+void Command::AddFile(CLI::App* command) {
+  command->add_option("FILE", source_.file, "The program text, or -")->required()->type_name("");
+  AddChanges(command);
+}
+
+void Command::AddChanges(CLI::App* command) {
+  command->add_option("--mesh", source_.changes.mesh, "A mesh in place of the file's: x=4,y=2")
+      ->check(IsNoOption())
+      ->type_name("AXES");
+  command
+      ->add_option(
+          "--set", source_.changes.settings,
+          "The sharding of an argument: ARG=[{\"x\"}, {}], or @FILE with one a line; may be "
+          "repeated")
+      ->check(IsNoOption())
+      ->type_name("ARG=SHARDING")
+      ->allow_extra_args(false);
+  const auto add_modes = [&](const std::string& modes, const std::string& description) {
+    return command->add_flag_callback(
+        "--" + modes, [this, modes] { source_.changes.modes = modes; }, description);
+  };
+  CLI::Option* all_auto = add_modes("auto", "Make all axes Auto: propagation chooses shardings");
+  add_modes("explicit", "Make all axes Explicit: shardings are types, and each op is checked")
+      ->excludes(all_auto);
+}
+
+void Command::AddStopAfter(CLI::App* command) {
+  const auto is_strategy = [](const std::string& name) -> std::string {
+    if (std::ranges::find(kStageNames, name) != kStageNames.end()) return "";
+    return "there is no strategy '" + name + "': basic, aggressive, op-priority or user-priority";
+  };
+  command->add_option("--stop-after", stop_after_, "The last strategy, which includes those before")
+      ->check(CLI::Validator(is_strategy, "{basic,aggressive,op-priority,user-priority}"))
+      ->type_name("STRATEGY")
+      ->capture_default_str();
+}
+
+void Command::Run(int argc, char** argv, std::ostream& out) {
+  try {
+    Parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    out << app_.help(
+        "", app_.get_subcommands().empty() ? CLI::AppFormatMode::All : CLI::AppFormatMode::Normal);
+    return;
+  } catch (const CLI::CallForVersion& version) {
+    out << version.what() << "\n";
+    return;
+  } catch (const CLI::ArgumentMismatch& e) {
+    Refuse(WithoutValue(e));
+  } catch (const CLI::ParseError& e) {
+    Refuse(e.what());
+  }
+  CheckTexts();
+  run_(out);
+}
+
+void Command::Parse(int argc, char** argv) {
+  app_.parse(argc, argv);
+  const std::vector<std::string> extras = app_.remaining(/*recurse=*/true);
+  if (!extras.empty()) Refuse(ReasonAgainst(extras.front()));
+  if (!run_) Refuse("a command is required");
+}
+
+const CLI::App* Command::chosen() const {
+  const std::vector<CLI::App*> parsed = app_.get_subcommands();
+  return parsed.empty() ? nullptr : parsed.front();
+}
+
+void Command::Refuse(const std::string& reason) const {
+  throw UsageError("tessera: " + reason +
+                   (chosen() ? "\nusage: " + UsageOf(*chosen()) : "; see tessera --help"));
+}
+
+std::string Command::ReasonAgainst(const std::string& argument) const {
+  if (argument.size() < 2 || argument[0] != '-')
+    return (chosen() ? "unexpected argument '" : "there is no command '") + argument + "'";
+  const std::string option = argument.substr(0, argument.find('='));
+  std::vector<std::string> takers;
+  for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; }))
+    if (command->get_option_no_throw(option)) takers.push_back(command->get_name());
+  if (takers.empty()) return "there is no option '" + option + "'";
+  if (!chosen() || chosen()->get_option_no_throw(option))
+    return option + " comes after the command: " + ListOf(takers) +
+           (takers.size() == 1 ? " takes it" : " take it");
+  return chosen()->get_name() + " does not take " + option + ": " + ListOf(takers) +
+         (takers.size() == 1 ? " does" : " do");
+}
+
+// CLI11's text begins with the option: "--html: 1 required OUT missing".
+std::string Command::WithoutValue(const CLI::ArgumentMismatch& e) const {
+  const std::string text = e.what(), option = text.substr(0, text.find(':'));
+  const CLI::Option* known = chosen() ? chosen()->get_option_no_throw(option) : nullptr;
+  return known ? option + " needs a value: " + known->get_type_name() : text;
+}
+
+void Command::CheckTexts() {
+  try {
+    source_.ReadSettingsFiles();
+    read_import_options(source_.changes, kHere);
+  } catch (const RuntimeError& e) {
+    Refuse(e.reason());
+  }
+}
+
+propagation::Stage Command::stop_after() const {
+  const auto name = std::ranges::find(kStageNames, stop_after_);
+  return static_cast<propagation::Stage>(name - kStageNames.begin());
+}
+
+void Command::Propagate(std::ostream& out) const {
+  const Program program = source_.Load();
+  if (!html_.empty()) WritePage(program);
+  out << program.propagated(stop_after(), kHere);
+}
+
+void Command::WritePage(const Program& program) const {
+  const std::string page = HtmlPage(program, source_.file, stop_after());
+  errno = 0;
+  std::ofstream file(html_);
+  Write(file, html_, [&](std::ostream& out) { out << page; });
+}
+
+void Command::Partition(std::ostream& out) const {
+  const Program program = source_.Load();
+  if (has_summary_ && partition_.stop_after.empty() && partition_.only.empty()) {
+    out << SummaryText(lower(program, kHere));
+    return;
+  }
+  if (has_summary_) Refuse("--summary is of the whole program: leave --stop-after and --only out");
+  out << partition_text(program, partition_, kHere);
+}
+
+void Command::Check(std::ostream& out) const {
+  const Program program = source_.Load();
+  out << "ok\n";
+  if (has_stats_) out << StatsText(program);
+}
+
+void Command::Ops(std::ostream& out) const {
+  if (op_ == "-" || op_.find_first_of("./") != op_.npos) {
+    Source source = source_;
+    source.file = op_;
+    out << CountsText(source.Load());
+    return;
+  }
+  if (source_.changes_any()) Refuse("options that change a program need a FILE");
+  out << (op_.empty() ? OpsText() : OpText(op_));
+}
+
+}  // namespace tessera::cli
