@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/counts.h"
+#include "cli/explain_line.h"
 #include "cli/html.h"
 #include "cli/ops.h"
 #include "cli/output.h"
@@ -72,12 +73,12 @@ void Command::AddCommands() {
   propagate->add_option("--html", html_, "Also write one self-contained HTML page")
       ->check(IsNoOption())
       ->type_name("OUT");
-  CLI::App* explain =
-      Add("explain", "Print why a value is sharded as it is", [this](std::ostream& out) {
-        out << tessera::explain(source_.Load(), value_, stop_after(), kHere);
-      });
+  CLI::App* explain = Add("explain", "Print why a value is sharded as it is",
+                          [this](std::ostream& out) { Explain(out); });
   AddFile(explain);
-  explain->add_option("VALUE", value_, "The value, such as %3")->required()->type_name("");
+  explain->add_option("VALUE", value_, "The value, such as %3; or a line, such as model.py:12")
+      ->required()
+      ->type_name("");
   AddStopAfter(explain);
   AddFile(Add("export", "Print the program as StableHLO text, which XLA compiles",
               [this](std::ostream& out) { out << export_stablehlo(source_.Load(), kHere); }));
@@ -251,6 +252,12 @@ void Command::WritePage(const Program& program) const {
   errno = 0;
   std::ofstream file(html_);
   Write(file, html_, [&](std::ostream& out) { out << page; });
+}
+
+void Command::Explain(std::ostream& out) const {
+  const Program program = source_.Load();
+  out << (IsLine(value_) ? ExplainLine(program, value_, stop_after())
+                         : tessera::explain(program, value_, stop_after(), kHere));
 }
 
 void Command::Partition(std::ostream& out) const {

@@ -48,6 +48,7 @@ class Command {
   propagation::Stage stop_after() const;
   void Propagate(std::ostream& out) const;
   void WritePage(const Program& program) const;
+  void Explain(std::ostream& out) const;
   void Partition(std::ostream& out) const;
   void Check(std::ostream& out) const;
   void Ops(std::ostream& out) const;

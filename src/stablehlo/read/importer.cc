@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "ir/move_params.h"
 #include "stablehlo/read/argument_names.h"
+#include "stablehlo/read/explicit_axes.h"
 #include "stablehlo/read/older_manual.h"
 #include "stablehlo/read/older_shardings.h"
 #include "stablehlo/read/settings.h"
@@ -69,30 +70,6 @@ std::string ShownName(const Operation& op) {
   if (op.name == "stablehlo.custom_call" && target)
     return fmt::format("{} @{}", op.name, target->text);
   return std::string(op.name);
-}
-
-// Returns the part of a sharding over the axes that have this mode in `modes`.
-sharding::TensorSharding Over(AxisMode mode, const sharding::MeshDef& modes,
-                              sharding::TensorSharding s) {
-  const auto keep = [&](sharding::AxisList& axes) {
-    const auto has_mode = [&](sharding::AxisPart a) {
-      return base::At(modes.axes(), a.axis).mode == mode;
-    };
-    axes.erase(std::stable_partition(axes.begin(), axes.end(), has_mode), axes.end());
-  };
-  for (sharding::DimAxes& d : s.dims) keep(d.axes);
-  keep(s.unreduced);
-  keep(s.replicated);
-  return s;
-}
-
-// Returns the part over Explicit axes, which types have: no dim is open.
-sharding::TensorSharding OverExplicit(const sharding::MeshDef& modes, sharding::TensorSharding s) {
-  s = Over(AxisMode::Explicit, modes, std::move(s));
-  s.mesh = &modes;
-  s.replicated.clear();
-  for (sharding::DimAxes& d : s.dims) d.open = false, d.priority = -1;
-  return s;
 }
 
 // The operations that have no reader, with the places of the first ones.
@@ -220,14 +197,33 @@ void Importer::Name(const Frame& frame, const TextValue& value, bool is_one_of_s
   trace->Name(name, traced.value);
 }
 
-void Importer::Read(Frame& frame, const Operation& op) {
+std::vector<PartitionSpec> Importer::StatedAfter(const Operation& op,
+                                                 std::span<const Operation* const> after) const {
+  const sharding::MeshDef* modes = trace::CurrentMesh();
+  std::vector<PartitionSpec> stated;
+  if (!modes || !modes->has_mode(AxisMode::Explicit) || after.size() < op.result_types.size())
+    return {};
+  for (uint32_t k = 0; k < op.result_types.size(); ++k) {
+    const Operation& next = *after[k];
+    const Attribute* s = next.Find("sharding");
+    if (next.name != "sdy.sharding_constraint" || !s || next.operands.size() != 1 ||
+        next.operands[0] != op.first_result + k)
+      return {};
+    sharding::TensorSharding sharding = ShardingOf(*s);
+    if (absl::c_any_of(sharding.dims, [](const sharding::DimAxes& d) { return d.open; })) return {};
+    stated.push_back(sharding::ToSpec(OverExplicit(*modes, std::move(sharding))));
+  }
+  return stated;
+}
+
+void Importer::Read(Frame& frame, const Operation& op, std::span<const Operation* const> after) {
   const OpReader* reader = ReaderOf(op);
   if (!reader) module_.Fail(op.place, fmt::format("{} is not supported", ShownName(op)));
   if (++read_ > most_read_)
     module_.Fail(op.place, fmt::format("its calls make more than {} operations", most_read_));
   ReadCall call(*this, frame, op, reader->name, LocOf(op.location, op.place));
   for (uint32_t v : op.operands) call.in.push_back(frame.values[v]);
-  Arrays results = reader->read(call);
+  Arrays results = ReadStated(*reader, call, StatedAfter(op, after));
   if (results.size() != op.result_types.size())
     call.Fail(fmt::format("it has {} results, not {}", results.size(), op.result_types.size()));
   for (size_t k = 0; k < results.size(); ++k) {
@@ -269,7 +265,7 @@ Arrays Importer::RunRegion(Frame& frame, const TextRegion& region, const Arrays&
       continue;
     }
     if (!IsReturn(op.name)) {
-      Read(frame, op);
+      Read(frame, op, std::span(left).subspan(k + 1));
       continue;
     }
     Arrays results;
@@ -356,8 +352,10 @@ ir::Program Importer::Build() {
   ir::Program program =
       trace::TraceFunction(parameters, body, kName, module_.file(), nullptr).program;
   const ArgumentNames names(module_, *function);
+  std::vector<std::pair<std::string, ir::ValueId>> given;  // explanations show the first name
   for (size_t k = 0; k < program.inputs.size(); ++k)
-    if (!names[k].given.empty()) program.names.emplace_back(names[k].given, program.inputs[k]);
+    if (!names[k].given.empty()) given.emplace_back(names[k].given, program.inputs[k]);
+  program.names.insert(program.names.begin(), given.begin(), given.end());
   return program;
 }
 

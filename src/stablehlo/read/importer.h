@@ -5,6 +5,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,8 @@ class Importer {
   // Returns the results of a function.
   Arrays Call(std::string_view function, const Arrays& arguments, const ReadCall& at);
   Arrays RunRegion(Frame& frame, const TextRegion& region, const Arrays& arguments);
-  // Reads an operation: sets the values of its results.
-  void Read(Frame& frame, const Operation& op);
+  // Reads an operation: sets the values of its results. `after`: the operations that follow.
+  void Read(Frame& frame, const Operation& op, std::span<const Operation* const> after = {});
   Loc LocOf(LocationNumber location, size_t place) const;
 
   // The mesh of the program, with modes; null if the text has none.
@@ -58,6 +59,10 @@ class Importer {
   Array Resharded(const Array& x, const sharding::TensorSharding& to, api::Call call) const;
   // Returns the sharding of an argument or result, in either form.
   std::optional<sharding::TensorSharding> ShardingIn(const Attribute& of_value, size_t rank) const;
+  // Returns the parts over Explicit axes of the constraints right after an operation, one per
+  // result; none if a result has no constraint, or one with an open dim.
+  std::vector<PartitionSpec> StatedAfter(const Operation& op,
+                                         std::span<const Operation* const> after) const;
   void CheckSupported();
   Arrays ReadFunction(const TextFunction& function, const Arrays& arguments);
   static void Name(const Frame& frame, const TextValue& value, bool is_one_of_several,

@@ -30,7 +30,7 @@ void Keep(TensorSharding& s, F keeps) {
 // Axes that are Manual around a computation are not part of constraints on its operands.
 TensorSharding Outside(TensorSharding s) {
   const MeshDef* now = trace::CurrentMesh();
-  Keep(s, [&](AxisPart a) { return base::At(now->axes(), a.axis).mode == AxisMode::Auto; });
+  Keep(s, [&](AxisPart a) { return base::At(now->axes(), a.axis).mode != AxisMode::Manual; });
   return s;
 }
 

@@ -138,7 +138,12 @@ DType ReadCall::ResultDType(size_t k) const {
 
 Array ReadCall::Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& operands) const {
   const ir::ShapeAndDType wanted = Result();
-  return api::Run(op, std::move(params), operands, call_, {.wanted = &wanted});
+  api::ResultOptions options{.wanted = &wanted};
+  if (op.out_sharding && out_sharding_) {
+    options.out_sharding = out_sharding_;
+    options.rank = static_cast<int>(wanted.shape.size());
+  }
+  return api::Run(op, std::move(params), operands, call_, options);
 }
 
 Arrays ReadCall::RunRegion(size_t k, const Arrays& arguments) const {

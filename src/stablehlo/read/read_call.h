@@ -1,8 +1,10 @@
 // One operation that is being read, as the functions of the tables see it.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/core/regions.h"
@@ -56,6 +58,8 @@ class ReadCall {
   DType ResultDType(size_t k = 0) const;
   ir::ShapeAndDType Result(size_t k = 0) const { return {ResultShape(k), ResultDType(k)}; }
 
+  // The sharding of the result of Run, for ops that take one.
+  void set_out_sharding(std::optional<PartitionSpec> spec) { out_sharding_ = std::move(spec); }
   // Applies an op with no other result than the one that the text states.
   Array Run(const ir::OpDef& op, ir::ParamsPtr params, const Arrays& operands) const;
   // Returns the results of region k for these arguments.
@@ -78,6 +82,7 @@ class ReadCall {
   Frame& frame_;
   const Operation& op_;
   api::Call call_;
+  std::optional<PartitionSpec> out_sharding_;
 };
 
 // Returns the results of an operation.

@@ -115,6 +115,60 @@ TEST(ImportOptions, AmbiguousTypesAreErrorsAtTheLineOfPython) {
   EXPECT_THAT(message, HasSubstr("f32[8@x,4]"));
 }
 
+// JAX writes the out_sharding of a call as a constraint on its result.
+TEST(ImportOptions, ConstraintsDecideAmbiguousTypes) {
+  SetDeviceCount(8);
+  const Array a = reshape(arange(64.0f), {8, 8});
+  const auto imported = [](const std::string& operation, const std::string& sharding) {
+    return Imported({.modes = "explicit"},
+                    R"(module @jit_f {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func public @main(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+                         %arg1: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}) -> tensor<8x8xf32> {
+    %0 = )" + operation +
+                        R"(
+    %1 = sdy.sharding_constraint %0 )" +
+                        sharding + R"( : tensor<8x8xf32>
+    %2 = stablehlo.add %1, %1 : tensor<8x8xf32>
+    return %2 : tensor<8x8xf32>
+  }
+})");
+  };
+  const std::string product =
+      "stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<8x8xf32>, "
+      "tensor<8x8xf32>) -> tensor<8x8xf32>";
+  for (const auto& [sharding, type] :
+       {std::pair(R"(<@mesh, [{"x"}, {}]>)", "f32[8@x,8]"),
+        std::pair(R"(<@mesh, [{"x"}, {}], unreduced={"y"}>)", "f32[8@x,8]{U:y}")}) {
+    const Program p = imported(product, sharding);
+    EXPECT_EQ(p.outputs()[0].text(), type);
+    EXPECT_EQ(to_function(p)({a, a})[0].to_vector<float>(),
+              (matmul(a, a) * 2.0f).to_vector<float>());
+  }
+  // Refused over Explicit axes, and without an out_sharding.
+  const Program sum =
+      imported("stablehlo.add %arg0, %arg1 : tensor<8x8xf32>", R"(<@mesh, [{"x"}, {}]>)");
+  EXPECT_EQ(sum.outputs()[0].text(), "f32[8@x,8]");
+  EXPECT_EQ(to_function(sum)({a, a})[0].to_vector<float>(), (a * 4.0f).to_vector<float>());
+}
+
+TEST(ImportOptions, ManualComputationsTakeTheirShards) {
+  SetDeviceCount(8);
+  const Program p = Imported({.modes = "explicit"}, R"(module @jit_f {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func public @main(%arg0: tensor<8x4xf32>) -> tensor<8x4xf32> {
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>] manual_axes={"x", "y"} (%arg1: tensor<4x4xf32>) {
+      %1 = stablehlo.negate %arg1 : tensor<4x4xf32>
+      sdy.return %1 : tensor<4x4xf32>
+    } : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    return %0 : tensor<8x4xf32>
+  }
+})");
+  EXPECT_EQ(p.outputs()[0].text(), "f32[8@x,4]");
+  const Array a = reshape(arange(32.0f), {8, 4});
+  EXPECT_EQ(to_function(p)({a})[0].to_vector<float>(), (-a).to_vector<float>());
+}
+
 TEST(ImportOptions, GivenMeshesKeepTheirModes) {
   const Mesh mixed = abstract_mesh({{"x", 2, Explicit}, {"y", 4, Auto}});
   const Program p = import_stablehlo(
