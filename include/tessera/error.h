@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tessera/visibility.h"
@@ -31,13 +32,18 @@ class Loc {
     loc.is_backward_ = true;
     return loc;
   }
+  // Returns the scope of the line in the program of another front end, such as JAX's name stack
+  // "jit(step)/mlp/dot_general"; "" if it has none.
+  const char* scope() const;
+  Loc In(std::string_view scope) const;
 
  private:
   // There is no default constructor, so that `{}` after a function's options is never a Loc.
   constexpr Loc(const char* file, int line) : file_(file), line_(line) {}
   const char* file_;
   int line_;
-  bool is_backward_ = false;
+  bool is_backward_ : 1 = false;
+  uint32_t scope_ : 31 = 0;  // its number among all scopes of the process; 0: none
 };
 
 // An operand of the failing op, as the message shows it: `lhs: f32[4@x]  from model.cc:3`.

@@ -43,10 +43,17 @@ struct CommEvent {
   // is known only after it has run. All branches of cond and switch_case count, although only
   // one runs.
   int64_t times = 1;
-  std::string where;      // "model.cc:12"
-  bool backward = false;  // in the backward pass; `where` is the forward line
-  bool implied = false;   // not written by the user (docs/design.md lists the cases)
-  bool repeats = false;   // in a while_loop
+  std::string where;       // "model.cc:12"
+  bool backward = false;   // in the backward pass; `where` is the forward line
+  bool implied = false;    // not written by the user (docs/design.md lists the cases)
+  bool repeats = false;    // in a while_loop
+  std::string scope = {};  // of the line, if a front end gave it: "jit(step)/mlp/dot_general"
+  // The cause: the op that makes the value, and its line ("argument" and its number "%3" for an
+  // argument); the op that reads the received value, and its line ("return" for a result); change:
+  // "from=f32[8]{U:x}, to=f32[8@x]".
+  std::string made_by = {}, made_at = {};
+  std::string read_by = {}, read_at = {};
+  std::string change = {};
 };
 
 // The communication of a program, and how its work is divided.
@@ -81,6 +88,60 @@ class CommReport {
   int64_t flops_, split_flops_;
 };
 std::ostream& operator<<(std::ostream& os, const CommReport& report);
+
+// The use of memory.
+enum class MemoryKind : uint8_t {
+  kArgument,   // an argument or a captured array, from the beginning to the end
+  kResult,     // a value that the program returns
+  kKept,       // a value of the forward pass that the backward pass reads
+  kTemporary,  // any other value
+  kExchange    // a collective writes it
+};
+// Returns the kind's name in reports: "kept for the backward pass".
+const char* memory_name(MemoryKind kind);
+
+// A value in the memory of a device.
+struct MemoryBuffer {
+  MemoryKind kind;
+  int64_t bytes = 0;
+  int64_t begin = 0, end = 0;  // the steps during which it is held: [begin, end)
+  std::string op;              // the op that makes it: "dot_general"; "argument"
+  std::string type;            // of a device's part: "f32[4,8]"
+  std::string where;           // "model.cc:12"
+  std::string scope;           // as in CommEvent
+  bool backward = false;       // made in the backward pass
+};
+
+// A step of a device program: its start, or some ops that run at once.
+struct MemoryStep {
+  std::string op;     // "dot_general", "add, tanh"; "start"
+  std::string where;  // "model.cc:12"
+  bool backward = false;
+};
+
+// The memory of a device during each step. A loop or a branch is one step, with the memory of its
+// body at the body's own peak.
+class MemoryReport {
+ public:
+  MemoryReport(std::vector<MemoryStep> steps, std::vector<MemoryBuffer> buffers);
+  const std::vector<MemoryStep>& steps() const& { return steps_; }
+  const std::vector<MemoryBuffer>& buffers() const& { return buffers_; }
+  // Returns the bytes that are held during each step: in all, and of one kind.
+  std::vector<int64_t> bytes() const;
+  std::vector<int64_t> bytes(MemoryKind kind) const;
+  // Returns the first step that holds most, and how much that is.
+  int64_t peak_step() const { return peak_step_; }
+  int64_t peak_bytes() const { return peak_bytes_; }
+  // Returns the parts of the peak: one line for each kind, then for each line of the program
+  // with the kind, the most bytes first.
+  std::string text() const;
+
+ private:
+  std::vector<MemoryStep> steps_;
+  std::vector<MemoryBuffer> buffers_;
+  int64_t peak_step_ = 0, peak_bytes_ = 0;
+};
+std::ostream& operator<<(std::ostream& os, const MemoryReport& report);
 
 // A traced or lowered program. Its text parses back to an equal program.
 class Program {
@@ -117,6 +178,7 @@ class Lowered {
   Program device_program() const;  // of one device, with local shapes and collectives
   CommReport comm() const;         // the communication of the device program
   int64_t peak_bytes() const;      // per device: arguments, results and temporaries
+  MemoryReport memory() const;     // of a device, during each step
   // Returns the FLOPs per device. It counts one iteration of a loop whose trip count is not known,
   // and the most expensive branch.
   int64_t flops() const;

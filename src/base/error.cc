@@ -5,12 +5,53 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <map>
 
 #include "base/fork.h"
 #include "base/mutex.h"
 
 namespace tessera {
+namespace {
+
+// Texts that are kept for the life of the process, so that a Loc can refer to them.
+struct Kept {
+  Kept() { base::HoldOverFork(mutex); }
+  base::Mutex mutex;
+  std::map<std::string, uint32_t, std::less<>> numbers ABSL_GUARDED_BY(mutex);
+  std::vector<const char*> texts ABSL_GUARDED_BY(mutex);
+
+  uint32_t NumberOf(std::string_view text) {
+    const base::MutexLock lock(mutex);
+    auto found = numbers.find(text);
+    if (found == numbers.end()) {
+      found = numbers.emplace(text, static_cast<uint32_t>(texts.size())).first;
+      texts.push_back(found->first.c_str());
+    }
+    return found->second;
+  }
+  const char* Text(uint32_t number) {
+    const base::MutexLock lock(mutex);
+    return texts[number];
+  }
+};
+
+Kept& Scopes() {
+  static Kept& scopes = *[] {
+    auto* kept = new Kept;
+    kept->NumberOf("");
+    return kept;
+  }();
+  return scopes;
+}
+
+}  // namespace
+
+const char* Loc::scope() const { return scope_ == 0 ? "" : Scopes().Text(scope_); }
+Loc Loc::In(std::string_view scope) const {
+  Loc loc = *this;
+  loc.scope_ = Scopes().NumberOf(scope);
+  return loc;
+}
 
 Error::Error(ErrorDetail detail)
     : std::runtime_error(base::Render(detail)),
@@ -60,16 +101,8 @@ std::string Where(Loc loc) {
 }
 
 Loc LineOf(std::string_view file, int line) {
-  struct Names {
-    Names() { HoldOverFork(mutex); }
-    Mutex mutex;
-    std::set<std::string, std::less<>> set ABSL_GUARDED_BY(mutex);
-  };
-  static auto& names = *new Names;
-  const MutexLock lock(names.mutex);
-  auto name = names.set.find(file);
-  if (name == names.set.end()) name = names.set.emplace(file).first;
-  return Loc::Current(name->c_str(), line);
+  static Kept& files = *new Kept;
+  return Loc::Current(files.Text(files.NumberOf(file)), line);
 }
 
 std::string CountText(size_t n, std::string_view noun) {

@@ -1,4 +1,4 @@
-// A program and its shardings as one HTML page that needs no scripts and no other file.
+// A program and its shardings as one HTML page that needs no other file.
 #pragma once
 #include <tessera/program.h>
 
@@ -6,9 +6,10 @@
 
 namespace tessera::cli {
 
-// Returns the page. If `stop_after` is the last strategy it lists the communication, in sums and
-// one by one. Then follows every value with its type, its sharding (axes in colour), its op and its
-// line; a row opens to show why the value has its sharding.
+// Returns the page. Its head has the mesh and, if `stop_after` is the last strategy, the bytes and
+// FLOPs of a device. Three views follow, which need scripts: every value with its type, the
+// axes of its dims in colour, its op and line, grouped by scope, and why it is sharded so; the
+// collectives with their causes; the memory over time. Without scripts the page shows sums.
 std::string HtmlPage(const Program& program, const std::string& title,
                      propagation::Stage stop_after);
 

@@ -14,9 +14,12 @@ struct ListedAxis {
 struct ListedRow {
   size_t depth = 0;         // number of enclosing regions
   std::string value, type;  // "%3", "f32[8,4]"; empty if the line defines no value
-  std::string op;           // "dot_general %0, %1 {...}", "argument"
+  std::string name;         // given by the user; empty if there is none
+  std::string op;           // "dot_general", "argument"
+  std::string rest;         // after the op: "%0, %1 {...}"
   std::string line;         // "model.cc:12"
-  bool made = true;         // the op's first result; false for an argument or a further result
+  std::string scope;        // of the line: "jit(step)/mlp/dot_general"
+  bool backward = false;    // in the backward pass
 };
 
 struct Listing {

@@ -63,7 +63,7 @@ const sharding::MeshDef* ReadModes(base::Reader& in, const sharding::MeshDef* me
 
 // Returns a name or a line for a comment, in quotes unless it is one word.
 std::string NameText(std::string_view name) {
-  bool word = !name.empty() && name[0] != '"' && name[0] != '%' &&
+  bool word = !name.empty() && name[0] != '"' && name[0] != '%' && name[0] != '[' &&
               name.find_first_of(" \t\r\n") == name.npos;
   if (word) return std::string(name);
   return base::Quote(name);
@@ -83,6 +83,23 @@ std::string TakeName(std::string_view& comment) {
   comment.remove_prefix(std::min(at + quoted, comment.size()));
   comment.remove_prefix(std::min(comment.find_first_not_of(' '), comment.size()));
   return name;
+}
+// Returns `[jit(f)/add]`, the scope of a line, or `["a b"]`.
+std::string ScopeText(std::string_view scope) {
+  const bool word = scope.find_first_of(" \t\r\n\"]") == scope.npos;
+  return word ? fmt::format("[{}]", scope) : fmt::format("[{}]", base::Quote(scope));
+}
+// Takes a scope off the front of a comment; returns "" if none is there.
+std::string TakeScope(std::string_view& comment) {
+  if (!comment.starts_with('[')) return "";
+  comment.remove_prefix(1);
+  const bool quoted = comment.starts_with('"');
+  std::string scope = comment.empty() ? "" : TakeName(comment);
+  if (quoted)
+    comment.remove_prefix(std::min<size_t>(2, comment.size()));
+  else if (scope.ends_with(']'))
+    scope.pop_back();
+  return scope;
 }
 // Returns the location that "model.cc:12" names.
 std::optional<Loc> LineNamed(std::string_view text) {
@@ -162,6 +179,8 @@ class Printer {
     if (instruction.params) line += " {" + instruction.params->text() + "}";
     std::string comment = base::Where(instruction.loc);
     if (!comment.empty()) comment = NameText(comment);
+    if (const char* scope = instruction.loc.scope(); *scope && !comment.empty())
+      comment += " " + ScopeText(scope);
     if (!comment.empty() && instruction.loc.is_backward()) comment = "backward " + comment;
     for (const auto& [name, value] : program_->names)
       for (ValueId v : instruction.results)
@@ -360,6 +379,7 @@ class Parser {
     std::optional<Loc> line = LineNamed(place);
     if (!line) return;
     if (is_backward) line = line->Backward();
+    if (const std::string scope = TakeScope(comment); !scope.empty()) line = line->In(scope);
     instruction.loc = *line;
     for (ValueId v : instruction.results) program_.values[v].loc = *line;
     while (!comment.empty() && !instruction.results.empty()) {

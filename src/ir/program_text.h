@@ -8,8 +8,8 @@
 namespace tessera::ir {
 
 // Returns the text of a program. It is deterministic, and parses back to an equal program. Values
-// are numbered in order of definition. Instructions end in `// file:line` and the names of their
-// results, which are parsed back.
+// are numbered in order of definition. Instructions end in `// file:line`, the scope in brackets,
+// and the names of their results, which are parsed back.
 std::string Text(const Program& program);
 // Parses a program. Throws RuntimeError with the position, also for types that the ops do not give
 // (Verify). `loc` may be a file (line 0): its lines are then those of instructions whose comments

@@ -40,6 +40,7 @@ bool SameLines(const Program& a, const Program& b) {
   return absl::c_equal(
       a.instructions, b.instructions, [](const Instruction& x, const Instruction& y) {
         return x.loc.line() == y.loc.line() && std::string_view(x.loc.file()) == y.loc.file() &&
+               std::string_view(x.loc.scope()) == y.loc.scope() &&
                absl::c_equal(x.regions, y.regions, [](const RegionPtr& r, const RegionPtr& s) {
                  return SameLines(*r, *s);
                });

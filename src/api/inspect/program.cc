@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "compile/auto/propagate.h"
 #include "compile/checks/policy.h"
+#include "compile/inspect/memory.h"
 #include "compile/inspect/report.h"
 #include "compile/run/executor.h"
 #include "compile/run/lower.h"
@@ -116,6 +117,9 @@ Program Lowered::device_program() const {
 }
 CommReport Lowered::comm() const { return compile::Report(impl_->device()); }
 int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device(), impl_->schedule()); }
+MemoryReport Lowered::memory() const {
+  return compile::MemoryOf(impl_->device(), impl_->schedule());
+}
 int64_t Lowered::flops() const { return comm().flops(); }
 int64_t Lowered::split_flops() const { return comm().split_flops(); }
 std::string Lowered::text() const {

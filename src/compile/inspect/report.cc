@@ -1,6 +1,8 @@
 // Lists the collectives of a device program, and how often those in loops and branches run.
 #include "compile/inspect/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,6 +12,7 @@
 #include "base/error.h"
 #include "sharding/axes.h"
 #include "spmd/cost.h"
+#include "spmd/definitions.h"
 #include "spmd/moves.h"
 
 namespace tessera::compile {
@@ -57,16 +60,68 @@ void AddAxes(const sharding::MeshDef& mesh, const sharding::AxisList& axes,
   }
 }
 
+bool IsMove(const ir::Instruction& i) {
+  return std::holds_alternative<ir::AsMove>(*i.op->lowering) ||
+         std::holds_alternative<ir::AsPermute>(*i.op->lowering);
+}
+
+// The ops around the moves of a program: those that make the values, and those that need them.
+class Causes {
+ public:
+  Causes(const ir::Program& device, bool is_region)
+      : device_(device), is_region_(is_region), definitions_(spmd::DefinitionsOf(device)) {
+    readers_.assign(device.values.size(), nullptr);
+    for (const ir::Instruction& i : device.instructions)
+      for (ir::ValueId v : i.operands)
+        if (!readers_[v]) readers_[v] = &i;
+  }
+
+  void Add(const ir::Instruction& move, CommEvent& e) const {
+    ir::ValueId sent = move.operands[0];
+    const ir::Instruction* maker = MakerOf(sent);
+    while (maker && IsMove(*maker)) maker = MakerOf(sent = maker->operands[0]);
+    e.made_by = maker ? std::string(maker->op->name) : "argument";
+    e.made_at = maker ? base::Where(maker->loc) : NumberOf(sent);
+    const ir::Instruction* reader = &move;
+    while (reader && IsMove(*reader)) reader = readers_[reader->results[0]];
+    e.read_by = reader ? std::string(reader->op->name) : "return";
+    if (reader) e.read_at = base::Where(reader->loc);
+    if (move.params) e.change = move.params->text();
+    e.scope = move.loc.scope();
+  }
+
+ private:
+  const ir::Instruction* MakerOf(ir::ValueId v) const {
+    const ir::InstructionId i = definitions_[v];
+    return i == spmd::kNoInstruction ? nullptr : &spmd::InstructionAt(device_, i);
+  }
+
+  // Returns "%3" for an argument or a captured array, as program text does; "" in a region, where
+  // numbers depend on the program around it.
+  std::string NumberOf(ir::ValueId v) const {
+    if (is_region_) return "";
+    std::vector<ir::ValueId> arguments = device_.inputs;
+    for (const ir::Capture& c : device_.captures) arguments.push_back(c.value);
+    return fmt::format("%{}", std::ranges::find(arguments, v) - arguments.begin());
+  }
+
+  const ir::Program& device_;
+  const bool is_region_;
+  const spmd::ValueDefinitions definitions_;
+  base::IdVector<ir::ValueId, const ir::Instruction*> readers_;
+};
+
 // `in_backward`: the whole program runs in a backward pass.
-void AddEvents(const ir::Program& device, spmd::Times outer, bool in_backward,
+void AddEvents(const ir::Program& device, bool is_region, spmd::Times outer, bool in_backward,
                std::vector<CommEvent>& events) {
+  const Causes causes(device, is_region);
   for (const ir::Instruction& instruction : device.instructions) {
     const bool backward = in_backward || instruction.loc.is_backward();
     if (!instruction.regions.empty()) {
       spmd::Times inner = spmd::TimesOf(instruction);
       inner = {outer.times * inner.times, outer.known && inner.known};
       for (const ir::RegionPtr& region : instruction.regions)
-        AddEvents(*region, inner, backward, events);
+        AddEvents(*region, /*is_region=*/true, inner, backward, events);
     }
     const ir::Cost& cost = *instruction.cost;
     if (cost.bytes == 0 || outer.times == 0) continue;
@@ -80,6 +135,7 @@ void AddEvents(const ir::Program& device, spmd::Times outer, bool in_backward,
                 .repeats = !outer.known};
     const sharding::MeshDef* mesh = device.place(instruction.results[0])->mesh();
     AddAxes(*mesh, cost.axes, e.axes);
+    causes.Add(instruction, e);
     events.push_back(std::move(e));
   }
 }
@@ -97,7 +153,7 @@ std::string AxisNameOf(const std::string& axis) { return axis.substr(0, axis.rfi
 
 CommReport Report(const ir::Program& device) {
   std::vector<CommEvent> events;
-  AddEvents(device, {}, /*in_backward=*/false, events);
+  AddEvents(device, /*is_region=*/false, {}, /*in_backward=*/false, events);
   spmd::Flops flops = spmd::FlopsOf(device);
   // A number above the largest int64_t becomes that.
   auto whole = [](double n) { return n < 9.2e18 ? static_cast<int64_t>(std::ceil(n)) : INT64_MAX; };

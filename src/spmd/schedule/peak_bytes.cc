@@ -1,4 +1,4 @@
-// Adds up live bytes from item to item.
+// Follows values from the item that makes them to the last one that reads them.
 #include "spmd/schedule/peak_bytes.h"
 
 #include <absl/algorithm/container.h>
@@ -11,53 +11,131 @@ using ir::ValueId;
 
 namespace {
 
-// Returns the most bytes that one region of the item holds in addition to its inputs.
-int64_t RegionBytes(const ir::Program& device, const Item& item) {
-  const auto* regions = std::get_if<RegionItem>(&item);
-  if (!regions) return 0;
-  int64_t most = 0;
-  for (size_t r = 0; r < regions->schedules.size(); ++r) {
-    const ir::Program& region = *InstructionAt(device, regions->instruction).regions[r];
-    int64_t inputs = 0;
-    for (ValueId v : region.inputs) inputs += ShardBytes(region, v);
-    most = std::max(most, PeakBytes(region, *regions->schedules[r]) - inputs);
+// Returns the bytes that are held during each item.
+std::vector<int64_t> BytesOfItems(const std::vector<HeldValue>& held, size_t items) {
+  std::vector<int64_t> bytes(items + 1, 0);
+  for (const HeldValue& h : held) {
+    bytes[h.begin] += h.bytes;
+    bytes[h.end] -= h.bytes;
   }
-  return most;
+  int64_t live = 0;
+  for (int64_t& b : bytes) b = live += b;
+  bytes.pop_back();
+  return bytes;
 }
 
-// Returns the last item that reads each buffer; one past the last for buffers that are never freed.
-base::IdVector<ValueId, size_t> LastReads(const ir::Program& device, const Schedule& schedule) {
-  base::IdVector<ValueId, size_t> last(device.values.size(), 0);
-  const size_t end = schedule.items.size();
-  for (size_t k = 0; k < end; ++k)
-    for (ValueId v : schedule.items[k].in()) last[schedule.values[v].storage] = k;
-  for (ValueId v : device.outputs) last[schedule.values[v].storage] = end;
-  for (ValueId v : device.inputs) last[v] = end;
-  for (const ir::Capture& c : device.captures) last[c.value] = end;
-  return last;
+bool IsBackward(const ir::Program& device, const Item& item) {
+  return absl::c_any_of(item.instructions(), [&](InstructionId i) {
+    return InstructionAt(device, i).loc.is_backward();
+  });
 }
+
+class Follower {
+ public:
+  // `in_backward`: the whole program runs in a backward pass.
+  Follower(const ir::Program& device, const Schedule& schedule, bool in_backward)
+      : device_(device), schedule_(schedule), in_backward_(in_backward) {}
+
+  std::vector<HeldValue> Run() {
+    FindLastReads();
+    for (ValueId v : device_.inputs) Hold(v, 0);
+    for (const ir::Capture& c : device_.captures) Hold(c.value, 0);
+    for (size_t k = 0; k < schedule_.items.size(); ++k) {
+      const Item& item = schedule_.items[k];
+      for (ValueId v : item.out()) {
+        Hold(v, k + 1);
+        held_.back().is_of_backward = in_backward_ || IsBackward(device_, item);
+        held_.back().is_kept = !held_.back().is_of_backward && read_backward_[v];
+        held_.back().is_received = std::holds_alternative<MoveItem>(item);
+      }
+      if (const auto* regions = std::get_if<RegionItem>(&item)) HoldRegions(*regions, k + 1);
+    }
+    return std::move(held_);
+  }
+
+ private:
+  // Sets the last item that reads each buffer: one past the last for buffers that are never freed.
+  void FindLastReads() {
+    last_.assign(device_.values.size(), 0);
+    read_backward_.assign(device_.values.size(), false);
+    output_.assign(device_.values.size(), false);
+    const size_t end = schedule_.items.size() + 1;
+    for (size_t k = 0; k + 1 < end; ++k) {
+      const bool is_backward = IsBackward(device_, schedule_.items[k]);
+      for (ValueId v : schedule_.items[k].in()) {
+        const ValueId storage = schedule_.values[v].storage;
+        last_[storage] = k + 1;
+        if (is_backward) read_backward_[storage] = true;
+      }
+    }
+    for (ValueId v : device_.outputs) {
+      last_[schedule_.values[v].storage] = end;
+      output_[schedule_.values[v].storage] = true;
+    }
+    for (ValueId v : device_.inputs) last_[v] = end;
+    for (const ir::Capture& c : device_.captures) last_[c.value] = end;
+  }
+
+  void Hold(ValueId v, size_t begin) {
+    const size_t all = schedule_.items.size() + 1;
+    held_.push_back({.program = &device_,
+                     .value = v,
+                     .bytes = ShardBytes(device_, v),
+                     .begin = begin,
+                     .end = std::min(std::max(last_[v], begin) + 1, all),
+                     .is_input = begin == 0,
+                     .is_output = begin > 0 && output_[v],
+                     .is_received = false,
+                     .is_kept = false,
+                     .is_of_backward = false});
+  }
+
+  // Adds the values of the region that holds most, at its peak and without its inputs.
+  void HoldRegions(const RegionItem& item, size_t at) {
+    const bool backward =
+        in_backward_ || InstructionAt(device_, item.instruction).loc.is_backward();
+    std::vector<HeldValue> most;
+    int64_t most_bytes = 0;
+    for (size_t r = 0; r < item.schedules.size(); ++r) {
+      const ir::Program& region = *InstructionAt(device_, item.instruction).regions[r];
+      const Schedule& schedule = *item.schedules[r];
+      std::vector<HeldValue> held = Follower(region, schedule, backward).Run();
+      const std::vector<int64_t> bytes = BytesOfItems(held, schedule.items.size() + 1);
+      const auto peak = static_cast<size_t>(absl::c_max_element(bytes) - bytes.begin());
+      std::erase_if(
+          held, [&](const HeldValue& h) { return h.is_input || h.begin > peak || h.end <= peak; });
+      int64_t sum = 0;
+      for (const HeldValue& h : held) sum += h.bytes;
+      if (sum <= most_bytes) continue;
+      most_bytes = sum;
+      most = std::move(held);
+    }
+    for (HeldValue& h : most) {
+      h.begin = at;
+      h.end = at + 1;
+      h.is_output = false;
+      held_.push_back(h);
+    }
+  }
+
+  const ir::Program& device_;
+  const Schedule& schedule_;
+  const bool in_backward_;
+  base::IdVector<ValueId, size_t> last_;
+  ir::ValueSet read_backward_, output_;
+  std::vector<HeldValue> held_;
+};
 
 }  // namespace
 
+std::vector<HeldValue> HeldValues(const ir::Program& device, const Schedule& schedule) {
+  return Follower(device, schedule, /*in_backward=*/false).Run();
+}
+
 int64_t PeakBytes(const ir::Program& device, const Schedule& schedule) {
-  const base::IdVector<ValueId, size_t> last = LastReads(device, schedule);
-  int64_t live = 0;
-  for (ValueId v : device.inputs) live += ShardBytes(device, v);
-  for (const ir::Capture& c : device.captures) live += ShardBytes(device, c.value);
-  int64_t peak = live;
-  for (size_t k = 0; k < schedule.items.size(); ++k) {
-    const Item& item = schedule.items[k];
-    for (ValueId v : item.out()) live += ShardBytes(device, v);
-    peak = std::max(peak, live + RegionBytes(device, item));
-    std::vector<ValueId> buffers;
-    for (const auto* values : {&item.in(), &item.out()})
-      for (ValueId v : *values) buffers.push_back(schedule.values[v].storage);
-    absl::c_sort(buffers);
-    buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
-    for (ValueId v : buffers)
-      if (last[v] <= k) live -= ShardBytes(device, v);
-  }
-  return peak;
+  const std::vector<int64_t> bytes =
+      BytesOfItems(HeldValues(device, schedule), schedule.items.size() + 1);
+  return *absl::c_max_element(bytes);
 }
 
 }  // namespace tessera::spmd

@@ -78,6 +78,13 @@ struct Unsupported {
   std::vector<Loc> first;
 };
 
+// Returns a line in a name stack of JAX, which has several parts: other names are those of values.
+Loc InScope(Loc line, std::string_view name_stack) {
+  if (name_stack.find('/') == name_stack.npos) return line;
+  const bool is_backward = name_stack.find("transpose(") != name_stack.npos;
+  return (is_backward ? line.Backward() : line).In(name_stack);
+}
+
 template <class F>
 void ForEachOperation(const TextRegion& region, const F& f) {
   for (const Operation& op : region.operations) {
@@ -99,11 +106,13 @@ Importer::Importer(const Module& module, const ImportOptions& options)
 
 Loc Importer::LocOf(LocationNumber location, size_t place) const {
   const FileRange line = module_.locations.UserLine(location);
-  if (!line.file.empty()) return base::LineOf(line.file, static_cast<int>(line.line));
+  const std::string_view name_stack = module_.locations.NameStack(location);
+  if (!line.file.empty())
+    return InScope(base::LineOf(line.file, static_cast<int>(line.line)), name_stack);
   const Loc file = module_.file();
   if (file.line() != 0) return file;
   const auto count = std::upper_bound(lines_.begin(), lines_.end(), place) - lines_.begin();
-  return base::LineOf(file.file(), static_cast<int>(count));
+  return InScope(base::LineOf(file.file(), static_cast<int>(count)), name_stack);
 }
 
 const ir::Type* Importer::TypeOfText(const TextType& type, size_t place) const {

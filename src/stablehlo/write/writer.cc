@@ -136,8 +136,9 @@ std::string TextWriter::NewName() { return fmt::format("%{}", next_++); }
 std::string TextWriter::LocationText() const {
   const std::string line =
       loc_.line() == 0 ? "" : fmt::format("{}:{}:1", QuotedText(loc_.file()), loc_.line());
-  if (!value_name_.empty())
-    return fmt::format(" loc({}{})", QuotedText(value_name_), line.empty() ? "" : "(" + line + ")");
+  const std::string_view name = value_name_.empty() ? loc_.scope() : value_name_;
+  if (!name.empty())
+    return fmt::format(" loc({}{})", QuotedText(name), line.empty() ? "" : "(" + line + ")");
   return line.empty() ? "" : fmt::format(" loc({})", line);
 }
 

@@ -87,7 +87,7 @@ func @main(%0: f32[8@x], %1: f32[3,8@x], %2: i32[]) -> (f32[8@x], f32[3], f32[8@
 constexpr const char* kPlaced =
     R"(mesh @mesh = <["x"=2]> auto={"x"}
 func @main(%0: f32[8] <@mesh, [{"x"}]>, %1: i32[] <@mesh, []>) -> (f32[8] <@mesh, [{"x"}]>, f32[8] <@mesh, [{}]>, i32[] <@mesh, []>) {
-  %2: f32[8] <@mesh, [{"x"}]> = exp %0                                 // model.cc:12 hidden "two words"
+  %2: f32[8] <@mesh, [{"x"}]> = exp %0                                 // model.cc:12 [jit(f)/exp] hidden "two words"
   %3: f32[8] <@mesh, [{"x"}]>, %4: f32[8] <@mesh, [{"x"}]> = sort %2, %2 {dim=[0], num_keys=1, descending=false} // model.cc:7
   %5: f32[8] <@mesh, [{}]> = while_loop %3 {constants=0, counted=false} // "my model.cc:13" "\"quo\"ted\""
     region(%6: f32[8] <@mesh, [{}]>) -> bool[] <@mesh, []> {
@@ -171,9 +171,26 @@ TEST(ProgramText, LinesAndNamesAreReadBack) {
   EXPECT_STREQ(program.instructions[0].loc.file(), "model.cc");
   EXPECT_EQ(program.instructions[0].loc.line(), 12);
   EXPECT_EQ(program.values[ValueId{2}].loc.line(), 12);
+  EXPECT_STREQ(program.instructions[0].loc.scope(), "jit(f)/exp");
+  EXPECT_STREQ(program.instructions[1].loc.scope(), "");
   ASSERT_EQ(program.names.size(), 5u);
   EXPECT_EQ(program.names[1].first, "two words");
   EXPECT_EQ(program.names[4].first, "\"quo\"ted\"");
+}
+
+TEST(ProgramText, ScopesAreReadBack) {
+  for (const char* scope : {"jit(f)/mlp/dot_general", "a \"b\" c", "[a]", "a b]", "]", "x/\\n"}) {
+    Program program =
+        Parse("func @main(%0: f32[4]) -> f32[4] {\n  %1: f32[4] = exp %0\n  return %1\n}");
+    program.instructions[0].loc = Loc::Current("model.cc", 3).In(scope).Backward();
+    program.names.emplace_back("[name]", ValueId{1});
+    const Program again = Parse(Text(program));
+    EXPECT_STREQ(again.instructions[0].loc.scope(), scope);
+    EXPECT_TRUE(again.instructions[0].loc.is_backward());
+    ASSERT_EQ(again.names.size(), 1u) << Text(program);
+    EXPECT_EQ(again.names[0].first, "[name]");
+    EXPECT_EQ(Text(again), Text(program));
+  }
 }
 
 TEST(ProgramText, OtherCommentsSayNothing) {

@@ -88,5 +88,23 @@ TEST(StablehloLocations, OfArgumentsAndFunctions) {
   EXPECT_EQ(name(module.location), "m");
 }
 
+// Programs keep name stacks, also through an export; names of one part are those of values.
+TEST(StablehloLocations, NameStacksAreScopesOfPrograms) {
+  const std::string text =
+      "func.func @main(%a: tensor<f32>) -> tensor<f32> {\n"
+      "%0 = stablehlo.abs %a : tensor<f32> loc(\"jit(f)/mlp/abs\"(\"m.py\":3:4))\n"
+      "%1 = stablehlo.negate %0 : tensor<f32> "
+      "loc(\"jit(f)/transpose(jvp(mlp))/neg\"(\"m.py\":4:4))\n"
+      "%2 = stablehlo.sine %1 : tensor<f32> loc(\"sin\"(\"m.py\":5:4))\n"
+      "return %2 : tensor<f32>\n}\n";
+  for (const std::string& program :
+       {import_stablehlo(text).text(),
+        import_stablehlo(export_stablehlo(import_stablehlo(text))).text()}) {
+    EXPECT_THAT(program, HasSubstr("// m.py:3 [jit(f)/mlp/abs]"));
+    EXPECT_THAT(program, HasSubstr("// backward m.py:4 [jit(f)/transpose(jvp(mlp))/neg]"));
+    EXPECT_THAT(program, testing::Not(HasSubstr("[sin]")));
+  }
+}
+
 }  // namespace
 }  // namespace tessera::stablehlo
