@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "api/core/option_fields.h"
+
 namespace tessera::api {
 
 std::string Code(double v) {
@@ -43,44 +45,9 @@ std::string Code(const std::vector<Padding>& v) {
   return fmt::format("{{{}}}", fmt::join(parts, ", "));
 }
 
-namespace {
-
-// Collects the fields of options that differ from their defaults.
-class Fields {
- public:
-  template <class T>
-  Fields& Add(const char* name, const T& value, const T& unless) {
-    if (!(value == unless)) parts_.push_back(fmt::format(".{} = {}", name, Code(value)));
-    return *this;
-  }
-  template <class T>
-  Fields& Add(const char* name, const std::optional<T>& value) {
-    if (value) parts_.push_back(fmt::format(".{} = {}", name, Code(*value)));
-    return *this;
-  }
-  Fields& Add(DType dtype) { return Add("dtype", dtype, DType{}); }
-  Fields& Add(const std::optional<PartitionSpec>& out) {
-    if (out) parts_.push_back(".out_sharding = " + out->text());
-    return *this;
-  }
-  // Adds an array, which the code of the call shows under the name of its field.
-  Fields& AddNamed(const char* name, const Array& value) {
-    if (value.is_given()) parts_.push_back(fmt::format(".{0} = {0}", name));
-    return *this;
-  }
-  std::string code() const {
-    return parts_.empty() ? "" : fmt::format("{{{}}}", fmt::join(parts_, ", "));
-  }
-
- private:
-  std::vector<std::string> parts_;
-};
-
-}  // namespace
-
 std::string Code(const DotDims& v) {
   const std::vector<int64_t> none;
-  std::string code = Fields()
+  std::string code = OptionFields()
                          .Add("lhs_contract", v.lhs_contract, none)
                          .Add("rhs_contract", v.rhs_contract, none)
                          .Add("lhs_batch", v.lhs_batch, none)
@@ -88,12 +55,12 @@ std::string Code(const DotDims& v) {
                          .code();
   return code.empty() ? "DotDims{}" : "DotDims" + code;
 }
-std::string Code(const OutOptions& v) { return Fields().Add(v.out_sharding).code(); }
+std::string Code(const OutOptions& v) { return OptionFields().Add(v.out_sharding).code(); }
 std::string Code(const CreateOptions& v) {
-  return Fields().Add(v.dtype).Add(v.out_sharding).code();
+  return OptionFields().Add(v.dtype).Add(v.out_sharding).code();
 }
 std::string Code(const EyeOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add(v.dtype)
       .Add(v.out_sharding)
       .Add("columns", v.columns)
@@ -101,10 +68,10 @@ std::string Code(const EyeOptions& v) {
       .code();
 }
 std::string Code(const LinspaceOptions& v) {
-  return Fields().Add(v.dtype).Add(v.out_sharding).Add("endpoint", v.endpoint, true).code();
+  return OptionFields().Add(v.dtype).Add(v.out_sharding).Add("endpoint", v.endpoint, true).code();
 }
 std::string Code(const LogspaceOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add(v.dtype)
       .Add("endpoint", v.endpoint, true)
       .Add("base", v.base, 10.0)
@@ -112,40 +79,44 @@ std::string Code(const LogspaceOptions& v) {
       .code();
 }
 std::string Code(const MeshgridOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("indexing", v.indexing, std::string_view("xy"))
       .Add("sparse", v.sparse, false)
       .Add(v.out_sharding)
       .code();
 }
 std::string Code(const RoundOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("away_from_zero", v.away_from_zero, false)
       .Add("decimals", v.decimals, 0)
       .code();
 }
 std::string Code(const NanToNumOptions& v) {
-  return Fields().Add("nan", v.nan, 0.0).Add("posinf", v.posinf).Add("neginf", v.neginf).code();
+  return OptionFields()
+      .Add("nan", v.nan, 0.0)
+      .Add("posinf", v.posinf)
+      .Add("neginf", v.neginf)
+      .code();
 }
 std::string Code(const CloseOptions& v) {
   const CloseOptions usual;
-  return Fields()
+  return OptionFields()
       .Add("rtol", v.rtol, usual.rtol)
       .Add("atol", v.atol, usual.atol)
       .Add("equal_nan", v.equal_nan, false)
       .code();
 }
 std::string Code(const EqualOptions& v) {
-  return Fields().Add("equal_nan", v.equal_nan, false).code();
+  return OptionFields().Add("equal_nan", v.equal_nan, false).code();
 }
 std::string Code(const GeluOptions& v) {
-  return Fields().Add("approximate", v.approximate, true).code();
+  return OptionFields().Add("approximate", v.approximate, true).code();
 }
 std::string Code(const ReduceOptions& v) {
-  return Fields().Add(v.dtype).Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
+  return OptionFields().Add(v.dtype).Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
 }
 std::string Code(const VarOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add(v.dtype)
       .Add("keepdims", v.keepdims, false)
       .Add("ddof", v.ddof, 0.0)
@@ -156,10 +127,14 @@ std::string Code(const NormOrder& v) {
   return v.number() ? fmt::format("{}", *v.number()) : fmt::format("\"{}\"", v.name());
 }
 std::string Code(const NormOptions& v) {
-  return Fields().Add("ord", v.ord).Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
+  return OptionFields()
+      .Add("ord", v.ord)
+      .Add("keepdims", v.keepdims, false)
+      .Add(v.out_sharding)
+      .code();
 }
 std::string Code(const AverageOptions& v) {
-  return Fields()
+  return OptionFields()
       .AddNamed("weights", v.weights)
       .Add("keepdims", v.keepdims, false)
       .Add(v.out_sharding)
@@ -181,24 +156,24 @@ std::string Code(QuantileMethod v) {
   return "QuantileMethod::kLinear";
 }
 std::string Code(const QuantileOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("method", v.method, QuantileMethod::kLinear)
       .Add("keepdims", v.keepdims, false)
       .Add(v.out_sharding)
       .code();
 }
 std::string Code(const MedianOptions& v) {
-  return Fields().Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
+  return OptionFields().Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
 }
 std::string Code(const DiffOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("n", v.n, int64_t{1})
       .AddNamed("prepend", v.prepend)
       .AddNamed("append", v.append)
       .code();
 }
 std::string Code(const DiagonalOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("offset", v.offset, int64_t{0})
       .Add("dim1", v.dim1, 0)
       .Add("dim2", v.dim2, 1)
@@ -206,7 +181,7 @@ std::string Code(const DiagonalOptions& v) {
       .code();
 }
 std::string Code(const TraceOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add(v.dtype)
       .Add("offset", v.offset, int64_t{0})
       .Add("dim1", v.dim1, 0)
@@ -214,9 +189,11 @@ std::string Code(const TraceOptions& v) {
       .Add(v.out_sharding)
       .code();
 }
-std::string Code(const DotOptions& v) { return Fields().Add(v.dtype).Add(v.out_sharding).code(); }
+std::string Code(const DotOptions& v) {
+  return OptionFields().Add(v.dtype).Add(v.out_sharding).code();
+}
 std::string Code(const SortOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("descending", v.descending, false)
       .Add("stable", v.stable, true)
       .Add("num_keys", v.num_keys, 1)
@@ -229,7 +206,7 @@ std::string Code(fft::Norm v) {
                                     : "fft::Norm::kBackward";
 }
 std::string Code(const fft::FftOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("n", v.n)
       .Add("dim", v.dim, int64_t{-1})
       .Add("norm", v.norm, fft::Norm::kBackward)
@@ -237,7 +214,7 @@ std::string Code(const fft::FftOptions& v) {
       .code();
 }
 std::string Code(const fft::FftnOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("sizes", v.sizes)
       .Add("dims", v.dims)
       .Add("norm", v.norm, fft::Norm::kBackward)
@@ -245,21 +222,21 @@ std::string Code(const fft::FftnOptions& v) {
       .code();
 }
 std::string Code(const OneHotOptions& v) {
-  return Fields().Add(v.dtype).Add("dim", v.dim, -1).Add(v.out_sharding).code();
+  return OptionFields().Add(v.dtype).Add("dim", v.dim, -1).Add(v.out_sharding).code();
 }
 std::string Code(const LayerNormOptions& v) {
-  return Fields().Add("epsilon", v.epsilon, LayerNormOptions().epsilon).code();
+  return OptionFields().Add("epsilon", v.epsilon, LayerNormOptions().epsilon).code();
 }
 
 std::string Code(const TakeAlongOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("mode", v.mode, LookupMode::kFill)
       .Add("fill_value", v.fill_value)
       .Add(v.out_sharding)
       .code();
 }
 std::string Code(const AtOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("mode", v.mode)
       .Add("fill_value", v.fill_value)
       .Add("indices_are_sorted", v.indices_are_sorted, false)
@@ -280,7 +257,7 @@ std::string Code(const WindowPadding& v) {
 }
 std::string Code(const WindowOptions& v) {
   const WindowOptions usual;
-  return Fields()
+  return OptionFields()
       .Add("strides", v.strides, usual.strides)
       .Add("padding", v.padding, usual.padding)
       .Add("base_dilation", v.base_dilation, usual.base_dilation)
@@ -289,14 +266,14 @@ std::string Code(const WindowOptions& v) {
 }
 std::string Code(const PoolOptions& v) {
   const PoolOptions usual;
-  return Fields()
+  return OptionFields()
       .Add("strides", v.strides, usual.strides)
       .Add("padding", v.padding, usual.padding)
       .code();
 }
 std::string Code(const AvgPoolOptions& v) {
   const AvgPoolOptions usual;
-  return Fields()
+  return OptionFields()
       .Add("strides", v.strides, usual.strides)
       .Add("padding", v.padding, usual.padding)
       .Add("count_include_pad", v.count_include_pad, true)
@@ -307,7 +284,7 @@ std::string Code(const ConvDims& v) {
 }
 std::string Code(const ConvOptions& v) {
   const ConvOptions usual;
-  return Fields()
+  return OptionFields()
       .Add("lhs_dilation", v.lhs_dilation, usual.lhs_dilation)
       .Add("rhs_dilation", v.rhs_dilation, usual.rhs_dilation)
       .Add("dims", v.dims, usual.dims)
@@ -319,7 +296,7 @@ std::string Code(const ConvOptions& v) {
 }
 std::string Code(const ConvTransposeOptions& v) {
   const ConvTransposeOptions usual;
-  return Fields()
+  return OptionFields()
       .Add("rhs_dilation", v.rhs_dilation, usual.rhs_dilation)
       .Add("dims", v.dims, usual.dims)
       .Add("transpose_kernel", v.transpose_kernel, false)
@@ -328,14 +305,14 @@ std::string Code(const ConvTransposeOptions& v) {
       .code();
 }
 std::string Code(const linalg::CholeskyOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("upper", v.upper, false)
       .Add("symmetrize_input", v.symmetrize_input, true)
       .Add(v.out_sharding)
       .code();
 }
 std::string Code(const linalg::TriangularSolveOptions& v) {
-  return Fields()
+  return OptionFields()
       .Add("left_side", v.left_side, false)
       .Add("lower", v.lower, false)
       .Add("transpose_a", v.transpose_a, false)
@@ -344,10 +321,12 @@ std::string Code(const linalg::TriangularSolveOptions& v) {
       .Add(v.out_sharding)
       .code();
 }
-std::string Code(const linalg::LuOptions& v) { return Fields().Add(v.out_sharding).code(); }
-std::string Code(const linalg::SolveOptions& v) { return Fields().Add(v.out_sharding).code(); }
+std::string Code(const linalg::LuOptions& v) { return OptionFields().Add(v.out_sharding).code(); }
+std::string Code(const linalg::SolveOptions& v) {
+  return OptionFields().Add(v.out_sharding).code();
+}
 std::string Code(const linalg::QrOptions& v) {
-  return Fields().Add("full_matrices", v.full_matrices, false).Add(v.out_sharding).code();
+  return OptionFields().Add("full_matrices", v.full_matrices, false).Add(v.out_sharding).code();
 }
 
 namespace {

@@ -1,0 +1,213 @@
+// Attention of heads, and its masks.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "api/core/located.h"
+#include "api/core/option_fields.h"
+#include "api/core/positions.h"
+#include "base/at.h"
+#include "tessera/nn.h"
+
+namespace tessera {
+
+using namespace api;
+
+static std::string Code(const AttentionOptions& v) {
+  OptionFields fields;
+  fields.AddNamed("bias", v.bias)
+      .AddNamed("mask", v.mask)
+      .Add("scale", v.scale)
+      .Add("is_causal", v.is_causal, false)
+      .AddNamed("query_lengths", v.query_lengths)
+      .AddNamed("key_value_lengths", v.key_value_lengths);
+  if (v.local_window)
+    fields.Add("local_window",
+               std::optional(std::vector<int64_t>{v.local_window->first, v.local_window->second}));
+  return fields.code();
+}
+
+Array make_causal_mask(Operand x, Loc loc) {
+  const Call call{"make_causal_mask", loc};
+  return AsOne(call, {x}, [&](const Operand& operand) -> Array {
+    const Array a = ToArray(operand, call);
+    if (Rank(a) < 1) FailShape(call, 17, "a sequence has rank 1 or more, not 0");
+    const int64_t n = ShapeOf(a).back();
+    const Located row(Positions(n, 0, 2, i32, call), loc),
+        column(Positions(n, 1, 2, i32, call), loc);
+    base::Shape shape = ShapeOf(a);
+    shape.back() = 1;
+    shape.insert(shape.end(), {n, n});
+    return BroadcastTo(row >= column, shape, call);
+  });
+}
+
+namespace {
+
+struct Heads {
+  int64_t batch, queries, keys, heads, key_heads;
+  int64_t group() const { return heads / key_heads; }
+};
+
+// One attention: its arrays with a batch, and the options.
+class Attention {
+ public:
+  Attention(const Operands& xs, const AttentionOptions& options, Call call)
+      : call_(call),
+        loc_(call.loc),
+        options_(options),
+        q_(WithBatch(xs[0])),
+        k_(WithBatch(xs[1])),
+        v_(WithBatch(xs[2])),
+        is_batched_(Rank(ToArray(xs[0], call)) == 4),
+        h_(Check()) {}
+
+  // `bias`, `mask` and the lengths are those of the options, if these are given.
+  Array Of(const Array* bias, const Array* mask, const Array* query_lengths,
+           const Array* key_lengths) const {
+    Located scores = Scores();
+    if (bias) scores = scores.With(Convert(scores + Grouped("bias", *bias), scores.dtype(), call_));
+    std::optional<Located> seen = Seen(mask, query_lengths, key_lengths);
+    if (seen) {
+      constexpr double kLow = -0.7 * std::numeric_limits<float>::max();
+      scores = If(*seen, scores, kLow);
+    }
+    Array made = Mixed(Convert(softmax(scores, -1, loc_), TypeOf(k_)->dtype(), call_));
+    if (query_lengths) {
+      const Located position(Positions(h_.queries, 1, 4, i32, call_), loc_);
+      made = If(position < Lengths("query_lengths", *query_lengths, 4), Located(made, loc_), 0);
+    }
+    return is_batched_ ? made : squeeze(made, 0, loc_);
+  }
+
+ private:
+  Array WithBatch(const Operand& x) const {
+    const Array a = ToArray(x, call_);
+    if (Rank(a) != 3 && Rank(a) != 4)
+      FailShape(call_, 17,
+                fmt::format("attention takes arrays [batch, n, heads, features], not of rank {}",
+                            Rank(a)));
+    return Rank(a) == 4 ? a : expand_dims(a, 0, loc_);
+  }
+  Heads Check() const {
+    const base::Shape &q = ShapeOf(q_), &k = ShapeOf(k_), &v = ShapeOf(v_);
+    const DType t = TypeOf(q_)->dtype();
+    if (TypeOf(k_)->dtype() != t || TypeOf(v_)->dtype() != t || !t.is_floating())
+      FailDType(call_, 14,
+                fmt::format("query, key and value have one floating dtype, not {}, {} and {}",
+                            t.name(), TypeOf(k_)->dtype().name(), TypeOf(v_)->dtype().name()));
+    if (k != v || q[0] != k[0] || q[3] != k[3])
+      FailShape(call_, 18,
+                fmt::format("the query has shape {}, the key {} and the value {}", ir::FieldText(q),
+                            ir::FieldText(k), ir::FieldText(v)));
+    if (k[2] == 0 || q[2] % k[2] != 0)
+      FailShape(call_, 19, fmt::format("{} key heads do not divide {} heads", k[2], q[2]));
+    return {q[0], q[1], k[1], q[2], k[2]};
+  }
+
+  bool is_grouped() const { return h_.group() > 1; }
+  // Returns the scores: [batch, heads, t, s], or [batch, key heads, group, t, s].
+  Located Scores() const {
+    const DType t = TypeOf(q_)->dtype();
+    const DotOptions options{.dtype = t.size() < 4 ? f32 : t};
+    const double scale =
+        options_.scale.value_or(1 / std::sqrt(static_cast<double>(ShapeOf(q_)[3])));
+    const Array products =
+        is_grouped()
+            ? einsum("btkgh,bskh->bkgts",
+                     {Reshape(q_, {h_.batch, h_.queries, h_.key_heads, h_.group(), ShapeOf(q_)[3]},
+                              call_),
+                      k_},
+                     options, loc_)
+            : einsum("btnh,bsnh->bnts", {q_, k_}, options, loc_);
+    return Located(products, loc_) * scale;
+  }
+  // Returns the weighted values: [batch, t, heads, features].
+  Array Mixed(const Array& weights) const {
+    if (!is_grouped()) return einsum("bnts,bsnh->btnh", {weights, v_}, {}, loc_);
+    return Reshape(einsum("bkgts,bskh->btkgh", {weights, v_}, {}, loc_), ShapeOf(q_), call_);
+  }
+
+  // Returns a bias or mask that broadcasts to [batch, heads, t, s], for the dims of the scores.
+  Located Grouped(const char* name, const Array& x) const {
+    base::Shape shape = ShapeOf(x);
+    if (shape.size() < 4) shape.insert(shape.begin(), 4 - shape.size(), 1);
+    const base::Shape whole = {h_.batch, h_.heads, h_.queries, h_.keys};
+    if (shape.size() > 4 || !CanBroadcastTo(shape, whole))
+      FailShape(call_, 16,
+                fmt::format("the {} has shape {}, which does not broadcast to {}", name,
+                            ir::FieldText(ShapeOf(x)), ir::FieldText(whole)));
+    if (is_grouped()) {
+      const bool all = shape[1] == 1;
+      shape[1] = all ? 1 : h_.key_heads;
+      shape.insert(shape.begin() + 2, all ? 1 : h_.group());
+    }
+    return {Reshape(x, shape, call_), loc_};
+  }
+  // Returns lengths [batch] as [batch, 1, ...].
+  Located Lengths(const char* name, const Array& x, int64_t rank) const {
+    if (ShapeOf(x) != base::Shape{h_.batch} || TypeOf(x)->dtype().is_inexact())
+      FailShape(call_, 18,
+                fmt::format("the {} are {}, not one int for each of {} sequences", name,
+                            TypeOf(x)->text(), h_.batch));
+    base::Shape shape(base::Size(rank), 1);
+    shape[0] = h_.batch;
+    return {Reshape(x, shape, call_), loc_};
+  }
+
+  // Returns the mask of the scores, or nullopt if all are seen.
+  std::optional<Located> Seen(const Array* mask, const Array* query_lengths,
+                              const Array* key_lengths) const {
+    std::optional<Located> seen;
+    const auto add = [&](const Located& more) { seen = seen ? *seen & more : more; };
+    const int64_t rank = is_grouped() ? 5 : 4;
+    const Located row(Positions(h_.queries, rank - 2, rank, i32, call_), loc_);
+    const Located column(Positions(h_.keys, rank - 1, rank, i32, call_), loc_);
+    if (mask) {
+      if (!TypeOf(*mask)->dtype().is_bool())
+        FailDType(call_, 14, fmt::format("a mask is bool, not {}", TypeOf(*mask)->dtype().name()));
+      add(Grouped("mask", *mask));
+    }
+    if (options_.is_causal) add(row >= column);
+    if (options_.local_window) {
+      add(row <= column + options_.local_window->first);
+      add(row >= column - options_.local_window->second);
+    }
+    if (query_lengths) add(row < Lengths("query_lengths", *query_lengths, rank));
+    if (key_lengths) add(column < Lengths("key_value_lengths", *key_lengths, rank));
+    return seen;
+  }
+
+  const Call call_;
+  const Loc loc_;
+  const AttentionOptions& options_;
+  const Array q_, k_, v_;
+  const bool is_batched_;
+  const Heads h_;
+};
+
+}  // namespace
+
+Array dot_product_attention(Operand query, Operand key, Operand value, AttentionOptions options,
+                            Loc loc) {
+  const Call call{"dot_product_attention", loc};
+  Arguments arguments{{"query", query}, {"key", key}, {"value", value}};
+  const std::pair<const char*, Operand> optional[] = {
+      {"bias", Operand(options.bias, loc)},
+      {"mask", Operand(options.mask, loc)},
+      {"query_lengths", Operand(options.query_lengths, loc)},
+      {"key_value_lengths", Operand(options.key_value_lengths, loc)}};
+  for (const auto& [name, x] : optional)
+    if (x.array().is_given()) arguments.push_back(Argument::Field(name, x));
+  arguments.emplace_back(options);
+  return AsOne(call, arguments, [&](const Operands& xs) {
+    const Array* given[4] = {};
+    size_t next = 3;
+    for (size_t i = 0; i < 4; ++i)
+      if (optional[i].second.array().is_given()) given[i] = &xs[next++].array();
+    return Attention(xs, options, call).Of(given[0], given[1], given[2], given[3]);
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,173 @@
+// docs/coverage.md: every public function of JAX 0.10.2's modules with ours, or why there is none.
+//
+// tests/coverage has a file per module, with a line per name: the name, TAB, our function. Or TAB
+// `!` TAB why it is missing; or TAB `~` TAB why it is left out of the count. A function of ours
+// counts if the tables have rows of it: tests/functions, or tests/conformance under JAX's name.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "functions/rows.h"
+
+namespace tessera::functions {
+
+namespace {
+
+const std::filesystem::path kRoot = TESSERA_SOURCE_DIR;
+
+std::vector<std::string> LinesOf(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+// The functions of the public headers, with their namespaces inside tessera.
+std::set<std::string> PublicFunctions() {
+  static const std::regex space("^namespace (?:TESSERA_PUBLIC )?(\\w+) \\{"),
+      end("^\\}  // namesp"), name("(?:^|[\\s>&*])(\\w+)\\(");
+  std::set<std::string> found;
+  for (const auto& header : std::filesystem::directory_iterator(kRoot / "include/tessera")) {
+    std::string inside;
+    for (const std::string& line : LinesOf(header.path())) {
+      const std::string code = line.substr(0, line.find("//"));
+      std::smatch m;
+      if (std::regex_search(code, m, space) && m[1] != "tessera" && m[1] != "detail")
+        inside = m[1].str() + "::";
+      if (std::regex_search(line, end)) inside.clear();
+      for (std::sregex_iterator at(code.begin(), code.end(), name), none; at != none; ++at)
+        found.insert(inside + (*at)[1].str());
+    }
+  }
+  return found;
+}
+
+// The ops that the tables of measured values and types name, as JAX writes them.
+std::set<std::string> MeasuredOps() {
+  std::set<std::string> found;
+  const std::string key = "\"op\":";
+  for (const char* kind : {"values", "explicit", "random"})
+    for (const auto& table :
+         std::filesystem::directory_iterator(kRoot / "tests/conformance" / kind))
+      for (const std::string& line : LinesOf(table.path()))
+        for (size_t at = line.find(key); at != std::string::npos; at = line.find(key, at + 1)) {
+          const size_t first = line.find('"', at + key.size()) + 1;
+          found.insert(line.substr(first, line.find('"', first) - first));
+        }
+  return found;
+}
+
+// The ops of docs/ops.md. Each has samples (OpSuite.HasSamples).
+std::set<std::string> Ops() {
+  static const std::regex title("^#+ `?(\\w+)`?$");
+  std::set<std::string> found;
+  for (const std::string& line : LinesOf(kRoot / "docs/ops.md"))
+    if (std::smatch m; std::regex_search(line, m, title)) found.insert(m[1]);
+  return found;
+}
+
+struct Module {
+  const char* name;
+  const char* prefix;  // of its functions in the conformance tables
+  int goal;            // percent
+};
+constexpr Module kModules[] = {{"lax", "", 95},
+                               {"numpy", "np.", 90},
+                               {"nn", "nn.", 100},
+                               {"nn.initializers", "", 100},
+                               {"scipy.special", "special.", 90},
+                               {"numpy.linalg", "np.linalg.", 90},
+                               {"scipy.linalg", "scipy.linalg.", 90},
+                               {"numpy.fft", "np.fft.", 100},
+                               {"scipy.signal", "scipy.signal.", 90}};
+
+struct Line {
+  std::string name, ours, reason;
+  bool counts = true, has_rows = false;
+};
+
+class Coverage {
+ public:
+  Coverage() : functions_(PublicFunctions()), measured_(MeasuredOps()), ops_(Ops()) {
+    for (const Row* row : AllRows())
+      rows_.insert(std::string(row->name.substr(0, row->name.find('.'))));
+  }
+
+  std::vector<Line> Of(const Module& module) const {
+    std::vector<Line> lines;
+    for (const std::string& text :
+         LinesOf(kRoot / "tests/coverage" / (std::string(module.name) + ".txt"))) {
+      std::vector<std::string> parts(1);
+      for (char c : text) c == '\t' ? void(parts.emplace_back()) : parts.back().push_back(c);
+      Line line{parts[0], "", parts.size() == 3 ? parts[2] : ""};
+      line.counts = parts.size() != 3 || parts[1] != "~";
+      if (parts.size() == 2) line.ours = parts[1];
+      EXPECT_TRUE(parts.size() == 2 || (parts.size() == 3 && parts[1].size() == 1)) << text;
+      EXPECT_TRUE(line.ours.empty() || functions_.contains(line.ours))
+          << line.name << " of " << module.name << ": there is no function " << line.ours;
+      const auto is_measured = [&](const std::string& op) { return measured_.contains(op); };
+      line.has_rows = rows_.contains(line.ours) || ops_.contains(line.ours) ||
+                      is_measured(module.prefix + line.name) || is_measured("np." + line.ours);
+      lines.push_back(std::move(line));
+    }
+    EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
+      return a.name < b.name;
+    })) << module.name;
+    return lines;
+  }
+
+ private:
+  const std::set<std::string> functions_, measured_, ops_;
+  std::set<std::string> rows_;
+};
+
+std::string Page() {
+  const Coverage coverage;
+  std::stringstream summary, tables;
+  for (const Module& module : kModules) {
+    size_t all = 0, counted = 0;
+    std::stringstream table;
+    for (const Line& line : coverage.Of(module)) {
+      all += line.counts;
+      counted += line.has_rows && !line.ours.empty();
+      const std::string ours =
+          line.ours.empty() ? line.reason
+                            : "`" + line.ours + "`" + (line.has_rows ? "" : " (without rows)");
+      table << "| `" << line.name << "` | " << (line.counts ? "" : "not counted: ") << ours
+            << " |\n";
+    }
+    summary << "| `jax." << module.name << "` | " << all << " | " << counted << " | "
+            << 100 * counted / all << " % | " << module.goal << " % |\n";
+    tables << "\n## jax." << module.name << "\n\n| JAX | ours |\n|---|---|\n" << table.str();
+  }
+  return "# Coverage of JAX's functions\n\nGenerated by `UPDATE_GOLDEN=1 "
+         "build/tests/functions_tests --gtest_filter='CoveragePage*'` from the names in\n"
+         "`tests/coverage`. A name counts if a function of ours has rows in `tests/functions` or "
+         "in "
+         "`tests/conformance`.\n\n| module | names | counted | share | goal |\n"
+         "|---|---|---|---|---|\n" +
+         summary.str() + tables.str();
+}
+
+TEST(CoveragePage, IsUpToDate) {
+  const std::filesystem::path path = kRoot / "docs/coverage.md";
+  const std::string page = Page();
+  if (std::getenv("UPDATE_GOLDEN")) {
+    std::ofstream(path) << page;
+    return;
+  }
+  std::ifstream file(path);
+  std::stringstream old;
+  old << file.rdbuf();
+  EXPECT_TRUE(old.str() == page)
+      << "run UPDATE_GOLDEN=1 functions_tests --gtest_filter='CoveragePage*'";
+}
+
+}  // namespace
+}  // namespace tessera::functions
