@@ -14,11 +14,9 @@
 // or broadcasts.
 #pragma once
 #include <concepts>
-#include <cstdint>
 #include <iterator>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "tessera/array.h"
@@ -42,10 +40,6 @@ class Nested {
   std::optional<Scalar> scalar_;
   std::vector<Nested> items_;
 };
-
-namespace propagation {
-enum class Direction : uint8_t;  // tessera/propagation.h
-}
 
 namespace detail {
 // Host memory that array() copies from.
@@ -599,14 +593,5 @@ Array reshard(Operand x, Sharding sharding, Loc loc = Loc::Current());
 // Returns x. Over Auto axes, propagation starts from `spec`. Over Explicit axes it is an assertion:
 // throws ShardingError unless x already has this sharding.
 Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc = Loc::Current());
-
-// Returns x and y. Over Auto axes, propagation shards them alike: each axis that one of them gets,
-// the other gets too. Over Explicit axes, both have the sharding of x + y. Throws ShapeError if the
-// shapes differ, ShardingError if the shardings do.
-std::pair<Array, Array> shard_alike(Operand x, Operand y, Loc loc = Loc::Current());
-
-// Returns x. Over Auto axes, shardings cross it only in one direction: from x to the result
-// (kForward), back (kBackward), in none or in both.
-Array propagation_barrier(Operand x, propagation::Direction crosses, Loc loc = Loc::Current());
 
 }  // namespace tessera

@@ -30,7 +30,9 @@ struct ArgumentSharding {
 
 // The modes of a program's axes.
 enum class AxisModes : uint8_t {
-  kAsWritten,  // those of `mesh`, if it is given; else Auto, as StableHLO has no modes
+  // Those of `mesh`, if it is given; else those that export_stablehlo noted in the text; else Auto,
+  // as StableHLO has no modes.
+  kAsWritten,
   kAuto,       // propagation chooses shardings; those that the text states are constraints
   // The shardings of arguments are their types, each op is typed with the rules of Explicit axes,
   // and constraints are reshards. A result that the rules do not decide is a ShardingError at the

@@ -30,6 +30,7 @@
 #include "tessera/processes.h"
 #include "tessera/profile.h"
 #include "tessera/program.h"
+#include "tessera/propagation_hints.h"
 #include "tessera/quantiles.h"
 #include "tessera/ragged.h"
 #include "tessera/random.h"

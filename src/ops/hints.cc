@@ -1,4 +1,5 @@
 // Hints for propagation over Auto axes. They are identities: devices do not run them.
+#include "ops/batching.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/ops.h"
@@ -28,7 +29,8 @@ DimMap SameDims(const ir::DimsCall& c) {
 std::vector<ir::ValueId> FirstAsResult(ir::Builder& builder, const ir::Params*,
                                        absl::Span<const ir::ValueId> operands,
                                        const ir::Type* result) {
-  return {Conform(builder, operands[0], result)};
+  return {
+      builder.EmitTyped(Elementwise(ScalarOp::kConvert), nullptr, {operands[0]}, {&result, 1})[0]};
 }
 
 void FirstReference(const ir::ReferenceCall& call) {
@@ -50,6 +52,10 @@ std::vector<ir::ValueId> LikeTransposes(const ir::DiffCall&,
   return {cotangents[0], ir::kNoValue};
 }
 
+std::vector<ir::ValueId> LikeLanes(const ir::BatchCall& c) {
+  return {c.builder.Emit(kShardedLike, nullptr, {WithDim(c, 0), WithDim(c, 1)})};
+}
+
 }  // namespace
 
 constexpr OpDef kShardedLike{.name = "sharded_like",
@@ -59,6 +65,7 @@ constexpr OpDef kShardedLike{.name = "sharded_like",
                              .lowering = ir::AsExpansion{FirstAsResult, /*late=*/true},
                              .reference = ir::ReferenceFn{FirstReference},
                              .diff = ir::Structural{LikeJvp, LikeTransposes},
+                             .batch = LikeLanes,
                              .operand_names = {"x", "like", ""}};
 constexpr OpDef kPropagationBarrier{
     .name = "propagation_barrier",

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <queue>
 #include <set>
+#include <tuple>
 
 #include "sharding/local.h"
 
@@ -564,24 +565,13 @@ std::vector<ReshardStep> StepsBetween(const Shape& shape, ItemSize itemsize,
   return finer.empty() ? steps : finer;
 }
 
-// All that a plan depends on.
-struct PlanCase {
-  Shape shape;
-  ItemSize itemsize;
-  TensorSharding from, to;
-  friend bool operator==(const PlanCase&, const PlanCase&) = default;
-  template <class H>
-  friend H AbslHashValue(H h, const PlanCase& c) {
-    return H::combine(std::move(h), c.shape, c.itemsize, c.from, c.to);
-  }
-};
-
 // Returns the steps. Layers and trials of lowerings repeat few plans, so each thread keeps its own.
 std::vector<ReshardStep> KeptStepsBetween(const Shape& shape, ItemSize itemsize,
                                           const TensorSharding& from, const TensorSharding& to) {
   constexpr size_t kMostKept = 4096;
-  thread_local absl::flat_hash_map<PlanCase, std::vector<ReshardStep>> kept;
-  PlanCase asked{shape, itemsize, from, to};
+  using Asked = std::tuple<Shape, ItemSize, TensorSharding, TensorSharding>;
+  thread_local absl::flat_hash_map<Asked, std::vector<ReshardStep>> kept;
+  Asked asked{shape, itemsize, from, to};
   if (const auto it = kept.find(asked); it != kept.end()) return it->second;
   std::vector<ReshardStep> steps = StepsBetween(shape, itemsize, from, to);
   if (kept.size() >= kMostKept) kept.clear();

@@ -517,17 +517,11 @@ INSTANTIATE_TEST_SUITE_P(All, Names, testing::Range(size_t{0}, AllCalls().size()
                          });
 
 // Functions that accept every array, or make arrays from numbers of the host.
-const std::set<std::string> kCannotRefuse = {"array",
-                                             "abstract_array",
-                                             "atleast_1d",
-                                             "atleast_2d",
-                                             "stop_gradient",
-                                             "optimization_barrier",
-                                             "propagation_barrier",
-                                             "ArrayFromHost",
-                                             "SplitEvenly",
-                                             "real",
-                                             "imag",
+const std::set<std::string> kCannotRefuse = {"array",         "abstract_array",
+                                             "atleast_1d",    "atleast_2d",
+                                             "stop_gradient", "optimization_barrier",
+                                             "ArrayFromHost", "SplitEvenly",
+                                             "real",          "imag",
                                              "conj"};
 
 TEST(NamesOf, AllFunctions) {

@@ -1,13 +1,18 @@
-// stablehlo_runner [--numbers] CASE.json...: runs programs as JAX prints them, on one device and
-// partitioned, and compares with JAX's numbers (../shared/stablehlo/README.md has the format).
+// stablehlo_runner [--numbers|--shardings|--round-trip] CASE.json...: programs as JAX prints them
+// (../shared/stablehlo/README.md has the format).
+//   --numbers     runs them on one device and partitioned, and compares with JAX's numbers
+//   --shardings   propagates, and compares with Shardy's shardings
+//   --round-trip  exports them and imports the export: the same types and numbers
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tessera/stablehlo.h>
 #include <tessera/tessera.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -262,6 +267,7 @@ void RunShardings(const fs::path& path, const Json& c) {
     }
   // Fully replicated values are left out.
   for (const auto& [name, places] : named) {
+    if (name[0] != '%' && name[0] != '@') continue;  // of an argument, besides its own
     const bool of_main = name[0] != '@';
     const Json& functions = c["propagated"]["shardings"];
     const std::string function = of_main ? "main" : name.substr(1, name.find('/') - 1);
@@ -280,19 +286,47 @@ void RunShardings(const fs::path& path, const Json& c) {
                               fmt::join(wrong, "; "))};
 }
 
+std::string TypesText(const Program& program) {
+  const auto list = [&](const std::vector<ir::ValueId>& values) {
+    std::string text;
+    for (ir::ValueId v : values) {
+      const ir::Type *type = program.program()->type(v), *place = program.program()->place(v);
+      text += fmt::format("{}{} ", type->text(),
+                          place ? " as " + sharding::Text(place->sharding()) : std::string());
+    }
+    return text;
+  };
+  return list(program.program()->inputs) + "-> " + list(program.program()->outputs);
+}
+
+void RunRoundTrip(const fs::path& path, const Json& c) {
+  fs::path text = path;
+  text.replace_extension(".mlir");
+  const Program program = load_stablehlo(text.string());
+  const Program again = import_stablehlo(export_stablehlo(program));
+  if (TypesText(again) != TypesText(program))
+    throw Failure{fmt::format("the types are {}, not {}", TypesText(again), TypesText(program))};
+  std::vector<Array> inputs;
+  for (size_t i = 0; i < c["inputs"].size(); ++i)
+    inputs.push_back(Input(c["inputs"][i], again.inputs()[i], static_cast<int64_t>(i)));
+  CompareAll(to_function(again)(inputs), c);
+}
+
 int Main(int argc, char** argv) {
   SetDeviceCount(8);
   int passed = 0, failed = 0, skipped = 0;
-  bool shardings = false;
+  const auto chosen = [&](std::string_view option) {
+    return std::find(argv + 1, argv + argc, option) != argv + argc;
+  };
+  const auto run = chosen("--shardings")    ? RunShardings
+                   : chosen("--round-trip") ? RunRoundTrip
+                                            : RunNumbers;
   for (int k = 1; k < argc; ++k) {
-    if (argv[k][0] == '-') {
-      shardings = argv[k] == std::string_view("--shardings");
-      continue;
-    }
+    if (argv[k][0] == '-') continue;
     const fs::path path(argv[k]);
     try {
       const Json c = Json::parse(std::ifstream(path));
-      shardings ? RunShardings(path, c) : RunNumbers(path, c);
+      run(path, c);
       ++passed;
       continue;
     } catch (const Skipped&) {

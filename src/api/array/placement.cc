@@ -1,7 +1,7 @@
 // The public reshard and with_sharding_constraint.
 #include "api/core/reshard_to.h"
 #include "tessera/ops.h"
-#include "tessera/propagation.h"
+#include "tessera/propagation_hints.h"
 
 namespace tessera {
 

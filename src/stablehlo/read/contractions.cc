@@ -5,6 +5,7 @@
 
 #include "base/at.h"
 #include "base/shape.h"
+#include "ops/laid_out.h"
 #include "stablehlo/read/expressions.h"
 #include "stablehlo/read/importer.h"
 #include "tessera/batching.h"
@@ -168,9 +169,69 @@ Arrays ArgReduce(const ReadCall& c, const Halves& halves) {
       run(larger ? ops::kArgmax : ops::kArgmin, ir::MakeParams(ops::DimParams{{dims}}), indices)};
 }
 
+// The reductions of one array, and the function of two elements that each of them repeats.
+struct KnownReduction {
+  const char* function;
+  Reduction reduction;
+  const ir::OpDef *op, *running;  // over dims, and cumulative; null: there is none
+  plan::ScalarOp scalar;
+};
+const KnownReduction kReductions[] = {
+    {"add(l0,r0)", Reduction::kSum, &ops::kReduceSum, &ops::kCumsum, plan::ScalarOp::kAdd},
+    {"multiply(l0,r0)", Reduction::kProd, &ops::kReduceProd, &ops::kCumprod, plan::ScalarOp::kMul},
+    {"maximum(l0,r0)", Reduction::kMax, &ops::kReduceMax, &ops::kCummax, plan::ScalarOp::kMax},
+    {"minimum(l0,r0)", Reduction::kMin, &ops::kReduceMin, &ops::kCummin, plan::ScalarOp::kMin},
+    {"and(l0,r0)", Reduction::kAnd, &ops::kReduceAnd, nullptr, plan::ScalarOp::kAnd},
+    {"or(l0,r0)", Reduction::kOr, &ops::kReduceOr, nullptr, plan::ScalarOp::kOr},
+    {"xor(l0,r0)", Reduction::kXor, &ops::kReduceXor, nullptr, plan::ScalarOp::kXor},
+};
+const KnownReduction* KnownReductionOf(const ReadCall& c) {
+  if (c.op().regions.size() != 1) return nullptr;
+  const auto made =
+      ExpressionsOf(c.importer().module(), c.op().regions[0], ComparedSides::kOneAfterTheOther);
+  for (const KnownReduction& known : kReductions)
+    if (made.size() == 1 && made[0] == known.function) return &known;
+  return nullptr;
+}
+
+// Whether the initial value, operand 1, changes nothing.
+bool BeginsWithIdentity(const ReadCall& c, Reduction reduction) {
+  const Operation* made = c.DefinitionOf(1);
+  const Attribute* value = made ? made->Find("value") : nullptr;
+  if (!value || made->name != "stablehlo.constant" || value->kind != Attribute::Kind::kDense ||
+      api::Rank(c.In(1)) != 0)
+    return false;
+  const DType dtype = api::TypeOf(c.In(1))->dtype();
+  const base::ElementBits bits = NumberOf(c, *value, dtype);
+  // 0 and -0 are both the start of a sum.
+  if (reduction == Reduction::kSum && bits == base::ElementBits{}) return true;
+  return bits == ir::As<ops::ConstantParams>(ops::IdentityOf(reduction, dtype).get()).value.bits;
+}
+
+bool AreDims(const std::vector<int64_t>& dims, int64_t rank) {
+  for (size_t k = 0; k < dims.size(); ++k)
+    if (dims[k] < 0 || dims[k] >= rank ||
+        std::count(dims.begin(), dims.begin() + static_cast<int64_t>(k), dims[k]))
+      return false;
+  return true;
+}
+
+// The reduction by an op, if there is one; else no result.
+Arrays PlainReduce(const ReadCall& c) {
+  if (c.in.size() != 2 || api::TypeOf(c.In(0))->dtype() != api::TypeOf(c.In(1))->dtype()) return {};
+  const std::vector<int64_t> dims = c.Integers("dimensions");
+  const KnownReduction* known = KnownReductionOf(c);
+  if (!known || !AreDims(dims, api::Rank(c.In(0))) || !BeginsWithIdentity(c, known->reduction))
+    return {};
+  const ir::ShapeAndDType wanted = c.Result();
+  return {api::Run(*known->op, ir::MakeParams(ops::DimsParams{{dims}}), {c.In(0)}, c.call(),
+                   {.wanted = &wanted})};
+}
+
 Arrays Reduce(ReadCall& c) {
   const Halves halves = HalvesOf(c);
-  const Arrays known = ArgReduce(c, halves);
+  Arrays known = ArgReduce(c, halves);
+  if (known.empty()) known = PlainReduce(c);
   if (!known.empty()) return known;
   return reduce(c.RegionOfTwo(0, false), halves.arrays, halves.inits, c.Integers("dimensions"),
                 c.loc());
@@ -192,27 +253,6 @@ std::optional<ops::CumulativeParams> CumulativeOf(const base::Shape& shape,
   return found;
 }
 
-// The cumulative reductions, and the function of two elements that each of them repeats.
-struct Cumulative {
-  const char* function;
-  const ir::OpDef* op;
-  plan::ScalarOp scalar;
-};
-const Cumulative kCumulative[] = {
-    {"add(l0,r0)", &ops::kCumsum, plan::ScalarOp::kAdd},
-    {"multiply(l0,r0)", &ops::kCumprod, plan::ScalarOp::kMul},
-    {"maximum(l0,r0)", &ops::kCummax, plan::ScalarOp::kMax},
-    {"minimum(l0,r0)", &ops::kCummin, plan::ScalarOp::kMin},
-};
-const Cumulative* KnownCumulative(const ReadCall& c) {
-  if (c.op().regions.size() != 1) return nullptr;
-  const auto made =
-      ExpressionsOf(c.importer().module(), c.op().regions[0], ComparedSides::kOneAfterTheOther);
-  for (const Cumulative& known : kCumulative)
-    if (made.size() == 1 && made[0] == known.function) return &known;
-  return nullptr;
-}
-
 bool AreOnes(const std::vector<int64_t>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](int64_t n) { return n == 1; });
 }
@@ -231,10 +271,12 @@ Arrays ReduceWindow(ReadCall& c) {
                         AreOnes(options.window_dilation);
   const bool may_be = arrays.size() == 1 && is_plain && type->shape().size() == dims &&
                       type->shape() == c.ResultShape() && !type->dtype().is_bool();
-  const Cumulative* known = may_be ? KnownCumulative(c) : nullptr;
-  const auto params = known ? CumulativeOf(type->shape(), window, padding) : std::nullopt;
+  const KnownReduction* known = may_be ? KnownReductionOf(c) : nullptr;
+  const auto params =
+      known && known->running ? CumulativeOf(type->shape(), window, padding) : std::nullopt;
   if (params) {
-    const Array made = api::Run(*known->op, ir::MakeParams(*params), arrays, c.call());
+    const Array made = api::Run(*known->running, ir::MakeParams(*params), arrays, c.call());
+    if (BeginsWithIdentity(c, known->reduction)) return {made};
     const Array init = api::BroadcastTo(inits[0], type->shape(), c.call());
     return {api::Run(ops::Elementwise(known->scalar), nullptr, {init, made}, c.call())};
   }

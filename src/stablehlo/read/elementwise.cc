@@ -105,19 +105,6 @@ bool RoundFloat8(std::string_view type, double value, uint8_t& bits) {
   return true;
 }
 
-// Returns the bits of the only number of a constant, or of the one that it repeats.
-base::ElementBits NumberOf(const ReadCall& c, const Attribute& value, DType dtype) {
-  TextType scalar = *value.type;
-  scalar.dims = {};
-  scalar.count = 1;
-  Attribute one = value;
-  if (value.form == Attribute::DenseForm::kSplat) one.type = &scalar;
-  base::ElementBits bits;
-  DecodeConstant(c.importer().module(), one, base::PartOf(dtype).size(),
-                 {bits.data(), base::Size(dtype.size())}, RoundFloat8);
-  return bits;
-}
-
 // A constant of one number is an op. Others are arrays that the program uses, decoded in place.
 Arrays Constant(ReadCall& c) {
   const Attribute* value = c.op().Find("value");
@@ -147,6 +134,18 @@ Arrays Iota(ReadCall& c) {
 }
 
 }  // namespace
+
+base::ElementBits NumberOf(const ReadCall& c, const Attribute& value, DType dtype) {
+  TextType scalar = *value.type;
+  scalar.dims = {};
+  scalar.count = 1;
+  Attribute one = value;
+  if (value.form == Attribute::DenseForm::kSplat) one.type = &scalar;
+  base::ElementBits bits;
+  DecodeConstant(c.importer().module(), one, base::PartOf(dtype).size(),
+                 {bits.data(), base::Size(dtype.size())}, RoundFloat8);
+  return bits;
+}
 
 std::vector<OpReader> ElementwiseReaders() {
   return {

@@ -218,7 +218,7 @@ std::vector<PartitionSpec> Importer::StatedAfter(const Operation& op,
     if (next.name != "sdy.sharding_constraint" || !s || next.operands.size() != 1 ||
         next.operands[0] != op.first_result + k)
       return {};
-    sharding::TensorSharding sharding = ShardingOf(*s);
+    sharding::TensorSharding sharding = ShardingOf(*s, op.result_types[k]->dims.size());
     if (absl::c_any_of(sharding.dims, [](const sharding::DimAxes& d) { return d.open; })) return {};
     stated.push_back(sharding::ToSpec(OverExplicit(*modes, std::move(sharding))));
   }
@@ -330,6 +330,28 @@ void Importer::Place(trace::Parameter& argument, sharding::TensorSharding s) con
   if (mesh()->has_mode(AxisMode::Auto)) argument.place = type->WithSharding(std::move(s));
 }
 
+void Importer::TakeNotedType(trace::Parameter& argument, const Attribute& attributes) const {
+  const Attribute* const notes = attributes.Find("mhlo.frontend_attributes");
+  const Attribute* const noted = notes ? notes->Find("tessera.type") : nullptr;
+  if (!noted) return;
+  std::string_view text = noted->text;
+  const bool weak = text.starts_with("weak ");
+  if (weak) text.remove_prefix(5);
+  const ir::Type* const type = [&] {
+    try {
+      return ir::ParseType(text, mesh(), module_.file());
+    } catch (const Error& e) {
+      module_.Fail(module_.PlaceOf(noted->text),
+                   fmt::format("tessera.type is \"{}\": {}", text, e.detail().reason));
+    }
+  }();
+  if (type->shape() != argument.type->shape() || type->dtype() != argument.type->dtype())
+    module_.Fail(module_.PlaceOf(noted->text),
+                 fmt::format("tessera.type is {}, but the argument is {}", type->text(),
+                             argument.type->text()));
+  argument.type = type->WithWeak(weak);
+}
+
 ir::Program Importer::Build() {
   CheckSupported();
   const auto main = functions_.find("main");
@@ -348,6 +370,8 @@ ir::Program Importer::Build() {
     if (!sharding && k < function->argument_attributes.size())
       sharding = ShardingIn(function->argument_attributes[k], base::Size(type->rank()));
     if (sharding) Place(parameter, std::move(*sharding));
+    if (k < function->argument_attributes.size() && !settings.Of(k))
+      TakeNotedType(parameter, function->argument_attributes[k]);
     parameters.push_back(parameter);
   }
   const detail::Body body = [&](const Arrays& arguments) {

@@ -54,6 +54,8 @@ class Importer {
  private:
   const ir::Type* TypeOfText(const TextType& type, size_t place) const;
   // Lays an argument out: over Explicit axes by its type, over Auto axes by its place.
+  // Gives the argument the type that export_stablehlo noted, if StableHLO could not say it.
+  void TakeNotedType(trace::Parameter& argument, const Attribute& attributes) const;
   void Place(trace::Parameter& argument, sharding::TensorSharding s) const;
   // Returns x over the Explicit axes of a sharding.
   Array Resharded(const Array& x, const sharding::TensorSharding& to, api::Call call) const;
@@ -74,7 +76,7 @@ class Importer {
   std::vector<size_t> lines_;  // where the lines of the text begin
   absl::flat_hash_map<std::string_view, const TextFunction*> functions_;
   absl::flat_hash_set<std::string_view> running_;  // functions that are being read
-  absl::flat_hash_map<int64_t, Array> groups_;  // by number: the last value that joined it
+  absl::flat_hash_map<int64_t, Array> groups_;     // by number: the last value that joined it
   // Operations read so far, and the most that calls may make of the text.
   size_t read_ = 0, most_read_ = 0;
 };

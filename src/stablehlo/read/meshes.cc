@@ -23,7 +23,32 @@ TextMeshes::TextMeshes(const Module& module, const ImportOptions& options)
   mesh_ = options.mesh ? options.mesh->def() : MeshOfText();
   if (!mesh_ || (options.modes == AxisModes::kAsWritten && options.mesh)) return;
   const AxisMode mode = options.modes == AxisModes::kExplicit ? AxisMode::Explicit : AxisMode::Auto;
-  mesh_ = mesh_->WithModes(std::vector<AxisMode>(base::Size(mesh_->rank()), mode));
+  mesh_ = mesh_->WithModes(options.modes == AxisModes::kAsWritten
+                               ? NotedModes(*mesh_)
+                               : std::vector<AxisMode>(base::Size(mesh_->rank()), mode));
+}
+
+std::vector<AxisMode> TextMeshes::NotedModes(const MeshDef& mesh) const {
+  std::vector<AxisMode> modes(base::Size(mesh.rank()), AxisMode::Auto);
+  const Attribute* const notes = Find(module_.attributes, "mhlo.frontend_attributes");
+  const Attribute* const noted = notes ? notes->Find("tessera.modes") : nullptr;
+  if (!noted) return modes;
+  // "x=Auto, y=Explicit"
+  for (size_t begin = 0; begin < noted->text.size();) {
+    const size_t end = std::min(noted->text.find(", ", begin), noted->text.size());
+    const std::string_view note = noted->text.substr(begin, end - begin);
+    begin = end + 2;
+    const size_t equals = note.find('=');
+    const int axis = mesh.Find(note.substr(0, equals));
+    const std::string_view mode = equals == note.npos ? "" : note.substr(equals + 1);
+    if (axis < 0 || (mode != "Auto" && mode != "Explicit" && mode != "Manual"))
+      module_.Fail(module_.PlaceOf(noted->text),
+                   fmt::format("tessera.modes has \"{}\", not an axis of the mesh and its mode, "
+                               "as \"x=Explicit\"",
+                               note));
+    if (mode == "Explicit") modes[base::Size(axis)] = AxisMode::Explicit;
+  }
+  return modes;
 }
 
 const MeshDef* TextMeshes::MeshOfText() const {

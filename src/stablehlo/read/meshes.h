@@ -26,6 +26,8 @@ class TextMeshes {
  private:
   // Returns the mesh that the text states, in any modes; null if there is none.
   const sharding::MeshDef* MeshOfText() const;
+  // Returns the modes that export_stablehlo noted, Auto where there are none.
+  std::vector<AxisMode> NotedModes(const sharding::MeshDef& mesh) const;
   const sharding::MeshDef* Named(std::string_view name, size_t place) const;
   void MoveTo(const sharding::MeshDef& from, size_t place, sharding::AxisList& axes) const;
 

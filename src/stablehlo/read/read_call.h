@@ -85,6 +85,9 @@ class ReadCall {
   std::optional<PartitionSpec> out_sharding_;
 };
 
+// Returns the bits of the only number of a constant, or of the one that it repeats.
+base::ElementBits NumberOf(const ReadCall& c, const Attribute& value, DType dtype);
+
 // Returns the results of an operation.
 using ReadOp = Arrays (*)(ReadCall&);
 

@@ -11,6 +11,7 @@
 #include "api/core/elements.h"
 #include "base/error.h"
 #include "ir/inline.h"
+#include "ir/uses.h"
 #include "trace/array.h"
 
 namespace tessera::stablehlo {
@@ -99,8 +100,12 @@ OutValues Exporter::Run(const ir::Program& program, const OutValues& arguments) 
   size_t next = program.inputs.size();
   for (const ir::Capture& c : program.captures)
     values[c.value] = c.array ? CapturedConstant(c, program.type(c.value)) : arguments.at(next++);
+  // Reductions of an imported program have no use for their initial values.
+  const ir::ValueSet used = ir::UsedValues(program);
   Instructions all;
-  for (const ir::Instruction& i : program.instructions) all.push_back(&i);
+  for (const ir::Instruction& i : program.instructions)
+    if (!std::holds_alternative<ir::AsConstant>(*i.op->lowering) || used[i.results[0]])
+      all.push_back(&i);
   RunList(program, all, values, manual);
   OutValues outputs;
   for (ir::ValueId v : program.outputs) outputs.push_back(values[v]);

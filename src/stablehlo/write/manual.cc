@@ -201,7 +201,8 @@ class ManualWriter {
     const ir::Type* type = program_.type(v);
     const bool is_known =
         absl::c_any_of(entering_, [&](const Entering& e) { return !e.by && e.from == v; });
-    if (ManualAxes(type) > outside_) {
+    const bool is_inside = ManualAxes(type) > outside_;
+    if (is_inside && own_.contains(v)) {
       if (is_known) return;
       entering_.push_back({v, nullptr, true});
       operands_.push_back(own_.at(v));
@@ -209,7 +210,8 @@ class ManualWriter {
       in_.push_back(OwnText(operands_.back().type));
       return;
     }
-    if (i.op != &ops::kFullToShard) {  // a number without a mesh
+    // A number without a mesh, or a captured array, which is the same on all devices.
+    if (is_inside || i.op != &ops::kFullToShard) {
       if (is_known) return;
       entering_.push_back({v, nullptr});
       operands_.push_back(values_[v]);
