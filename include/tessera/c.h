@@ -1,5 +1,4 @@
-// Programs of JAX for other languages: a flat C interface over strings and buffers, for C11 and
-// C++.
+// Programs of JAX for other languages: a flat interface of strings and buffers, for C11 and C++.
 //
 //   tessera_program program;
 //   char* text;
@@ -113,9 +112,8 @@ TESSERA_C_FUNCTION void tessera_free(char* text);
 
 // Reads `bytes` bytes of StableHLO text, such as jax.jit(f).lower(...).as_text() prints. Options
 // that are null or empty leave the text as it is:
-//   mesh      "x=4,y=2": takes the place of the text's meshes, whose axes it must have. This
-//   process
-//             need not have the devices: programs for 1024 devices can be explained anywhere
+//   mesh      "x=4,y=2": takes the place of the text's meshes, whose axes it must have. No device
+//             is needed: programs for 1024 devices can be explained anywhere
 //   settings  lines ARGUMENT=SHARDING, such as `params['w']=[{"x"}, {}]`, in place of the text's
 //             shardings. An argument is "%arg0", "0", or its name in JAX; `*` matches any text
 //   modes     "auto": propagation chooses shardings. "explicit": those of arguments are types, and
@@ -139,15 +137,15 @@ TESSERA_C_FUNCTION tessera_status tessera_count(tessera_program program, tessera
 // Returns the type of one of them as text: "f32[8@x,4]".
 TESSERA_C_FUNCTION tessera_status tessera_type(tessera_program program, tessera_side side,
                                                int64_t index, char** text);
-// Returns the name of an argument, also JAX's if the text has it: "%arg1 (params['w'])".
-TESSERA_C_FUNCTION tessera_status tessera_input_name(tessera_program program, int64_t index,
-                                                     char** name);
 // Returns its dtype, rank and dims: the first `rank` of the `capacity` elements of `dims`. `dims`
 // may be null if `capacity` is 0, which asks for the dtype and the rank alone. A positive capacity
 // below the rank is an error.
 TESSERA_C_FUNCTION tessera_status tessera_shape(tessera_program program, tessera_side side,
                                                 int64_t index, tessera_dtype* dtype, int32_t* rank,
                                                 int64_t* dims, int64_t capacity);
+// Returns the name of an argument, also JAX's if the text has it: "%arg1 (params['w'])".
+TESSERA_C_FUNCTION tessera_status tessera_input_name(tessera_program program, int64_t index,
+                                                     char** name);
 
 // ---- reports ----
 
@@ -189,6 +187,7 @@ TESSERA_C_FUNCTION tessera_status tessera_run(tessera_program program, const tes
 // Returns the elements of an array that a run has made, whole, without a copy: they are read-only,
 // and valid until the handle is released. So are the dims.
 TESSERA_C_FUNCTION tessera_status tessera_array_buffer(tessera_array array, tessera_buffer* buffer);
+// Ends the use of a handle.
 TESSERA_C_FUNCTION tessera_status tessera_release(tessera_array array);
 
 #ifdef __cplusplus

@@ -168,7 +168,7 @@ class Program:
         ) + (
             f"  no line of {', '.join(files)} that the program has assigns such a variable"
             if files
-            else "  the text has no locations: load jax.jit(f).lower(x) or its as_text(debug_info=True)"
+            else "  the text has no locations: load jax.jit(f).lower(x) or as_text(debug_info=True)"
         )
 
     def costs(self):
