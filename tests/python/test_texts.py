@@ -107,7 +107,7 @@ class Names(unittest.TestCase):
         self.assertEqual(self.explained("y"), 'y at model.py:16: %5: <@mesh, [{"x", ?}, {?}]>')
 
     def test_arguments_lines_and_values(self):
-        self.assertEqual(self.explained("w['a']"), '%arg1: <@mesh, [{}, {"y"}]>')
+        self.assertEqual(self.explained("w['a']"), "w['a']: <@mesh, [{}, {\"y\"}]>")
         self.assertTrue(self.explained("model.py:10").startswith("model.py:10: @layer/%1: "))
         self.assertTrue(self.explained("%5").startswith("%5: "))
 
