@@ -161,7 +161,9 @@ TESSERA_C_FUNCTION tessera_status tessera_explain(tessera_program program, const
 // memory, as text.
 TESSERA_C_FUNCTION tessera_status tessera_report(tessera_program program, char** text);
 // Returns the collectives as a JSON array of objects: "kind", "axes", "bytes", "times", "where",
-// "backward", "implied" and "repeats" (in a loop whose trip count is not known).
+// "backward", "implied", "repeats" (in a loop whose trip count is not known), "scope" (JAX's name
+// stack), and the cause: "made_by", the op that makes the value, with its line "made_at", and
+// "read_by", the op that reads the received value, with "read_at".
 TESSERA_C_FUNCTION tessera_status tessera_comm(tessera_program program, char** json);
 // Writes the first `bytes` bytes of the figures. Callers pass sizeof(tessera_costs), to which later
 // versions may add; a size that cuts a figure is an error.

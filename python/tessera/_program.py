@@ -34,7 +34,10 @@ class Costs(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Collective:
-    """A collective of the lowered program. `bytes` leave each device, `times` times."""
+    """A collective of the lowered program. `bytes` leave each device, `times` times.
+
+    The op `made_by` makes the value, and `read_by` reads the received one: those are the cause.
+    """
 
     kind: str
     axes: list
@@ -44,6 +47,11 @@ class Collective:
     backward: bool
     implied: bool
     repeats: bool
+    scope: str
+    made_by: str
+    made_at: str
+    read_by: str
+    read_at: str
 
 
 class Comm(list):

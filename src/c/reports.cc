@@ -47,7 +47,10 @@ std::string JsonOf(const CommEvent& e) {
   return "{\"kind\": " + Quoted(comm_name(e.kind)) + ", \"axes\": [" + axes +
          "], \"bytes\": " + std::to_string(e.bytes) + ", \"times\": " + std::to_string(e.times) +
          ", \"where\": " + Quoted(e.where) + ", \"backward\": " + flag(e.backward) +
-         ", \"implied\": " + flag(e.implied) + ", \"repeats\": " + flag(e.repeats) + "}";
+         ", \"implied\": " + flag(e.implied) + ", \"repeats\": " + flag(e.repeats) +
+         ", \"scope\": " + Quoted(e.scope) + ", \"made_by\": " + Quoted(e.made_by) +
+         ", \"made_at\": " + Quoted(e.made_at) + ", \"read_by\": " + Quoted(e.read_by) +
+         ", \"read_at\": " + Quoted(e.read_at) + "}";
 }
 
 std::string JsonOf(const std::vector<CommEvent>& events) {

@@ -63,6 +63,7 @@ def test_runs_a_training_step_with_trees():
     comm = program.comm()
     assert comm.count("all_reduce") > 0 and comm.bytes == program.costs().comm_bytes
     assert all(pathlib.Path(__file__).name in c.where for c in comm)
+    assert any(c.made_by == "dot_general" and "jvp" in c.scope for c in comm)
     # The variable of the forward pass, not its derivative.
     assert program.explain("h").splitlines()[0].endswith('<@mesh, [{"x", ?}, {"y", ?}]>')
     assert "params['w'][0]" in program.names[1]
