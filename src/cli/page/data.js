@@ -19,7 +19,7 @@ const plural = (n, noun) => `${n.toLocaleString('en')} ${noun}${n === 1 ? '' : '
 function amount(bytes) {
   let p = 0;
   for (; bytes >= 999.5 && p < 6; ++p) bytes /= 1000;
-  return `${p ? bytes.toPrecision(3) : bytes} ${['', 'k', 'M', 'G', 'T', 'P', 'E'][p]}B`;
+  return `${p ? Number(bytes.toPrecision(3)) : bytes} ${['', 'k', 'M', 'G', 'T', 'P', 'E'][p]}B`;
 }
 const colours = new Map(data.mesh.map(([name], k) => [name, k % 8]));
 const sizes = new Map(data.mesh.map(([name, size]) => [name, size]));
@@ -96,19 +96,14 @@ function localType(layout) {
 const kArgument = 'argument', kArguments = 'arguments';
 const nameOf = (r) => texts[rows.name[r]] || (rows.value[r] < 0 ? '' : `%${rows.value[r]}`);
 const opOf = (r) => texts[rows.op[r]];
-const rowOfNumber = new Map(), rowsOfName = new Map(), rowOfPlace = new Map();
+const rowOfNumber = new Map(), rowsOfName = new Map(), rowsOfPlace = new Map();
 for (let r = 0; r < count; ++r) {
+  const keep = (map, key) => map.has(key) ? map.get(key).push(r) : map.set(key, [r]);
   if (rows.value[r] >= 0) rowOfNumber.set(rows.value[r], r);
-  if (rows.name[r]) {
-    const name = texts[rows.name[r]];
-    rowsOfName.has(name) ? rowsOfName.get(name).push(r) : rowsOfName.set(name, [r]);
-  }
+  if (rows.name[r]) keep(rowsOfName, texts[rows.name[r]]);
   if (!rows.line[r]) continue;
-  const line = texts[rows.line[r]], op = `${line}\n${opOf(r)}`,
-        scope = `${op}\n${texts[rows.scope[r]]}`;
-  rowOfPlace.set(line, r);  // the last one
-  for (const place of [op, scope])
-    if (!rowOfPlace.has(place)) rowOfPlace.set(place, r);
+  const line = texts[rows.line[r]], op = `${line}\n${opOf(r)}`;
+  for (const place of [line, op, `${op}\n${texts[rows.scope[r]]}`]) keep(rowsOfPlace, place);
 }
 // Returns the row that a name or number in an explanation means, the nearest one to a row.
 function rowOfText(name, near = 0) {
@@ -116,13 +111,49 @@ function rowOfText(name, near = 0) {
   if (named) return named.reduce((a, b) => Math.abs(b - near) < Math.abs(a - near) ? b : a);
   return name[0] === '%' ? rowOfNumber.get(Number(name.slice(1))) ?? -1 : -1;
 }
-// Returns the first row of an op at a line, in the scope if there is one; else the last row of the
-// line; -1 if there is none. Ops of the device program need not be in the program.
-function rowAt(line, op, scope) {
+// Returns the row of an op of the device program, which need not be in the program: -1 if the line has
+// no ops. Of several it is the next one of this type, because devices run them in this order.
+const timesAsked = new Map();
+function rowAt(line, op, scope, hasType) {
   if (op === kArgument) return rowOfNumber.get(Number(line.slice(1))) ?? -1;
   const place = `${line}\n${op}`;
-  return rowOfPlace.get(`${place}\n${scope}`) ?? rowOfPlace.get(place) ?? rowOfPlace.get(line) ??
-      -1;
+  const same = rowsOfPlace.get(`${place}\n${scope}`) ?? rowsOfPlace.get(place);
+  if (!same) return rowsOfPlace.get(line)?.at(-1) ?? -1;
+  if (same.length === 1) return same[0];
+  const key = `${place}\n${scope}\n${hasType.key}`;
+  if (!timesAsked.has(key)) timesAsked.set(key, {rows: same.filter(hasType), times: 0});
+  const asked = timesAsked.get(key);
+  return asked.rows.length ? asked.rows[asked.times++ % asked.rows.length] : same[0];
+}
+// Return whether a row has this global type, or this type on a device.
+function ofGlobalType(type) {
+  const {dtype, dims} = layoutOf(type, '');
+  const sizesOf = (layout) => layout.dims.map((d) => d.size).join();
+  const wanted = sizesOf({dims});
+  const is = (r) => rowLayout(r).dtype === dtype && sizesOf(rowLayout(r)) === wanted;
+  return Object.assign(is, {key: `${dtype}[${wanted}]`});
+}
+const ofLocalType = (type) => Object.assign((r) => localType(rowLayout(r)) === type, {key: type});
+// Returns the row of an op that reads the value of a row: a user, or the next such op after it.
+function readerOf(made, line, op) {
+  const same = rowsOfPlace.get(`${line}\n${op}`);
+  if (made < 0 || !same) return rowAt(line, op, '', ofGlobalType(''));
+  const users = new Set(usersOf(made));
+  return same.find((r) => users.has(r)) ?? same.find((r) => r > made) ?? same[0];
+}
+// Returns the rows that have a row's value as an operand, in order.
+let users = null;
+function usersOf(r) {
+  if (!users) {
+    users = new Map();
+    for (let u = 0; u < count; ++u)
+      for (const [, number] of texts[rows.rest[u]].matchAll(/%(\d+)/g)) {
+        const of = Number(number);
+        if (!users.has(of)) users.set(of, new Set());
+        users.get(of).add(u);
+      }
+  }
+  return [...(users.get(rows.value[r]) || [])];
 }
 // Returns the text of an instruction after its op, with numbers replaced by names.
 const argsOf = (r) => texts[rows.rest[r]].replace(/%(\d+)/g, (text, number) => {
@@ -130,20 +161,12 @@ const argsOf = (r) => texts[rows.rest[r]].replace(/%(\d+)/g, (text, number) => {
   return row === undefined ? text : nameOf(row);
 });
 
-// Repeated layers send the same again: such events are one.
+// Events with one cause are one.
 const sends = [], sendsOfRow = new Map();
 {
   const known = new Map();
-  for (const
-           [kind, axes, bytes, times, flags, line, scope, madeBy, madeAt, readBy, readAt, change] of
-               events) {
-    const key =
-        [kind, axes, bytes, flags, line, scope, madeBy, madeAt, readBy, readAt, change].join();
-    const old = known.get(key);
-    if (old) {
-      old.times += times;
-      continue;
-    }
+  for (const [kind, axes, bytes, times, flags, line, scope, madeBy, madeAt, readBy, readAt,
+              change] of events) {
     const e = {
       kind: texts[kind],
       axes: axes.map((a) => texts[a]),
@@ -160,17 +183,22 @@ const sends = [], sendsOfRow = new Map();
       readAt: texts[readAt],
       change: texts[change]
     };
-    e.made = rowAt(e.madeAt, e.madeBy, e.scope);
-    e.read = rowAt(e.readAt, e.readBy, e.scope);
+    const [, from] = /from=(.*), to=/s.exec(e.change) || [null, ''];
+    e.made = rowAt(e.madeAt, e.madeBy, e.line === e.madeAt ? e.scope : '', ofGlobalType(from));
+    e.read = readerOf(e.made, e.readAt, e.readBy);
+    const key = [kind, axes, bytes, flags, line, scope, e.made, e.read, change].join();
+    const old = known.get(key);
+    if (old) {
+      old.times += times;
+      continue;
+    }
     known.set(key, e);
     sends.push(e);
     const atLine = [e.made, e.read].find((r) => r >= 0 && texts[rows.line[r]] === e.line);
-    e.row = atLine ?? rowAt(e.line, e.madeBy, e.scope);
-    if (e.row < 0) e.row = Math.max(e.made, e.read);
-    if (e.row >= 0) {
-      if (!sendsOfRow.has(e.row)) sendsOfRow.set(e.row, []);
-      sendsOfRow.get(e.row).push(e);
-    }
+    e.row = atLine ?? Math.max(e.made, e.read);
+    if (e.row < 0) continue;
+    if (!sendsOfRow.has(e.row)) sendsOfRow.set(e.row, []);
+    sendsOfRow.get(e.row).push(e);
   }
 }
 const total = (e) => e.bytes * e.times;
@@ -292,8 +320,9 @@ const buffers =
     if (b.kind === 0) {
       const row = rowOfNumber.get(argument++) ?? -1;
       b.row = row >= 0 && opOf(row) === kArgument ? row : -1;
+      b.line = '';  // of the function
     } else {
-      b.row = rowAt(b.line, b.op, b.scope);
+      b.row = rowAt(b.line, b.op, b.scope, ofLocalType(b.type));
     }
   }
 }
@@ -324,7 +353,7 @@ const scopePath = (r) => texts[rows.scope[r]].split('/').slice(0, -1);
       /^(@[^/]+)\//.exec(texts[rows.name[r]])?.[1];  // that a front end called
   const pathOf = (r) => {
     if (opOf(r) === kArgument) return [kArguments];
-    if (hasScopes) return scopePath(r);
+    if (hasScopes) return rows.scope[r] || opOf(r) === 'return' ? scopePath(r) : null;
     if (functionOf(r)) return [functionOf(r)];
     return byLine && rows.line[r] ? [texts[rows.line[r]]] : [];
   };
@@ -335,7 +364,8 @@ const scopePath = (r) => texts[rows.scope[r]].split('/').slice(0, -1);
     while (open[open.length - 1].depth >= rows.depth[r]) open.pop();
     // Inside of a region the path begins anew.
     const base = open.findLastIndex((o) => o.region) + 1;
-    const path = pathOf(r);
+    const opened = open.slice(base + (base ? 0 : 1)).map((o) => o.name);
+    const path = pathOf(r) ?? (opened[0] === kArguments ? [] : opened);
     let same = 0;
     while (same < path.length && open[base + same + (base ? 0 : 1)]?.name === path[same]) ++same;
     open.length = base + same + (base ? 0 : 1);

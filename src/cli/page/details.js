@@ -4,29 +4,15 @@ let explanations = null;
 const field = (name, html) => html ? `<dt>${name}</dt><dd>${html}</dd>` : '';
 // Returns an operand list, or a line of an explanation, with links to values and axes in colour.
 function withLinks(text, near) {
-  const values = /(^|\bof |\bargument |\bfrom |, )([^\s,{}]+)/g, axes = /&quot;(.*?)&quot;/g;
+  const values = /(?<=^|\bof |\bargument |\bfrom |, )[^\s,{}]+/g, axes = /&quot;(.*?)&quot;/g;
   return escaped(text)
       .replace(
           values,
-          (all, before, name) => {
+          (name) => {
             const r = rowOfText(name, near);
-            return r < 0 || r === near ? all : before + link(r, name);
+            return r < 0 || r === near ? name : link(r, name);
           })
       .replace(axes, (all, axis) => colours.has(axisName(axis)) ? chip(axis) : all);
-}
-// Users of each row's value, in order.
-let users = null;
-function usersOf(r) {
-  if (!users) {
-    users = new Map();
-    for (let u = 0; u < count; ++u)
-      for (const [, number] of texts[rows.rest[u]].matchAll(/%(\d+)/g)) {
-        const of = Number(number);
-        if (!users.has(of)) users.set(of, new Set());
-        users.get(of).add(u);
-      }
-  }
-  return [...(users.get(rows.value[r]) || [])];
 }
 function linksTo(list, most = 12) {
   const links = list.slice(0, most).map(

@@ -60,8 +60,13 @@ function setQuery(text) {
 }
 byId('query').addEventListener('input', search);
 byId('query').addEventListener('keydown', (event) => {
-  if (event.key === 'ArrowDown' || event.key === 'Enter')
-    lists[tab].element.focus(), lists[tab].key(new KeyboardEvent('keydown', {key: 'ArrowDown'}));
+  const list = lists[tab];
+  if (event.key === 'ArrowDown' || event.key === 'Enter') {
+    // The first value, not the groups around it.
+    const first = list.items.find((k) => list !== programList || nodes[k].row >= 0);
+    list.element.focus();
+    if (first !== undefined) list.select(first, event.key === 'Enter');
+  }
   else if (event.key === 'Escape')
     setQuery('');
   else

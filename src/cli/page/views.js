@@ -153,6 +153,7 @@ byId('program').innerHTML = `<div class="columns program" aria-hidden="true"><sp
   <span>Type, with the axes of its dims</span><span>Operation</span><span class="n">Sends</span>
   <span class="n">Line</span></div><div id="values" aria-label="Values"></div>
   <div class="none"></div>`;
+const sentInAll = sends.reduce((sum, e) => sum + total(e), 1);
 const programList = new List(byId('program'), byId('values'), 'tree', (k) => {
   const node = nodes[k], r = node.row, indent = `padding-left:${14 * Math.min(node.level, 12)}px`;
   const isOpen = node.open || query.length > 0;
@@ -167,9 +168,9 @@ const programList = new List(byId('program'), byId('values'), 'tree', (k) => {
       `${tree}class="row program group"`,
       `<span class="value" style="${indent}">${twist}${escaped(node.name.slice(0, cut))}<b>${
           escaped(node.name.slice(cut))}</b></span><span class="ops n">${
-          node.ops ?
-              plural(node.ops, 'op') :
-              node.children}</span><span class="sends n">${sends}</span><span class="line"></span>`
+          node.ops ? plural(node.ops, 'op') : node.children}</span>` +
+          `<span class="share">${node.sent ? barOf(node.sent / sentInAll) : ''}</span>` +
+          `<span class="sends n">${sends}</span>`
     ];
   }
   const line = texts[rows.line[r]], before = r > 0 && nodes[nodeOfRow[r - 1]].level === node.level;
