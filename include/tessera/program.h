@@ -125,7 +125,9 @@ class MemoryReport {
  public:
   MemoryReport(std::vector<MemoryStep> steps, std::vector<MemoryBuffer> buffers);
   const std::vector<MemoryStep>& steps() const& { return steps_; }
+  std::vector<MemoryStep> steps() && { return std::move(steps_); }
   const std::vector<MemoryBuffer>& buffers() const& { return buffers_; }
+  std::vector<MemoryBuffer> buffers() && { return std::move(buffers_); }
   // Returns the bytes that are held during each step: in all, and of one kind.
   std::vector<int64_t> bytes() const;
   std::vector<int64_t> bytes(MemoryKind kind) const;

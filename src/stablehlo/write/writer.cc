@@ -134,12 +134,12 @@ std::string_view ReductionOp(Reduction reduction) {
 std::string TextWriter::NewName() { return fmt::format("%{}", next_++); }
 
 std::string TextWriter::LocationText() const {
-  const std::string line =
+  std::string text =
       loc_.line() == 0 ? "" : fmt::format("{}:{}:1", QuotedText(loc_.file()), loc_.line());
-  const std::string_view name = value_name_.empty() ? loc_.scope() : value_name_;
-  if (!name.empty())
-    return fmt::format(" loc({}{})", QuotedText(name), line.empty() ? "" : "(" + line + ")");
-  return line.empty() ? "" : fmt::format(" loc({})", line);
+  // Readers take the outermost name for the name stack.
+  for (std::string_view name : {std::string_view(value_name_), std::string_view(loc_.scope())})
+    if (!name.empty()) text = QuotedText(name) + (text.empty() ? "" : "(" + text + ")");
+  return text.empty() ? "" : fmt::format(" loc({})", text);
 }
 
 OutValues TextWriter::Add(std::string_view op, const OutValues& operands, const OutTypes& results,
