@@ -12,8 +12,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 CASES = os.path.join(HERE, "..", "stablehlo", "cases")
 WIDTHS = {"desktop": (1440, 900), "phone": (390, 844)}
-# Milliseconds. A page of this size opens in a third of it, and is searched in a fifth, on 2 cores.
-MOST_OPEN, MOST_SEARCH = 3000, 250
+# Milliseconds, of the processor, and on a machine that does nothing else of the clock.
+MOST_OPEN, MOST_SEARCH, MOST_SCROLL = 1500, 200, 60
 
 # Text whose contrast with what is behind it is below 4.5, and text that is cut off without dots.
 CONTRAST = """(() => {
@@ -81,7 +81,7 @@ class Checks:
             self.passed += 1
         else:
             self.failed += 1
-            print(f"FAILED {what}: {found}")
+            print(f"FAILED {what}: {found}", flush=True)
 
     def page(self, name, program, *options):
         path = os.path.join(self.folder, f"{name}.html")
@@ -168,42 +168,45 @@ class Checks:
 
     def is_quick(self, path, layers):
         took = "performance.getEntriesByName('tessera:{0}').at(-1).duration"
+        b = self.browser
+
+        def search(query):
+            b.evaluate(f"document.getElementById('query').value = {query!r}; search()")
+
         for width, size in WIDTHS.items():
-            self.browser.open(path, *size)
-            opened = self.browser.evaluate(took.format("open"))
-            self.that(f"{width}: the large page opens in {MOST_OPEN} ms", opened < MOST_OPEN, opened)
-            last = layers - 1
-            slowest = 0
-            for query in (f"down_{last}", "axis:model", "op:dot_general line:model.py:12", "sends:all_reduce",
-                          f"scope:layer_{last}/norm", "e"):
-                self.browser.evaluate("document.getElementById('query').value = ''")
-                self.browser.evaluate("document.getElementById('query').focus()")
-                self.browser.type(query)
-                slowest = max(slowest, self.browser.evaluate(took.format("search")))
-                self.browser.press("ArrowDown")
+            b.open(path, *size)
+            opening = b.milliseconds(b.reload)
+            clock = {"open": (b.evaluate(took.format("open")), MOST_OPEN), "search": (0, MOST_SEARCH)}
+            self.that(f"{width}: the large page opens in {MOST_OPEN} ms", opening < MOST_OPEN, opening)
+            searching = 0
+            for query in (f"down_{layers - 1}", "axis:model", "op:dot_general line:model.py:12",
+                          "sends:all_reduce", f"scope:layer_{layers - 1}/norm", "e"):
+                searching = max(searching, b.milliseconds(lambda: search(query)))
+                clock["search"] = (max(clock["search"][0], b.evaluate(took.format("search"))), MOST_SEARCH)
+                b.evaluate("document.getElementById('query').focus()")
+                b.press("ArrowDown")
                 self.that(f"{width}: {query} finds something", self.selected() != "")
-            self.that(f"{width}: a search takes less than {MOST_SEARCH} ms", slowest < MOST_SEARCH, slowest)
-            # A frame after each of many scrolls.
-            frames = self.browser.evaluate("""(async () => {
-              const panel = document.getElementById('program'); let worst = 0;
-              document.getElementById('query').value = ''; search();
-              for (const node of nodes) node.open = true; showProgram();
-              for (let k = 0; k < 40; ++k) {
-                const begin = performance.now();
-                panel.scrollTop = panel.scrollHeight * k / 40;
-                programList.draw();
-                panel.offsetHeight;
-                worst = Math.max(worst, performance.now() - begin);
+            self.that(f"{width}: a search takes less than {MOST_SEARCH} ms", searching < MOST_SEARCH, searching)
+            search("")
+            b.evaluate("for (const node of nodes) node.open = true; showProgram()")
+            # With the frame that shows it.
+            scrolling = b.milliseconds(lambda: b.evaluate("""(async () => {
+              const panel = document.getElementById('program');
+              for (let k = 0; k < 20; ++k) {
+                panel.scrollTop = panel.scrollHeight * k / 20;
+                await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
               }
-              return worst;
-            })()""")
-            self.that(f"{width}: scrolling is drawn in 100 ms", frames < 100, frames)
-            rows = self.browser.evaluate("document.querySelectorAll('.row').length")
+            })()""")) / 20
+            self.that(f"{width}: a scroll takes less than {MOST_SCROLL} ms", scrolling < MOST_SCROLL, scrolling)
+            rows = b.evaluate("document.querySelectorAll('.row').length")
             self.that(f"{width}: only visible rows are in the page", rows < 400, rows)
-            errors = self.browser.errors()
-            self.that(f"{width}: nothing is written to the console", errors == [], errors)
-            print(f"{width}: {os.path.getsize(path) / 1e6:.1f} MB open in {opened:.0f} ms; "
-                  f"a search takes {slowest:.0f} ms; a scroll {frames:.0f} ms")
+            self.that(f"{width}: nothing is written to the console", b.errors() == [], b.errors())
+            if os.getloadavg()[0] < os.cpu_count():
+                for what, (measured, most) in clock.items():
+                    self.that(f"{width}: {what} by the clock", measured < most, measured)
+            print(f"{width}: {os.path.getsize(path) / 1e6:.1f} MB open in {opening:.0f} ms "
+                  f"({clock['open'][0]:.0f} by the clock); a search takes {searching:.0f} ms "
+                  f"({clock['search'][0]:.0f}); a scroll {scrolling:.0f} ms", flush=True)
 
 
 def main():

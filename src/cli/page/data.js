@@ -15,7 +15,8 @@ const kEscapes = {
   '"': '&quot;'
 };
 const escaped = (text) => text.replace(/[&<>"]/g, (c) => kEscapes[c]);
-const plural = (n, noun) => `${n.toLocaleString('en')} ${noun}${n === 1 ? '' : 's'}`;
+const plural = (n, noun) =>
+    `${String(n).replace(/\B(?=(\d{3})+$)/g, ',')} ${noun}${n === 1 ? '' : 's'}`;
 function amount(bytes) {
   let p = 0;
   for (; bytes >= 999.5 && p < 6; ++p) bytes /= 1000;
