@@ -90,13 +90,6 @@ class Browser:
                     raise RuntimeError(f"{url} does not load")
                 time.sleep(0.02)
 
-    def reload(self):
-        """Opens the same page again, in the same process."""
-        self.evaluate("window.isOld = true")
-        self.call("Page.reload")
-        while not self.evaluate("!window.isOld && document.readyState === 'complete'"):
-            time.sleep(0.02)
-
     def milliseconds(self, action):
         """Returns the processor time of the page for an action, which other load does not stretch."""
         def spent():
