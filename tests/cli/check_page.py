@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 CASES = os.path.join(HERE, "..", "stablehlo", "cases")
 WIDTHS = {"desktop": (1440, 900), "phone": (390, 844)}
-# Milliseconds: of the clock, the best of some times, and of the processor.
+# Milliseconds. Opening is by the clock, which other load stretches; the others are by the processor.
 MOST_OPEN, MOST_SEARCH, MOST_SCROLL = 3000, 200, 60
 
 # Text whose contrast with what is behind it is below 4.5, and text that is cut off without dots.
@@ -178,7 +178,8 @@ class Checks:
             for _ in range(4):
                 b.open(path, *size)
                 opening = min(opening, b.evaluate(took.format("open")))
-            self.that(f"{width}: the large page opens in {MOST_OPEN} ms", opening < MOST_OPEN, opening)
+            stretch = max(1, os.getloadavg()[0] / os.cpu_count())
+            self.that(f"{width}: the large page opens in {MOST_OPEN} ms", opening < MOST_OPEN * stretch, opening)
             searching = 0
             for query in (f"down_{layers - 1}", "axis:model", "op:dot_general line:model.py:12",
                           "sends:all_reduce", f"scope:layer_{layers - 1}/norm", "e"):
