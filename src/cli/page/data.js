@@ -348,8 +348,9 @@ const nodes = [];
 const scopePath = (r) => texts[rows.scope[r]].split('/').slice(0, -1);
 {
   const hasScopes = rows.scope.some((s) => s > 0);
-  const lines = new Set(rows.line).size;
-  const byLine = !hasScopes && lines > 1 && count > 1.7 * lines;  // most lines have several ops
+  // If most lines have several ops.
+  const lined = rows.line.filter((line) => line > 0), lines = new Set(lined).size;
+  const byLine = !hasScopes && lines > 1 && lined.length > 1.7 * lines;
   const functionOf = (r) =>
       /^(@[^/]+)\//.exec(texts[rows.name[r]])?.[1];  // that a front end called
   const pathOf = (r) => {

@@ -155,7 +155,7 @@ byId('program').innerHTML = `<div class="columns program" aria-hidden="true"><sp
   <div class="none"></div>`;
 const sentInAll = sends.reduce((sum, e) => sum + total(e), 1);
 const programList = new List(byId('program'), byId('values'), 'tree', (k) => {
-  const node = nodes[k], r = node.row, indent = `padding-left:${14 * Math.min(node.level, 12)}px`;
+  const node = nodes[k], r = node.row, indent = `style="--indent:${14 * Math.min(node.level, 12)}px"`;
   const isOpen = node.open || query.length > 0;
   const twist = node.children ? `<span class="twist">${isOpen ? '▾' : '▸'}</span>` :
                                 '<span class="twist"></span>';
@@ -165,8 +165,8 @@ const programList = new List(byId('program'), byId('values'), 'tree', (k) => {
   if (r < 0) {
     const cut = node.name.lastIndexOf('/') + 1;
     return [
-      `${tree}class="row program group"`,
-      `<span class="value" style="${indent}">${twist}${escaped(node.name.slice(0, cut))}<b>${
+      `${tree}${indent} class="row program group"`,
+      `<span class="value">${twist}${escaped(node.name.slice(0, cut))}<b>${
           escaped(node.name.slice(cut))}</b></span><span class="ops n">${
           node.ops ? plural(node.ops, 'op') : node.children}</span>` +
           `<span class="share">${node.sent ? barOf(node.sent / sentInAll) : ''}</span>` +
@@ -176,8 +176,8 @@ const programList = new List(byId('program'), byId('values'), 'tree', (k) => {
   const line = texts[rows.line[r]], before = r > 0 && nodes[nodeOfRow[r - 1]].level === node.level;
   const repeated = before && rows.line[r] === rows.line[r - 1];
   return [
-    `${tree}class="row program${sends ? ' sending' : ''}"`,
-    `<span class="value" style="${indent}">${twist}<span class="name">${
+    `${tree}${indent} class="row program${sends ? ' sending' : ''}"`,
+    `<span class="value">${twist}<span class="name">${
         escaped(nameOf(r))}</span></span>` +
         `<span class="type">${layoutHtml(rowLayout(r))}</span>` +
         `<span class="op">${escaped(opOf(r))} <span class="args">${
