@@ -11,7 +11,7 @@ using namespace tessera;
 enum class Plan { kBatch, kMegatron, kZero };
 
 // A block of a transformer without its attention: x + relu(norm(x) w1) w2.
-Array block(Array x, Array w1, Array w2, Plan plan) {
+Array mlp(Array x, Array w1, Array w2, Plan plan) {
   // p0, batch parallel: each device has some of the rows and all weights.
   x = with_sharding_constraint(x, P(Closed("data").priority(0), Open()));
   // p2, ZeRO: weights are sharded over data as well as model, so no device stores a whole weight.
@@ -37,7 +37,7 @@ const char* expected(Plan plan) {
 
 int main() {
   SetDeviceCount(8);
-  auto program = jit(block);
+  auto program = jit(mlp);
   Array x = arange(512.0 * 32).reshape({512, 32}) % 17 / 17;
   Array w1 = arange(32.0 * 64).reshape({32, 64}) % 13 / 13 - 0.5;
   Array w2 = arange(64.0 * 32).reshape({64, 32}) % 11 / 11 - 0.5;

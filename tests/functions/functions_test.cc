@@ -14,7 +14,8 @@ namespace tessera::functions {
 
 std::vector<const Row*> AllRows() {
   std::vector<const Row*> all;
-  for (const Rows* part : {&NnRows()})
+  for (const Rows* part : {&NnRows(), &ArithmeticRows(), &PieceRows(), &SetRows(), &StatisticRows(),
+                           &PolynomialRows(), &NumpyNameRows(), &SpecialRows(), &LaxNameRows()})
     for (const Row& row : *part) all.push_back(&row);
   return all;
 }

@@ -23,15 +23,17 @@ struct Row {
   double tolerance = 0;  // relative and absolute; default: the dtype's
 };
 
-// Every part of the table.
+// The parts of the table, each in the file of its name.
 using Rows = std::vector<Row>;
-const Rows& NnRows();          // rows_nn.cc
-const Rows& SpecialRows();     // rows_special.cc
-const Rows& PieceRows();       // rows_pieces.cc
-const Rows& SetRows();         // rows_sets.cc
-const Rows& StatisticRows();   // rows_statistics.cc
-const Rows& PolynomialRows();  // rows_polynomials.cc
-
+const Rows& ArithmeticRows();
+const Rows& LaxNameRows();
+const Rows& NnRows();
+const Rows& NumpyNameRows();
+const Rows& PieceRows();
+const Rows& PolynomialRows();
+const Rows& SetRows();
+const Rows& SpecialRows();
+const Rows& StatisticRows();
 std::vector<const Row*> AllRows();  // functions_test.cc
 
 }  // namespace tessera::functions

@@ -1,0 +1,79 @@
+// Special functions: [...] -> [...], elementwise. Operands promote and broadcast; ints become
+// floats. ops.h has lgamma, digamma, polygamma, zeta, erf, erfc, erf_inv, bessel_i0e, bessel_i1e,
+// logsumexp.
+//
+// Values and derivatives are those of JAX, where JAX has one. Complex numbers are refused.
+#pragma once
+#include <cstdint>
+#include <utility>
+
+#include "tessera/ops.h"
+
+namespace TESSERA_PUBLIC tessera {
+
+// ---- gamma and beta ----
+
+// Returns the gamma function; NaN at -1, -2, ...
+Array gamma(Operand x, Loc loc = Loc::Current());
+// Returns its sign, 1 or -1; NaN at -1, -2, ...
+Array gammasgn(Operand x, Loc loc = Loc::Current());
+// Returns the logarithm of the gamma function of x > 0, else NaN.
+Array loggamma(Operand x, Loc loc = Loc::Current());
+// Returns log |B(a, b)| = lgamma(a) + lgamma(b) - lgamma(a + b).
+Array betaln(Operand a, Operand b, Loc loc = Loc::Current());
+// Returns the beta function.
+Array beta(Operand a, Operand b, Loc loc = Loc::Current());
+// Returns n!, and 0 for n < 0.
+Array factorial(Operand n, Loc loc = Loc::Current());
+// Returns the number of ways to choose k of n, and 0 unless 0 <= k <= n.
+Array comb(Operand n, Operand k, Loc loc = Loc::Current());
+// Returns gamma(z + m) / gamma(z).
+Array poch(Operand z, Operand m, Loc loc = Loc::Current());
+// Returns the logarithm of the d-dimensional gamma function.
+Array multigammaln(Operand a, int64_t d, Loc loc = Loc::Current());
+
+// ---- logarithms and entropy ----
+
+// Returns x log(y), and x log(1 + y): 0 for x = 0 unless y is NaN.
+Array xlogy(Operand x, Operand y, Loc loc = Loc::Current());
+Array xlog1py(Operand x, Operand y, Loc loc = Loc::Current());
+// Returns log(p / (1 - p)), and its inverse 1 / (1 + e^-x).
+Array logit(Operand p, Loc loc = Loc::Current());
+Array expit(Operand x, Loc loc = Loc::Current());
+// Returns -x log(x): 0 at 0, -infinity for x < 0.
+Array entr(Operand x, Loc loc = Loc::Current());
+// Returns p log(p / q), and the same - p + q; infinite unless p > 0 and q > 0, or p = 0 and q >= 0.
+Array rel_entr(Operand p, Operand q, Loc loc = Loc::Current());
+Array kl_div(Operand p, Operand q, Loc loc = Loc::Current());
+// Returns (x^lambda - 1) / lambda, and the same of 1 + x; the logarithm for lambda = 0.
+Array boxcox(Operand x, Operand lambda, Loc loc = Loc::Current());
+Array boxcox1p(Operand x, Operand lambda, Loc loc = Loc::Current());
+
+// ---- normal distribution and error functions ----
+
+// Return the distribution function, its logarithm, and its inverse.
+Array ndtr(Operand x, Loc loc = Loc::Current());
+Array log_ndtr(Operand x, Loc loc = Loc::Current());
+Array ndtri(Operand p, Loc loc = Loc::Current());
+// Returns e^(x^2) erfc(x) without overflow.
+Array erfcx(Operand x, Loc loc = Loc::Current());
+// Returns Dawson's integral, e^(-x^2) times the integral of e^(t^2) from 0 to x.
+Array dawsn(Operand x, Loc loc = Loc::Current());
+
+// ---- Bessel and integrals ----
+
+// Returns the modified Bessel functions of the first kind of order 0 and 1.
+Array i0(Operand x, Loc loc = Loc::Current());
+Array i1(Operand x, Loc loc = Loc::Current());
+// Returns the Bessel functions of the first kind of orders 0 to v: [v + 1, ...], by recurrence from
+// order n_iter downwards.
+Array bessel_jn(Operand x, int64_t v, int64_t n_iter = 50, Loc loc = Loc::Current());
+// Returns the integral of e^t / t up to x, and of e^-t / t from x.
+Array expi(Operand x, Loc loc = Loc::Current());
+Array exp1(Operand x, Loc loc = Loc::Current());
+// Returns the sine and the cosine integral.
+std::pair<Array, Array> sici(Operand x, Loc loc = Loc::Current());
+// Returns the dilogarithm, the integral of log(t) / (1 - t) from 1 to x.
+Array spence(Operand x, Loc loc = Loc::Current());
+
+}  // namespace tessera

@@ -1,0 +1,276 @@
+// Functions of sampled curves: convolutions, gradients, integrals, lines, windows.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "api/core/located.h"
+#include "api/core/option_fields.h"
+#include "base/at.h"
+#include "base/dtype.h"
+#include "tessera/convolution.h"
+#include "tessera/sets.h"
+#include "tessera/statistics.h"
+
+namespace tessera {
+
+using namespace api;
+
+static std::string Code(ConvolveMode v) {
+  return v == ConvolveMode::kFull   ? "ConvolveMode::kFull"
+         : v == ConvolveMode::kSame ? "ConvolveMode::kSame"
+                                    : "ConvolveMode::kValid";
+}
+static std::string Code(const InterpOptions& v) {
+  return OptionFields().Add("left", v.left).Add("right", v.right).Add("period", v.period).code();
+}
+static std::string Code(const UnwrapOptions& v) {
+  return OptionFields()
+      .Add("dim", v.dim, -1)
+      .Add("discont", v.discont)
+      .Add("period", v.period, UnwrapOptions().period)
+      .code();
+}
+static std::string Code(const TrapezoidOptions& v) {
+  return OptionFields().AddNamed("x", v.x).Add("dx", v.dx, 1.0).Add("dim", v.dim, -1).code();
+}
+
+namespace {
+
+// Returns x[first:limit] along the dim; negative numbers count from the end.
+Located Part(const Located& x, int64_t dim, int64_t first, int64_t limit) {
+  base::Shape starts(x.shape().size(), 0), limits = x.shape();
+  const int64_t n = base::At(limits, dim);
+  base::At(starts, dim) = first < 0 ? first + n : first;
+  base::At(limits, dim) = limit <= 0 ? limit + n : limit;
+  return x.With(slice(x, starts, limits, {}, x.loc()));
+}
+
+// Returns the elements along the only dim as [1, 1, n].
+Array AsRow(const Array& x, Call call) { return Reshape(x, {1, 1, ShapeOf(x)[0]}, call); }
+
+Array Windows(const Operand& a, const Operand& v, ConvolveMode mode, bool is_reversed, Call call) {
+  const Loc loc = call.loc;
+  std::vector<Array> xs = PromoteFloat({a, v}, call);
+  for (const Array& x : xs)
+    if (Rank(x) != 1 || ShapeOf(x)[0] == 0)
+      FailShape(call, 17,
+                fmt::format("both arrays have rank 1 and elements, not shape {}",
+                            ir::FieldText(ShapeOf(x))));
+  if (!is_reversed) xs[1] = conj(xs[1], loc);
+  const bool is_swapped = ShapeOf(xs[0])[0] < ShapeOf(xs[1])[0];
+  if (is_swapped) std::swap(xs[0], xs[1]);
+  if (is_reversed) xs[1] = flip(xs[1], All, loc);
+  const int64_t m = ShapeOf(xs[1])[0];
+  std::pair<int64_t, int64_t> edge{0, 0};
+  if (mode == ConvolveMode::kFull) edge = {m - 1, m - 1};
+  if (mode == ConvolveMode::kSame) edge = {m / 2, m - m / 2 - 1};
+  const WindowPadding padding(std::vector<std::pair<int64_t, int64_t>>{edge});
+  const Array made = conv(AsRow(xs[0], call), AsRow(xs[1], call), {1}, padding, {}, loc);
+  const Array line = Reshape(made, {ShapeOf(made).back()}, call);
+  return is_swapped && !is_reversed ? flip(line, All, loc) : line;
+}
+
+}  // namespace
+
+Array convolve(Operand a, Operand v, ConvolveMode mode, Loc loc) {
+  const Call call{"convolve", loc};
+  return AsOne(call, {{"a", a}, {"v", v}, mode},
+               [&](const Operand& x, const Operand& y) { return Windows(x, y, mode, true, call); });
+}
+Array correlate(Operand a, Operand v, ConvolveMode mode, Loc loc) {
+  const Call call{"correlate", loc};
+  return AsOne(call, {{"a", a}, {"v", v}, mode}, [&](const Operand& x, const Operand& y) {
+    return Windows(x, y, mode, false, call);
+  });
+}
+
+// ---- differences ----
+
+namespace {
+
+Located Gradient(const Located& x, int64_t dim, double spacing) {
+  const Located inner = (Part(x, dim, 2, 0) - Part(x, dim, 0, -2)) * 0.5;
+  const Located first = Part(x, dim, 1, 2) - Part(x, dim, 0, 1);
+  const Located last = Part(x, dim, -1, 0) - Part(x, dim, -2, -1);
+  return x.With(concatenate({first, inner, last}, static_cast<int>(dim), x.loc())) / spacing;
+}
+
+// The weights of the three points are those of the parabola through them.
+Located Gradient(const Located& x, int64_t dim, const Array& coordinates, Call call) {
+  base::Shape along(x.shape().size(), 1);
+  base::At(along, dim) = ShapeOf(coordinates)[0];
+  const Located at(Reshape(ToFloat(coordinates, call), along, call), call.loc);
+  const Located step = Part(at, dim, 1, 0) - Part(at, dim, 0, -1);
+  const Located before = Part(step, dim, 0, -1), behind = Part(step, dim, 1, 0);
+  const Located rise = (Part(x, dim, 1, 0) - Part(x, dim, 0, -1)) / step;
+  const Located inner =
+      (before * Part(rise, dim, 1, 0) + behind * Part(rise, dim, 0, -1)) / (before + behind);
+  return x.With(concatenate({Part(rise, dim, 0, 1), inner, Part(rise, dim, -1, 0)},
+                            static_cast<int>(dim), call.loc));
+}
+
+}  // namespace
+
+std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc loc) {
+  const Call call{"gradient", loc};
+  return AsOne(call, {x, dims}, [&](const Operand& operand) -> std::vector<Array> {
+    const Located a(ToFloat(operand, call), loc);
+    const std::vector<int64_t> along = NormalDims(dims, Rank(a), call);
+    const auto& coordinates = options.coordinates;
+    if (!coordinates.empty() && coordinates.size() != along.size())
+      FailShape(call, 18,
+                fmt::format("there are coordinates of {} dims, not {}", coordinates.size(),
+                            along.size()));
+    std::vector<Array> made;
+    for (size_t i = 0; i < along.size(); ++i) {
+      const int64_t n = base::At(a.shape(), along[i]);
+      if (n < 2)
+        FailShape(call, 17,
+                  fmt::format("dim {} has {} elements: there are no neighbours", along[i], n));
+      if (!coordinates.empty() && ShapeOf(coordinates[i]) != base::Shape{n})
+        FailShape(call, 19,
+                  fmt::format("dim {} has {} elements, but coordinates of shape {}", along[i], n,
+                              ir::FieldText(ShapeOf(coordinates[i]))));
+      made.push_back(coordinates.empty() ? Gradient(a, along[i], options.spacing)
+                                         : Gradient(a, along[i], coordinates[i], call));
+    }
+    return made;
+  });
+}
+
+Array trapezoid(Operand y, TrapezoidOptions options, Loc loc) {
+  const Call call{"trapezoid", loc};
+  const bool is_given = options.x.is_given();
+  const Operand places(is_given ? options.x : Array(0, loc), loc);
+  Arguments arguments{{"operand", y}};
+  if (is_given) arguments.push_back(Argument::Field("x", places));
+  arguments.emplace_back(options);
+  return AsOne(call, arguments, [&](const Operands& xs) -> Array {
+    const Located a(moveaxis(ToFloat(xs[0], call), options.dim, -1, loc), loc);
+    const int64_t last = Rank(a) - 1;
+    const Located pairs = Part(a, last, 1, 0) + Part(a, last, 0, -1);
+    if (!is_given) return a.With(sum(pairs, -1, {}, loc)) * (0.5 * options.dx);
+    Located at(ToFloat(xs[1], call), loc);
+    if (Rank(at) != 1) at = at.With(moveaxis(at, options.dim, -1, loc));
+    const int64_t along = Rank(at) - 1;
+    const Located width = Part(at, along, 1, 0) - Part(at, along, 0, -1);
+    return a.With(sum(pairs * width, -1, {}, loc)) * 0.5;
+  });
+}
+
+Array unwrap(Operand x, UnwrapOptions options, Loc loc) {
+  const Call call{"unwrap", loc};
+  return AsOne(call, {x, options}, [&](const Operand& operand) -> Array {
+    const Located a(ToFloat(operand, call), loc);
+    const int64_t dim = NormalDim(options.dim, Rank(a), call);
+    if (base::At(a.shape(), dim) < 2) return api::Same(a);
+    const double half = options.period / 2;
+    const Located step = Part(a, dim, 1, 0) - Part(a, dim, 0, -1);
+    Located wrapped = a.With(remainder(step + half, Operand(options.period, loc), {}, loc)) - half;
+    wrapped = If((wrapped == -half) & (step > 0), half, wrapped);
+    const Located shift = If(Abs(step) < options.discont.value_or(half), 0.0, wrapped - step);
+    const Located total = a.With(cumsum(shift, static_cast<int>(dim), {}, loc));
+    return concatenate({Part(a, dim, 0, 1), Part(a, dim, 1, 0) + total}, static_cast<int>(dim),
+                       loc);
+  });
+}
+
+// ---- lines ----
+
+namespace {
+
+Array Interp(const Array& x, Array xp, Array fp, const InterpOptions& options, Call call) {
+  const Loc loc = call.loc;
+  Located at(x, loc);
+  if (options.period) {
+    const Operand period(std::abs(*options.period), loc);
+    at = at.With(remainder(at, period, {}, loc));
+    const std::vector<Array> sorted = sort({remainder(xp, period, {}, loc), fp}, 0, {}, loc);
+    const Located place(sorted[0], loc), value(sorted[1], loc);
+    xp = concatenate({Part(place, 0, -1, 0) - std::abs(*options.period), place,
+                      Part(place, 0, 0, 1) + std::abs(*options.period)},
+                     0, loc);
+    fp = concatenate({Part(value, 0, -1, 0), value, Part(value, 0, 0, 1)}, 0, loc);
+  }
+  const int64_t n = ShapeOf(xp)[0];
+  const Located found(searchsorted(xp, stop_gradient(at, loc), {.right = true}, loc), loc);
+  const Located high = found.With(clip(found, Operand(1, loc), Operand(n - 1, loc), loc));
+  const auto look = [&](const Array& line, const Array& place) {
+    return Located(take(line, place, 0, {}, loc), loc);
+  };
+  const Located x0 = look(xp, high - 1), x1 = look(xp, high), y0 = look(fp, high - 1),
+                y1 = look(fp, high);
+  // No division by a distance of 0, also in the derivative.
+  const Located is_flat = Abs(x1 - x0) <= std::numeric_limits<double>::denorm_min();
+  Located made = If(is_flat, y0, y0 + (at - x0) / If(is_flat, 1.0, x1 - x0) * (y1 - y0));
+  if (options.period) return made;
+  const auto end = [&](const std::optional<double>& given, int64_t place) {
+    return given ? made.With(StrongScalar(*given, made.dtype(), call))
+                 : look(fp, StrongScalar(place, i32, call));
+  };
+  made = If(at < look(xp, StrongScalar(0, i32, call)), end(options.left, 0), made);
+  return If(at > look(xp, StrongScalar(n - 1, i32, call)), end(options.right, n - 1), made);
+}
+
+}  // namespace
+
+Array interp(Operand x, Operand xp, Operand fp, InterpOptions options, Loc loc) {
+  const Call call{"interp", loc};
+  if (options.period && !(*options.period != 0))
+    FailShape(call, 17, fmt::format("the period {} is not a length", *options.period));
+  return AsOne(call, {{"operand", x}, {"xp", xp}, {"fp", fp}, options},
+               [&](const Operand& at, const Operand& places, const Operand& values) {
+                 const DType t = FloatOf(PromotedDType({at, places, values}, call));
+                 const Array p = Convert(ToArray(places, call), t, call),
+                             v = Convert(ToArray(values, call), t, call);
+                 if (Rank(p) != 1 || ShapeOf(p) != ShapeOf(v) || ShapeOf(p)[0] == 0)
+                   FailShape(
+                       call, 18,
+                       fmt::format("the points have places of shape {} and values of shape {}",
+                                   ir::FieldText(ShapeOf(p)), ir::FieldText(ShapeOf(v))));
+                 return Interp(Convert(ToArray(at, call), t, call), p, v, options, call);
+               });
+}
+
+// ---- windows ----
+
+namespace {
+// Returns f(2 i / (n - 1)) for the places i = 0, ..., n - 1.
+template <class F>
+Array Window(const char* name, int64_t n, Loc loc, const F& f) {
+  const Call call{name, loc};
+  if (n < 0) FailShape(call, 17, fmt::format("a window has {} elements", n));
+  std::vector<double> values(base::Size(n), 1);
+  for (int64_t i = 0; i < n && n > 1; ++i)
+    base::At(values, i) = f(2 * static_cast<double>(i) / static_cast<double>(n - 1));
+  return Convert(array(values, {}, loc), base::DefaultFloat(), call);
+}
+}  // namespace
+
+Array bartlett(int64_t n, Loc loc) {
+  return Window("bartlett", n, loc, [](double x) { return 1 - std::abs(x - 1); });
+}
+Array blackman(int64_t n, Loc loc) {
+  return Window("blackman", n, loc, [](double x) {
+    const double angle = std::numbers::pi * x;
+    return 0.42 - 0.5 * std::cos(angle) + 0.08 * std::cos(2 * angle);
+  });
+}
+Array hamming(int64_t n, Loc loc) {
+  return Window("hamming", n, loc,
+                [](double x) { return 0.54 - 0.46 * std::cos(std::numbers::pi * x); });
+}
+Array hanning(int64_t n, Loc loc) {
+  return Window("hanning", n, loc,
+                [](double x) { return 0.5 - 0.5 * std::cos(std::numbers::pi * x); });
+}
+Array kaiser(int64_t n, double beta, Loc loc) {
+  return Window("kaiser", n, loc, [beta](double x) {
+    const double height = std::sqrt(std::max(0.0, 1 - (x - 1) * (x - 1)));
+    return std::cyl_bessel_i(0, std::abs(beta) * height) / std::cyl_bessel_i(0, std::abs(beta));
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,250 @@
+// Reductions of the elements that are not NaN.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "api/core/located.h"
+#include "base/at.h"
+#include "base/dtype.h"
+#include "tessera/lookup.h"
+#include "tessera/sort.h"
+#include "tessera/statistics.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Returns x with `instead` in place of NaN.
+Array Without(const Array& x, double instead, Call call) {
+  if (!TypeOf(x)->dtype().is_inexact()) return x;
+  const Located a(x, call.loc);
+  return If(IsNan(a), a.With(StrongScalar(instead, TypeOf(x)->dtype(), call)), a);
+}
+Array IsNumber(const Array& x, Loc loc) { return logical_not(isnan(x, loc), loc); }
+
+using ReduceCall = Array (*)(Operand, Dims, ReduceOptions, Loc);
+
+Array ReduceNumbers(const char* name, ReduceCall f, double instead, const Operand& x,
+                    const Dims& dims, ReduceOptions options, Loc loc) {
+  const Call call{name, loc};
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
+    return f(Without(ToArray(operand, call), instead, call), dims, options, loc);
+  });
+}
+
+Array Extreme(const char* name, ReduceCall f, double instead, const Operand& x, const Dims& dims,
+              ReduceOptions options, Loc loc) {
+  const Call call{name, loc};
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) -> Array {
+    const Array a = ToArray(operand, call);
+    const Array made = f(Without(a, instead, call), dims, options, loc);
+    if (!TypeOf(a)->dtype().is_inexact()) return made;
+    const Located y(made, loc);
+    ReduceOptions how{.keepdims = options.keepdims, .out_sharding = options.out_sharding};
+    return If(y.With(all(isnan(a, loc), dims, how, loc)), kNan, y);
+  });
+}
+
+// Returns the number of elements that are not NaN, in the dtype of x.
+Located CountNumbers(const Array& x, const Dims& dims, bool keepdims,
+                     const std::optional<PartitionSpec>& out, DType t, Loc loc) {
+  return {sum(IsNumber(x, loc), dims, {.dtype = t, .keepdims = keepdims, .out_sharding = out}, loc),
+          loc};
+}
+
+Array MeanOfNumbers(const Operand& x, const Dims& dims, const ReduceOptions& options, Call call) {
+  const Array a = ToFloat(x, call);
+  const DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
+  ReduceOptions how = options;
+  how.dtype = t;
+  const Located total(sum(Without(a, 0, call), dims, how, call.loc), call.loc);
+  return total / CountNumbers(a, dims, options.keepdims, options.out_sharding, t, call.loc);
+}
+
+Located VarianceOfNumbers(const Operand& x, const Dims& dims, const VarOptions& options,
+                          Call call) {
+  const Loc loc = call.loc;
+  const Array a = ToFloat(x, call);
+  const Located centre(MeanOfNumbers(a, dims, {.keepdims = true}, call), loc);
+  const Located away(Without(Located(a, loc) - centre, 0, call), loc);
+  const DType t = options.dtype.is_default() ? base::PartOf(TypeOf(a)->dtype()) : options.dtype;
+  const Located squares = away.With(real(away * away.With(conj(away, loc)), loc));
+  const Located total(
+      sum(squares, dims,
+          {.dtype = t, .keepdims = options.keepdims, .out_sharding = options.out_sharding}, loc),
+      loc);
+  const Located n =
+      CountNumbers(a, dims, options.keepdims, options.out_sharding, t, loc) - options.ddof;
+  return If(n > 0, total / If(n > 0, n, 1), kNan);
+}
+
+}  // namespace
+
+Array nansum(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return ReduceNumbers("nansum", sum, 0, x, dims, std::move(options), loc);
+}
+Array nanprod(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return ReduceNumbers("nanprod", prod, 1, x, dims, std::move(options), loc);
+}
+Array nanmax(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return Extreme("nanmax", max, -kInfinity, x, dims, std::move(options), loc);
+}
+Array nanmin(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return Extreme("nanmin", min, kInfinity, x, dims, std::move(options), loc);
+}
+Array nanmean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  const Call call{"nanmean", loc};
+  return AsOne(call, {x, dims, options},
+               [&](const Operand& a) { return MeanOfNumbers(a, dims, options, call); });
+}
+Array nanvar(Operand x, Dims dims, VarOptions options, Loc loc) {
+  const Call call{"nanvar", loc};
+  return AsOne(call, {x, dims, options}, [&](const Operand& a) -> Array {
+    return VarianceOfNumbers(a, dims, options, call);
+  });
+}
+Array nanstd(Operand x, Dims dims, VarOptions options, Loc loc) {
+  const Call call{"nanstd", loc};
+  return AsOne(call, {x, dims, options}, [&](const Operand& a) -> Array {
+    return Sqrt(VarianceOfNumbers(a, dims, options, call));
+  });
+}
+
+// ---- quantiles ----
+
+namespace {
+
+// Returns x with the dims as the last one: [others..., elements].
+Array LinesOf(const Array& x, const std::vector<int64_t>& dims, Call call) {
+  std::vector<int64_t> to;
+  base::Shape shape;
+  int64_t elements = 1;
+  for (size_t i = 0; i < dims.size(); ++i)
+    to.push_back(static_cast<int64_t>(i) - static_cast<int64_t>(dims.size()));
+  for (int64_t d = 0; d < Rank(x); ++d)
+    if (std::count(dims.begin(), dims.end(), d) == 0) shape.push_back(base::At(ShapeOf(x), d));
+  for (int64_t d : dims) elements *= base::At(ShapeOf(x), d);
+  shape.push_back(elements);
+  return Reshape(moveaxis(x, dims, to, call.loc), shape, call);
+}
+
+// Returns the elements between places `low` and `low` + 1 of each line at this fraction.
+Located Between(const Located& low, const Located& high, const Located& weight,
+                QuantileMethod method) {
+  switch (method) {
+    case QuantileMethod::kLower:
+      return low;
+    case QuantileMethod::kHigher:
+      return high;
+    case QuantileMethod::kNearest:
+      return If(weight <= 0.5, low, high);
+    case QuantileMethod::kMidpoint:
+      return (low + high) * 0.5;
+    case QuantileMethod::kLinear:
+      break;
+  }
+  return low * (1 - weight) + high * weight;
+}
+
+Array QuantileOfNumbers(const Array& x, const Array& q, const Dims& given,
+                        const QuantileOptions& options, Call call) {
+  const Loc loc = call.loc;
+  const std::vector<int64_t> dims = NormalDims(given, Rank(x), call);
+  const Array lines = LinesOf(x, dims, call);
+  const int64_t others = Rank(lines) - 1, elements = ShapeOf(lines).back();
+  if (elements == 0) FailShape(call, 17, "there are no elements to choose from");
+  const Located sorted(sort(lines, -1, {}, loc), loc);
+  const Located n(sum(IsNumber(lines, loc), -1, {.dtype = f64, .keepdims = true}, loc), loc);
+  base::Shape row(base::Size(others), 1);
+  row.push_back(TypeOf(q)->elements());
+  const Located position =
+      n.With(Reshape(q, row, call)) * n.With(maximum(n - 1, Operand(0, loc), {}, loc));
+  const Located low = Floor(position), high(ceil(position, loc), loc);
+  const auto at = [&](const Located& place) {
+    return sorted.With(take_along_dim(sorted, Convert(place, i64, call), -1, {}, loc));
+  };
+  const Located weight = sorted.With(Convert(position - low, sorted.dtype(), call));
+  Array made = If(n == 0, kNan, Between(at(low), at(high), weight, options.method));
+  made = moveaxis(Convert(made, sorted.dtype(), call), -1, 0, loc);
+  base::Shape shape = ShapeOf(q);
+  for (int64_t d = 0; d < Rank(x); ++d) {
+    const bool is_reduced = std::count(dims.begin(), dims.end(), d) > 0;
+    if (!is_reduced || options.keepdims) shape.push_back(is_reduced ? 1 : base::At(ShapeOf(x), d));
+  }
+  made = Reshape(made, shape, call);
+  return options.out_sharding ? reshard(made, *options.out_sharding, loc) : made;
+}
+
+Array QuantileOfNumbers(const char* name, const Operand& x, const Operand& q, double most,
+                        const Dims& dims, QuantileOptions options, Loc loc) {
+  const Call call{name, loc};
+  return AsOne(call, {{"operand", x}, {"q", q}, dims, options},
+               [&](const Operand& operand, const Operand& at) {
+                 const Array a = ToFloat(operand, call);
+                 CheckReal(a, call);
+                 const Located fraction(Convert(ToFloat(at, call), f64, call), loc);
+                 return QuantileOfNumbers(a, most == 1 ? fraction : fraction / most, dims, options,
+                                          call);
+               });
+}
+
+}  // namespace
+
+Array nanquantile(Operand x, Operand q, Dims dims, QuantileOptions options, Loc loc) {
+  return QuantileOfNumbers("nanquantile", x, q, 1, dims, std::move(options), loc);
+}
+Array nanpercentile(Operand x, Operand q, Dims dims, QuantileOptions options, Loc loc) {
+  return QuantileOfNumbers("nanpercentile", x, q, 100, dims, std::move(options), loc);
+}
+Array nanmedian(Operand x, Dims dims, MedianOptions options, Loc loc) {
+  return QuantileOfNumbers("nanmedian", x, Operand(0.5, loc), 1, dims,
+                           {.method = QuantileMethod::kMidpoint,
+                            .keepdims = options.keepdims,
+                            .out_sharding = options.out_sharding},
+                           loc);
+}
+
+// ---- along one dim ----
+
+namespace {
+using Choice = Array (*)(Operand, int, ArgOptions, Loc);
+Array ChooseNumber(const char* name, Choice f, double instead, const Operand& x, int dim,
+                   const ArgOptions& options, Loc loc) {
+  const Call call{name, loc};
+  return AsOne(call, {x, dim}, [&](const Operand& operand) -> Array {
+    const Array a = ToArray(operand, call);
+    const Located made(f(Without(a, instead, call), dim, options, loc), loc);
+    if (!TypeOf(a)->dtype().is_inexact()) return made;
+    return If(made.With(all(isnan(a, loc), dim, {.keepdims = options.keepdims}, loc)), -1, made);
+  });
+}
+using RunningCall = Array (*)(Operand, int, CumOptions, Loc);
+Array RunNumbers(const char* name, RunningCall f, double instead, const Operand& x, int dim,
+                 const CumOptions& options, Loc loc) {
+  const Call call{name, loc};
+  return AsOne(call, {x, dim}, [&](const Operand& operand) {
+    return f(Without(ToArray(operand, call), instead, call), dim, options, loc);
+  });
+}
+}  // namespace
+
+Array nanargmax(Operand x, int dim, ArgOptions options, Loc loc) {
+  return ChooseNumber("nanargmax", argmax, -kInfinity, x, dim, options, loc);
+}
+Array nanargmin(Operand x, int dim, ArgOptions options, Loc loc) {
+  return ChooseNumber("nanargmin", argmin, kInfinity, x, dim, options, loc);
+}
+Array nancumsum(Operand x, int dim, CumOptions options, Loc loc) {
+  return RunNumbers("nancumsum", cumsum, 0, x, dim, options, loc);
+}
+Array nancumprod(Operand x, int dim, CumOptions options, Loc loc) {
+  return RunNumbers("nancumprod", cumprod, 1, x, dim, options, loc);
+}
+
+}  // namespace tessera

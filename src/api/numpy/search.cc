@@ -1,0 +1,246 @@
+// Search in sorted arrays, counts and histograms.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "api/core/option_fields.h"
+#include "api/core/positions.h"
+#include "api/numpy/sized.h"
+#include "base/at.h"
+#include "base/dtype.h"
+
+namespace tessera {
+
+using namespace api;
+
+static std::string Code(const SearchOptions& v) {
+  return OptionFields().Add("right", v.right, false).code();
+}
+static std::string Code(const BincountOptions& v) {
+  return OptionFields()
+      .AddNamed("weights", v.weights)
+      .Add("length", v.length)
+      .Add(v.out_sharding)
+      .code();
+}
+
+namespace {
+
+// C17: throws ShapeError unless x has rank 1.
+void CheckLine(const char* what, const Array& x, Call call) {
+  if (Rank(x) != 1) FailShape(call, 17, fmt::format("the {} has rank 1, not {}", what, Rank(x)));
+}
+
+// Whether a comes before b in sorted order, NaN last.
+Located Before(const Located& a, const Located& b) {
+  if (!a.dtype().is_floating()) return a < b;
+  return (a < b) | (IsNan(b) & !IsNan(a));
+}
+
+// Halves the range in which the place is until one is left. Each step looks up one element.
+Located PlaceOf(const Array& sorted, const Array& values, bool right, Call call) {
+  const Loc loc = call.loc;
+  CheckLine("sorted array", sorted, call);
+  const int64_t n = ShapeOf(sorted)[0];
+  const std::vector<Array> xs = PromoteTo(PromotedDType({sorted, values}, call), {sorted}, call);
+  const Array line = Gathered(xs[0], call);
+  const Located v(Convert(values, TypeOf(line)->dtype(), call), loc);
+  const DType t = n < (int64_t{1} << 30) ? i32 : i64;
+  Located low(zeros_like(v, {.dtype = t}, loc), loc), high = low + n;
+  for (int64_t left = n; left > 0; left /= 2) {
+    const Located middle = v.With(floor_divide(low + high, Operand(2, loc), {}, loc));
+    const Located at =
+        v.With(take(line, minimum(middle, Operand(n - 1, loc), {}, loc), 0, {}, loc));
+    const Located is_after = right ? !Before(v, at) : Before(at, v);
+    const Located open = low < high;
+    low = If(open & is_after, middle + 1, low);
+    high = If(open & !is_after, middle, high);
+  }
+  return low;
+}
+
+}  // namespace
+
+Array searchsorted(Operand a, Operand v, SearchOptions options, Loc loc) {
+  const Call call{"searchsorted", loc};
+  return AsOne(call, {{"a", a}, {"v", v}, options},
+               [&](const Operand& sorted, const Operand& values) -> Array {
+                 return PlaceOf(ToArray(sorted, call), ToArray(values, call), options.right, call);
+               });
+}
+
+Array digitize(Operand x, Operand bins, SearchOptions options, Loc loc) {
+  const Call call{"digitize", loc};
+  return AsOne(call, {{"operand", x}, {"bins", bins}, options},
+               [&](const Operand& operand, const Operand& limits) -> Array {
+                 const Array values = ToArray(operand, call);
+                 const Array sorted = Gathered(ToArray(limits, call), call);
+                 CheckLine("array of bins", sorted, call);
+                 const int64_t n = ShapeOf(sorted)[0];
+                 if (n == 0) return zeros_like(values, {.dtype = i32}, loc);
+                 const Located up = PlaceOf(sorted, values, !options.right, call);
+                 const Located down =
+                     n - PlaceOf(flip(sorted, All, loc), values, !options.right, call);
+                 const Located first(take(sorted, Operand(0, loc), 0, {}, loc), loc);
+                 const Located last(take(sorted, Operand(n - 1, loc), 0, {}, loc), loc);
+                 return If(last >= first, up, down);
+               });
+}
+
+Array bincount(Operand x, BincountOptions options, Loc loc) {
+  const Call call{"bincount", loc};
+  const bool is_weighted = options.weights.is_given();
+  const Operand weights(is_weighted ? options.weights : Array(1, loc), loc);
+  Arguments arguments{{"operand", x}};
+  if (is_weighted) arguments.push_back(Argument::Field("weights", weights));
+  arguments.emplace_back(options);
+  return AsOne(call, arguments, [&](const Operands& xs) -> Array {
+    const Array a = ToArray(xs[0], call);
+    CheckLine("array", a, call);
+    if (!TypeOf(a)->dtype().is_integer())
+      FailDType(call, 14, fmt::format("it counts ints, not {}", TypeOf(a)->dtype().name()));
+    const int64_t n = ShapeOf(a)[0];
+    const Array number = maximum(a, Operand(0, loc), {}, loc);
+    const int64_t length =
+        options.length || n == 0
+            ? SizeOr(options.length, StrongScalar(0, i64, call), call)
+            : SizeOr({}, add(max(number, All, {}, loc), Operand(1, loc), {}, loc), call);
+    const Array each = is_weighted
+                           ? ToArray(xs[1], call)
+                           : full_like(a, Operand(1, loc), {.dtype = base::DefaultInt()}, loc);
+    if (ShapeOf(each) != ShapeOf(a))
+      FailShape(call, 18,
+                fmt::format("there are {} elements, but weights of shape {}", n,
+                            ir::FieldText(ShapeOf(each))));
+    return AtRows(scatter_add, zeros({length}, {.dtype = TypeOf(each)->dtype()}, loc), number, each,
+                  {.out_sharding = options.out_sharding}, call);
+  });
+}
+
+// ---- histograms ----
+
+namespace {
+
+// Returns bins + 1 edges. Where the elements are all equal, the bins are around them.
+Array EqualEdges(const Array& x, int64_t bins,
+                 const std::optional<std::pair<double, double>>& range, Call call) {
+  const Loc loc = call.loc;
+  if (bins < 1) FailShape(call, 17, fmt::format("there are {} bins", bins));
+  const DType t = TypeOf(x)->dtype();
+  Located low(zeros({}, {.dtype = t}, loc), loc), high = low + 1;
+  if (range) {
+    low = low.With(StrongScalar(range->first, t, call));
+    high = low.With(StrongScalar(range->second, t, call));
+  } else if (TypeOf(x)->elements() > 0) {
+    low = low.With(min(x, All, {}, loc));
+    high = low.With(max(x, All, {}, loc));
+  }
+  const Located is_flat = low == high;
+  return linspace(If(is_flat, low - 0.5, low), If(is_flat, high + 0.5, high), bins + 1, {}, loc);
+}
+
+// Returns the number of each x's bin, from 1; 0 and the number of edges are outside.
+Located BinOf(const Array& x, const Array& edges, Call call) {
+  const int64_t n = ShapeOf(edges)[0];
+  const Located last(take(edges, Operand(n - 1, call.loc), 0, {}, call.loc), call.loc);
+  return If(last.With(x) == last, n - 1, PlaceOf(edges, x, true, call));
+}
+
+}  // namespace
+
+Array histogram_bin_edges(Operand x, HistogramOptions options, Loc loc) {
+  const Call call{"histogram_bin_edges", loc};
+  if (options.edges.is_given()) return options.edges;
+  return AsOne(call, {x}, [&](const Operand& operand) {
+    return EqualEdges(ToFloat(operand, call), options.bins, options.range, call);
+  });
+}
+
+Histogram histogramdd(Operand x, HistogramddOptions options, Loc loc) {
+  const Call call{"histogramdd", loc};
+  std::vector<Array> edges;
+  const Array made = AsOne(call, {x}, [&](const Operand& operand) -> Array {
+    const Array points = Gathered(ToFloat(operand, call), call);
+    if (Rank(points) != 2)
+      FailShape(call, 17, fmt::format("points have dims [n, dims], not rank {}", Rank(points)));
+    const int64_t n = ShapeOf(points)[0], rank = ShapeOf(points)[1];
+    const auto fits = [&](size_t size) {
+      return size == 0 || size == 1 || static_cast<int64_t>(size) == rank;
+    };
+    if (!fits(options.bins.size()) || !fits(options.edges.size()) || !fits(options.range.size()) ||
+        (options.edges.size() == 1 && rank != 1))
+      FailShape(call, 18, fmt::format("bins, edges and ranges are one for each of {} dims", rank));
+    edges.clear();
+    std::vector<Array> columns;
+    if (rank > 0) columns = unstack(points, 1, loc);
+    Located place(zeros({n}, {.dtype = i32}, loc), loc);
+    base::Shape shape;
+    for (size_t d = 0; d < columns.size(); ++d) {
+      if (options.edges.empty()) {
+        const int64_t bins = options.bins.empty() ? 10 : options.bins[d % options.bins.size()];
+        const auto range = options.range.empty()
+                               ? std::optional<std::pair<double, double>>()
+                               : std::optional(options.range[d % options.range.size()]);
+        edges.push_back(EqualEdges(columns[d], bins, range, call));
+      } else {
+        edges.push_back(options.edges[d]);
+        CheckLine("array of edges", edges.back(), call);
+      }
+      shape.push_back(ShapeOf(edges.back())[0] + 1);
+      place = place * shape.back() + BinOf(columns[d], edges[d], call);
+    }
+    const Array weights = options.weights.is_given()
+                              ? options.weights
+                              : ones({n}, {.dtype = base::DefaultInt()}, loc);
+    if (ShapeOf(weights) != base::Shape{n})
+      FailShape(call, 18,
+                fmt::format("there are {} points, but weights of shape {}", n,
+                            ir::FieldText(ShapeOf(weights))));
+    int64_t boxes = 1;
+    for (int64_t s : shape) boxes *= s;
+    Array counts = AtRows(scatter_add, zeros({boxes}, {.dtype = TypeOf(weights)->dtype()}, loc),
+                          place, weights, {}, call);
+    counts = Reshape(counts, shape, call);
+    base::Shape starts(shape.size(), 1), limits = shape;
+    for (int64_t& limit : limits) --limit;
+    counts = slice(counts, starts, limits, {}, loc);
+    if (!options.density) return counts;
+    Located share = Located(counts, loc) / Located(sum(counts, All, {}, loc), loc);
+    for (size_t d = 0; d < edges.size(); ++d) {
+      base::Shape wide(shape.size(), 1);
+      wide[d] = ShapeOf(edges[d])[0] - 1;
+      share = share / share.With(Reshape(diff(edges[d], -1, {}, loc), wide, call));
+    }
+    return share;
+  });
+  return {made, edges};
+}
+
+Histogram histogram2d(Operand x, Operand y, HistogramddOptions options, Loc loc) {
+  const Call call{"histogram2d", loc};
+  Histogram made;
+  AsOne(call, {{"x", x}, {"y", y}}, [&](const Operand& first, const Operand& second) -> Array {
+    const std::vector<Array> xs = PromoteFloat({first, second}, call);
+    CheckLine("array", xs[0], call);
+    made = histogramdd(stack(xs, 1, loc), options, loc);
+    return made.counts;
+  });
+  return made;
+}
+
+Histogram histogram(Operand x, HistogramOptions options, Loc loc) {
+  const Call call{"histogram", loc};
+  Histogram made;
+  AsOne(call, {x}, [&](const Operand& operand) -> Array {
+    const Array a = Flat(ToFloat(operand, call), call);
+    HistogramddOptions each{.bins = {options.bins}, .density = options.density};
+    if (options.edges.is_given()) each.edges = {options.edges};
+    if (options.range) each.range = {*options.range};
+    each.weights = options.weights.is_given() ? Flat(options.weights, call) : ones_like(a, {}, loc);
+    made = histogramdd(Reshape(a, {TypeOf(a)->elements(), 1}, call), std::move(each), loc);
+    return made.counts;
+  });
+  return made;
+}
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+// Results whose size depends on the elements: sizes that are read, and rows that are kept.
+#include "api/numpy/sized.h"
+
+#include <fmt/format.h>
+
+#include "api/core/positions.h"
+#include "base/at.h"
+#include "base/shape.h"
+#include "sharding/tensor_sharding.h"
+
+namespace tessera::api {
+
+int64_t SizeOr(const std::optional<int64_t>& size, const Array& needed, Call call) {
+  if (size && *size < 0) FailShape(call, 17, fmt::format("the size {} is negative", *size));
+  if (size) return *size;
+  if (needed.is_traced() || needed.is_abstract())
+    FailTrace(call, 17, "the size of the result depends on elements that are not known here",
+              {"give the size as an option"});
+  return Convert(needed, i64, call).item<int64_t>(call.loc);
+}
+
+Array Gathered(const Array& x, Call call) {
+  const sharding::TensorSharding& own = TypeOf(x)->sharding();
+  bool is_whole = true;
+  for (const auto& dim : own.dims) is_whole = is_whole && dim.axes.empty();
+  return !own.mesh || is_whole ? x
+                               : Moved(x, sharding::Replicated(own.mesh, TypeOf(x)->rank()), call);
+}
+
+Array Flat(const Array& x, Call call) {
+  return Reshape(Gathered(x, call), {TypeOf(x)->elements()}, call);
+}
+
+Array AtRows(ScatterCall scatter, const Array& x, const Array& rows, const Array& updates,
+             ScatterOptions options, Call call) {
+  ScatterDims dims{.inserted = {0}, .start = {0}};
+  for (int64_t d = 1; d < Rank(updates); ++d) dims.window.push_back(d);
+  return scatter(x, Reshape(rows, {ShapeOf(rows)[0], 1}, call), updates, dims, std::move(options),
+                 call.loc);
+}
+
+Array Kept(const Array& x, const Array& mask, int64_t size, const Scalar& fill, Call call) {
+  const Loc loc = call.loc;
+  base::Shape shape = ShapeOf(x);
+  shape[0] = size;
+  const Array empty = full(shape, StrongScalar(fill, TypeOf(x)->dtype(), call), {}, loc);
+  const Located count(cumsum(Convert(mask, i32, call), 0, {}, loc), loc);
+  const Located place = If(count.With(mask), count - 1, size);
+  return AtRows(tessera::scatter, empty, place, x, {}, call);
+}
+
+}  // namespace tessera::api
