@@ -278,7 +278,7 @@ void Command::Check(std::ostream& out) const {
 
 void Command::Ops(std::ostream& out) const {
   if (op_ == "-" || op_.find_first_of("./") != op_.npos) {
-    Source source = source_;
+    ProgramSource source = source_;
     source.file = op_;
     out << CountsText(source.Load());
     return;

@@ -54,7 +54,7 @@ class Command {
   void Ops(std::ostream& out) const;
 
   CLI::App app_{"Inspects programs of sharded arrays."};
-  Source source_;
+  ProgramSource source_;
   std::string value_, op_, html_, stop_after_;
   bool has_stats_ = false, has_summary_ = false;
   RunRequest request_;

@@ -28,7 +28,7 @@ bool IsModule(std::string_view text) {
 }  // namespace
 
 // Lines that are blank or begin with `#` are no settings.
-void Source::ReadSettingsFiles() {
+void ProgramSource::ReadSettingsFiles() {
   std::vector<std::string> settings;
   for (const std::string& setting : changes.settings) {
     if (!setting.starts_with('@')) {
@@ -47,9 +47,9 @@ void Source::ReadSettingsFiles() {
   changes.settings = std::move(settings);
 }
 
-Program Source::Load() const { return LoadWith(read_import_options(changes, kHere)); }
+Program ProgramSource::Load() const { return LoadWith(read_import_options(changes, kHere)); }
 
-Program Source::LoadToRun() const {
+Program ProgramSource::LoadToRun() const {
   ImportOptions options = read_import_options(changes, kHere);
   if (options.mesh) {
     SetDeviceCount(static_cast<int>(options.mesh->size()), kHere);
@@ -63,7 +63,7 @@ Program Source::LoadToRun() const {
   return program;
 }
 
-Program Source::LoadWith(const ImportOptions& options) const {
+Program ProgramSource::LoadWith(const ImportOptions& options) const {
   if (file.ends_with(".mlir")) return load_stablehlo(file, options, kHere);
   if (file != "-") {
     const Program program = Program::Load(file, kHere);

@@ -10,7 +10,7 @@ namespace tessera::cli {
 // Errors refer to the user's text, not to lines of the command.
 inline constexpr Loc kHere = Loc::Unknown();
 
-struct Source {
+struct ProgramSource {
   std::string file;  // StableHLO text if it ends in .mlir, else program text; "-": either, by its
                      // first word, from the standard input
   ImportTexts changes;
