@@ -144,7 +144,7 @@ void Command::AddChanges(CLI::App* command) {
   command
       ->add_option(
           "--set", source_.changes.settings,
-          "The sharding of an argument: ARG=[{\"x\"}, {}], or @FILE with one a line; may be "
+          "The sharding of an argument: ARG=P(\"x\", None), or @FILE with one a line; may be "
           "repeated")
       ->check(IsNoOption())
       ->type_name("ARG=SHARDING")

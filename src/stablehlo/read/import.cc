@@ -1,6 +1,8 @@
 // The public functions that read programs.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/core/reshard_to.h"
 #include "base/error.h"
 #include "compile/run/executor.h"
@@ -41,6 +43,23 @@ Program reimport(const Program& program, ImportOptions options, Loc loc) {
 
 namespace {
 
+// Throws for programs that cannot run.
+void CheckRuns(const ir::Program& program, Loc loc) {
+  const auto refuse = [&](const char* check, std::string reason, std::vector<std::string> notes) {
+    base::ThrowRuntime(
+        base::Refusal("to_function", check, base::Where(loc), std::move(reason), std::move(notes)));
+  };
+  if (program.per_device)
+    refuse("device", "a device program has local shapes: run the traced one", {});
+  const auto missing = static_cast<size_t>(
+      std::ranges::count_if(program.captures, [](const ir::Capture& c) { return !c.array; }));
+  if (missing > 0)
+    refuse("captures",
+           fmt::format("the program captures {}, which its text does not hold",
+                       base::CountText(missing, "array")),
+           {"reimport makes arguments of them, as --auto does in the command"});
+}
+
 // Returns an array as an input of the program: laid out as the input's place says, over axes that
 // the type does not show because they are Auto.
 Array AsInput(const Array& x, const ir::Type* type, const ir::Type* place, api::Call call) {
@@ -53,9 +72,7 @@ Array AsInput(const Array& x, const ir::Type* type, const ir::Type* place, api::
 }  // namespace
 
 std::function<std::vector<Array>(std::vector<Array>)> to_function(Program program, Loc loc) {
-  if (program.program()->per_device)
-    base::ThrowRuntime(base::Refusal("to_function", "device", base::Where(loc),
-                                     "a device program has local shapes: run the traced one"));
+  CheckRuns(*program.program(), loc);
   const auto kept = std::make_shared<trace::KeptCompilation>();
   return [program = std::move(program), kept, loc](std::vector<Array> arguments) {
     constexpr const char* kName = "to_function";

@@ -44,23 +44,22 @@ Mesh MeshOf(std::string_view text, Loc loc) {
   return abstract_mesh(std::move(axes), {}, loc);
 }
 
-// A sharding begins with a bracket; names have brackets and equal signs, but not one after another.
+// Names may have equal signs, but none is followed by the beginning of a sharding.
 ArgumentSharding SettingOf(std::string_view text, Loc loc) {
   size_t equal = text.find('=');
   while (equal != text.npos) {
     const std::string_view sharding = Trimmed(text.substr(equal + 1));
-    if (sharding.starts_with('[') || sharding.starts_with('<')) {
+    if (sharding.starts_with('[') || sharding.starts_with('<') || sharding.starts_with("P(")) {
       const std::string_view argument = Trimmed(text.substr(0, equal));
       if (argument.empty()) break;
       return {std::string(argument), std::string(sharding)};
     }
     equal = text.find('=', equal + 1);
   }
-  Refuse(
-      loc, "setting",
-      fmt::format("a setting is ARGUMENT=SHARDING, such as arg0=[{{\"x\"}}, {{}}], not '{}'", text),
-      {"the sharding has the axes of each dim: {} has none, {\"x\", \"y\"} two, {?} those that "
-       "propagation chooses"});
+  Refuse(loc, "setting",
+         fmt::format("a setting is ARGUMENT=SHARDING, such as arg0=P(\"x\", None), not '{}'", text),
+         {"P is as in JAX; in Shardy's syntax it is arg0=[{\"x\"}, {}], where {?} leaves a dim to "
+          "propagation"});
 }
 
 AxisModes ModesOf(std::string_view text, Loc loc) {

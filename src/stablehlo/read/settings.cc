@@ -1,10 +1,14 @@
 // Shardings that settings state.
 #include "stablehlo/read/settings.h"
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/at.h"
 #include "base/error.h"
+#include "base/reader.h"
 #include "sharding/text.h"
 #include "stablehlo/read/argument_names.h"
 
@@ -24,17 +28,57 @@ Loc CallerOf(const Module& module) {
                                    std::move(reason), std::move(notes)));
 }
 
+// Returns `P("x", None, ("x", "y"))` as Shardy writes it, `[{"x"}, {}, {"x", "y"}]`, with at least
+// `rank` dims: those that the spec leaves out are unsharded. Strings have quotes of either kind,
+// and tuples also braces, as in C++.
+std::string ShardyText(std::string spec, size_t rank) {
+  std::ranges::replace(spec, '\'', '"');
+  base::Reader in(spec, "spec", Loc::Unknown());
+  const auto axis = [&] {
+    const size_t begin = in.position();
+    in.Quoted();
+    return std::string(in.Since(begin));
+  };
+  // A comma may also end a list.
+  const auto list = [&](const char* open, const char* close, auto item) {
+    in.Expect(open);
+    std::vector<std::string> items;
+    while (!in.Accept(close)) {
+      items.push_back(item());
+      if (!in.Peek(close)) in.Expect(",");
+    }
+    return items;
+  };
+  const auto dim = [&]() -> std::string {
+    if (in.Accept("None")) return "";
+    if (in.Peek("(")) return absl::StrJoin(list("(", ")", axis), ", ");
+    return in.Peek("{") ? absl::StrJoin(list("{", "}", axis), ", ") : axis();
+  };
+  in.Expect("P");
+  std::vector<std::string> dims = list("(", ")", dim);
+  in.ExpectEnd();
+  dims.resize(std::max(dims.size(), rank));
+  for (std::string& axes : dims) axes = fmt::format("{{{}}}", axes);
+  return fmt::format("[{}]", absl::StrJoin(dims, ", "));
+}
+
+// Returns a whole sharding in Shardy's syntax.
+std::string WholeText(const std::string& text, size_t rank) {
+  if (text.starts_with('<')) return text;
+  return fmt::format("<@mesh, {}>", text.starts_with('P') ? ShardyText(text, rank) : text);
+}
+
 sharding::TensorSharding Parsed(const Module& module, const TextType& type,
                                 const ArgumentName& name, const sharding::MeshDef* mesh,
                                 const std::string& text) {
-  const std::string whole = text.starts_with('<') ? text : fmt::format("<@mesh, {}>", text);
   const auto refuse = [&](const std::string& reason) {
     Refuse(module, "setting", fmt::format("the sharding {} of {}: {}", text, name.Shown(), reason),
            {"the mesh is " + mesh->text(), fmt::format("the argument is {}", type.text)});
   };
   sharding::TensorSharding s;
   try {
-    s = sharding::ParseSharding(whole, mesh->WithoutModes(), Loc::Unknown());
+    s = sharding::ParseSharding(WholeText(text, type.dims.size()), mesh->WithoutModes(),
+                                Loc::Unknown());
   } catch (const RuntimeError& e) {
     refuse(e.detail().reason);
   }

@@ -63,7 +63,7 @@ TEST(ImportOptions, RefuseTextsThatAreNone) {
     EXPECT_THAT(RefusalOf([&] { read_import_options({.mesh = mesh}); }),
                 HasSubstr("a mesh is names and sizes, such as x=4,y=2"))
         << mesh;
-  for (const char* setting : {"x", "x=", "=[{}]", "x=P()", ""})
+  for (const char* setting : {"x", "x=", "=[{}]", "x=P", ""})
     EXPECT_THAT(RefusalOf([&] { read_import_options({.settings = {setting}}); }),
                 HasSubstr("a setting is ARGUMENT=SHARDING"))
         << setting;
@@ -79,6 +79,30 @@ TEST(ImportOptions, NameArgumentsAsTheTextDoes) {
   const Program both = Imported({.settings = {R"(*=[{"y"}, {}])", R"(batch=[{?}, {}])"}});
   EXPECT_EQ(PlaceText(both, 0), R"(<@mesh, [{?}, {}]>)");
   EXPECT_EQ(PlaceText(both, 1), R"(<@mesh, [{"y"}, {}]>)");
+}
+
+TEST(ImportOptions, SpecsAreThoseOfJax) {
+  const std::pair<const char*, const char*> specs[] = {
+      {"P()", "[{}, {}]"},
+      {R"(P("x"))", R"([{"x"}, {}])"},
+      {R"(P("x",))", R"([{"x"}, {}])"},
+      {"P(None, 'y')", R"([{}, {"y"}])"},
+      {R"(P(("x", "y"), None))", R"([{"x", "y"}, {}])"},
+      {R"(P({"y"}, ("x",)))", R"([{"y"}, {"x"}])"},
+  };
+  for (const auto& [spec, sharding] : specs)
+    EXPECT_EQ(PlaceText(Imported({.settings = {std::string("arg0=") + spec}}), 0),
+              std::string("<@mesh, ") + sharding + ">")
+        << spec;
+  for (const char* spec : {"P(x)", "P(", "P(\"x\"", "P(\"x\",)x", "P((\"x\" \"y\"))", "P(1)"})
+    EXPECT_THAT(RefusalOf([&] { Imported({.settings = {std::string("arg0=") + spec}}); }),
+                HasSubstr(std::string("the sharding ") + spec + " of %arg0 (batch): "))
+        << spec;
+  const std::string scalar = FunctionText("%arg0: tensor<f32>", "");
+  EXPECT_EQ(PlaceText(Imported({.mesh = "x=2", .settings = {"arg0=P()"}}, scalar), 0),
+            "<@mesh, []>");
+  EXPECT_THAT(RefusalOf([] { Imported({.settings = {"arg0=P(None, None, None)"}}); }),
+              HasSubstr("it has 3 dims, but the argument has 2"));
 }
 
 TEST(ImportOptions, RefuseSettingsOfNoArgument) {
