@@ -22,9 +22,9 @@ struct ArgumentSharding {
   // "%arg0", "arg0", "0", or the name that the text gives in its locations: "params['w']". A `*`
   // matches any text, and then the sharding is of all arguments that match.
   std::string argument;
-  // The axes of each dim in Shardy's syntax, on the program's mesh: `[{"x"}, {}]`. Propagation may
-  // add axes to an open dim: `[{"x", ?}, {?}]`. A whole sharding also works:
-  // `<@mesh, [{"x"}, {}], replicated={"y"}>`.
+  // A spec as in JAX, `P("x", None)` or `P(("x", "y"))`, where missing dims are unsharded. Or the
+  // axes of each dim in Shardy's syntax, `[{"x"}, {}]`, in which propagation may add axes to an
+  // open dim: `[{"x", ?}, {?}]`. Or a whole sharding: `<@mesh, [{"x"}, {}], replicated={"y"}>`.
   std::string sharding;
 };
 
@@ -51,7 +51,7 @@ struct ImportOptions {
 // Options as a command line gives them.
 struct ImportTexts {
   std::string mesh = {};                   // "x=4,y=2", with Auto axes; "": the text's
-  std::vector<std::string> settings = {};  // ARGUMENT=SHARDING: `params['w']=[{"x"}, {}]`
+  std::vector<std::string> settings = {};  // ARGUMENT=SHARDING: `params['w']=P("x", None)`
   std::string modes = {};                  // "", "auto" or "explicit"
 };
 // Returns the options that these texts stand for. The mesh is abstract. Throws RuntimeError that
@@ -81,7 +81,8 @@ std::string input_name(const Program& program, size_t input);
 Program reimport(const Program& program, ImportOptions options, Loc loc = Loc::Current());
 
 // Returns a function that runs the program on arrays of its inputs' types: it can be traced,
-// differentiated and batched. Throws RuntimeError for a device program.
+// differentiated and batched. Throws RuntimeError for a device program, and for one that captures
+// arrays which its text does not hold.
 std::function<std::vector<Array>(std::vector<Array>)> to_function(Program program,
                                                                   Loc loc = Loc::Current());
 
