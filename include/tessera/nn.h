@@ -91,13 +91,13 @@ struct BatchNormOptions {
   int dim = -1;  // the features
 };
 // The normalised array, and the statistics [features] that were used.
-struct BatchNorm {
+struct BatchNormed {
   Array y, mean, variance;
 };
 // Returns x with each feature normalised over all other dims, times scale [features], plus bias
 // [features]. With a sharded batch the statistics are of the whole batch.
-BatchNorm batch_norm(Operand x, Operand scale, Operand bias, BatchNormOptions options = {},
-                     Loc loc = Loc::Current());
+BatchNormed batch_norm(Operand x, Operand scale, Operand bias, BatchNormOptions options = {},
+                       Loc loc = Loc::Current());
 
 // ---- random and looked up ----
 

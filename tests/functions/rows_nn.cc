@@ -105,7 +105,7 @@ const Rows& Norms() {
        "a.var((0, 1))]",
        "f64[2,3,4] f64[4] f64[4]",
        [](A a) -> R {
-         const BatchNorm made = batch_norm(a[0], a[1], a[2]);
+         const BatchNormed made = batch_norm(a[0], a[1], a[2]);
          return {made.y, made.mean, made.variance};
        }},
       {"batch_norm.given",

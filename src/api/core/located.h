@@ -3,8 +3,8 @@
 #pragma once
 #include <utility>
 
-#include "api/array/apply_elementwise.h"
 #include "api/core/edits.h"
+#include "tessera/ops.h"
 
 namespace tessera::api {
 

@@ -180,7 +180,7 @@ class Features {
 
 }  // namespace
 
-BatchNorm batch_norm(Operand x, Operand scale, Operand bias, BatchNormOptions options, Loc loc) {
+BatchNormed batch_norm(Operand x, Operand scale, Operand bias, BatchNormOptions options, Loc loc) {
   const Call call{"batch_norm", loc};
   const bool is_given = options.mean.is_given();
   if (is_given != options.variance.is_given())

@@ -1,6 +1,7 @@
 // Elements that conditions and numbers choose, and elements that are put.
 #include <fmt/format.h>
 
+#include "api/array/apply_elementwise.h"
 #include "api/core/positions.h"
 #include "api/numpy/sized.h"
 #include "base/at.h"

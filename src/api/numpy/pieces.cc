@@ -4,6 +4,7 @@
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
+#include "api/array/apply_elementwise.h"
 #include "api/core/option_fields.h"
 #include "api/core/positions.h"
 #include "api/numpy/sized.h"

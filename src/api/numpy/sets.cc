@@ -1,6 +1,7 @@
 // Which elements: those that are not 0, and sets.
 #include <fmt/format.h>
 
+#include "api/array/apply_elementwise.h"
 #include "api/core/option_fields.h"
 #include "api/core/positions.h"
 #include "api/numpy/sized.h"
