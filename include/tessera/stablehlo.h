@@ -33,7 +33,7 @@ enum class AxisModes : uint8_t {
   // Those of `mesh`, if it is given; else those that export_stablehlo noted in the text; else Auto,
   // as StableHLO has no modes.
   kAsWritten,
-  kAuto,       // propagation chooses shardings; those that the text states are constraints
+  kAuto,  // propagation chooses shardings; those that the text states are constraints
   // The shardings of arguments are their types, each op is typed with the rules of Explicit axes,
   // and constraints are reshards. A result that the rules do not decide is a ShardingError at the
   // line of the user's program.

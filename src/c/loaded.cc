@@ -14,13 +14,13 @@ ImportOptions OptionsOf(const OptionTexts& texts) {
   return read_import_options(read, kHere);
 }
 
-Program ProgramSource::Read() const {
+Program TextOrPath::Read() const {
   // Places in a text that has no locations are its lines: "text:12".
   return is_file ? load_stablehlo(std::string(text), options, kHere)
                  : import_stablehlo(text, options, Loc::Current("text", 0));
 }
 
-Loaded::Loaded(const ProgramSource& source) : program_(source.Read()) {
+Loaded::Loaded(const TextOrPath& source) : program_(source.Read()) {
   if (!mesh().is_abstract()) return;
   text_ = source.text;
   source_ = {source.is_file, text_, source.options};

@@ -25,7 +25,7 @@ struct OptionTexts {
 ImportOptions OptionsOf(const OptionTexts& texts);
 
 // Where a program comes from. It does not own the text, which may be large.
-struct ProgramSource {
+struct TextOrPath {
   bool is_file = false;
   std::string_view text;  // or the path
   ImportOptions options;
@@ -37,7 +37,7 @@ class Loaded {
  public:
   using Function = std::function<std::vector<Array>(std::vector<Array>)>;
 
-  explicit Loaded(const ProgramSource& source);
+  explicit Loaded(const TextOrPath& source);
 
   const Program& program() const { return program_; }
   // Returns the types of one side.
@@ -55,7 +55,7 @@ class Loaded {
   // A program on a mesh without devices is read again to run: its source then, and a copy of the
   // text.
   std::string text_;
-  ProgramSource source_;
+  TextOrPath source_;
   std::mutex mutex_;
   std::optional<Lowered> lowered_;
   Function function_;

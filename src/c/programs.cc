@@ -2,15 +2,12 @@
 #include <tessera/version.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 
 #include "c/loaded.h"
 
 namespace tessera::c {
 namespace {
-
-std::atomic<uint64_t> last_handle{0};
 
 void CheckIndex(const Loaded& loaded, tessera_side side, int64_t index) {
   const size_t count = loaded.types(side).size();
@@ -28,9 +25,6 @@ ArrayType TypeAt(tessera_program program, tessera_side side, int64_t index) {
 
 }  // namespace
 
-uint64_t NextHandle() { return ++last_handle; }
-bool WasHandle(uint64_t handle) { return handle != 0 && handle <= last_handle; }
-
 }  // namespace tessera::c
 
 using namespace tessera::c;  // NOLINT: the functions of C are outside of namespaces
@@ -45,7 +39,7 @@ tessera_status tessera_load(const char* text, int64_t bytes, const char* mesh, c
     Require(program, "program");
     const std::string_view view = TextOf(text, bytes);
     *program = Programs().Add(
-        std::make_shared<Loaded>(ProgramSource{false, view, OptionsOf({mesh, settings, modes})}));
+        std::make_shared<Loaded>(TextOrPath{false, view, OptionsOf({mesh, settings, modes})}));
   });
 }
 
@@ -55,7 +49,7 @@ tessera_status tessera_load_file(const char* path, const char* mesh, const char*
     Require(program, "program");
     Require(path, "path");
     *program = Programs().Add(
-        std::make_shared<Loaded>(ProgramSource{true, path, OptionsOf({mesh, settings, modes})}));
+        std::make_shared<Loaded>(TextOrPath{true, path, OptionsOf({mesh, settings, modes})}));
   });
 }
 

@@ -13,7 +13,7 @@ class Located {
   Located(Array x, Loc loc) : x_(std::move(x)), loc_(loc) {}
   operator Array() const { return x_; }
   operator Operand() const { return Operand(x_, loc_); }
-  const Array& array() const { return x_; }
+  const Array& plain() const { return x_; }
   Loc loc() const { return loc_; }
   DType dtype() const { return TypeOf(x_)->dtype(); }
   const base::Shape& shape() const { return ShapeOf(x_); }
@@ -51,8 +51,8 @@ TESSERA_LOCATED_OPERATOR(>=, ge)
 TESSERA_LOCATED_OPERATOR(&, logical_and)
 TESSERA_LOCATED_OPERATOR(|, logical_or)
 #undef TESSERA_LOCATED_OPERATOR
-inline Located operator-(const Located& x) { return x.With(neg(x, x.loc())); }
-inline Located operator!(const Located& x) { return x.With(logical_not(x, x.loc())); }
+inline Located operator-(const Located& x) { return x.With(tessera::neg(x, x.loc())); }
+inline Located operator!(const Located& x) { return x.With(tessera::logical_not(x, x.loc())); }
 
 #define TESSERA_LOCATED_FUNCTION(Name, function) \
   inline Located Name(const Located& x) { return x.With(function(x, x.loc())); }
@@ -76,19 +76,19 @@ TESSERA_LOCATED_FUNCTION(Constant, stop_gradient)
 
 // Returns a where c holds, else b. One of the two may be a number.
 inline Located If(const Located& c, const Located& a, const Located& b) {
-  return c.With(where(c, a, b, {}, c.loc()));
+  return c.With(tessera::where(c, a, b, {}, c.loc()));
 }
 template <Number T>
 Located If(const Located& c, const Located& a, T b) {
-  return c.With(where(c, a, Operand(b, c.loc()), {}, c.loc()));
+  return c.With(tessera::where(c, a, Operand(b, c.loc()), {}, c.loc()));
 }
 template <Number T>
 Located If(const Located& c, T a, const Located& b) {
-  return c.With(where(c, Operand(a, c.loc()), b, {}, c.loc()));
+  return c.With(tessera::where(c, Operand(a, c.loc()), b, {}, c.loc()));
 }
 template <Number T, Number U>
 Located If(const Located& c, T a, U b) {
-  return c.With(where(c, Operand(a, c.loc()), Operand(b, c.loc()), {}, c.loc()));
+  return c.With(tessera::where(c, Operand(a, c.loc()), Operand(b, c.loc()), {}, c.loc()));
 }
 
 // Runs f(x) for a function of one operand as one call: errors have its name.

@@ -110,7 +110,7 @@ Array log1mexp(Operand x, Loc loc) {
     return std::pair<Array, Array>(f(v), dv / Expm1(v));
   };
   return FloatFormula({"log1mexp", loc}, x,
-                      [&](const Located& a) { return custom_jvp(f, rule, loc)(a.array(), loc); });
+                      [&](const Located& a) { return custom_jvp(f, rule, loc)(a.plain(), loc); });
 }
 
 Array glu(Operand x, int dim, Loc loc) {

@@ -166,7 +166,7 @@ Array geomspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc 
                  const Located made =
                      sign * Exp(a.With(linspace(Log(a * sign), Log(b * sign), n, even, loc)));
                  Array whole = made;
-                 if (n > 0) whole = made.array().at(0).set(a, {}, loc);
+                 if (n > 0) whole = made.plain().at(0).set(a, {}, loc);
                  if (n > 1 && options.endpoint) whole = whole.at(-1).set(b, {}, loc);
                  return options.dtype.is_default() ? whole : Convert(whole, options.dtype, call);
                });

@@ -28,7 +28,7 @@ Located WeightedLog(const Located& x, const Located& y, bool plus_one) {
     const Located divisor = plus_one ? 1 + v : v;
     return std::pair<Array, Array>(f(u, v), du * log_of(v) + dv * u / divisor);
   };
-  return x.With(custom_jvp(f, rule, loc)(x.array(), y.array(), loc));
+  return x.With(custom_jvp(f, rule, loc)(x.plain(), y.plain(), loc));
 }
 
 Located XLogX(const Located& x) {
@@ -41,7 +41,7 @@ Located XLogX(const Located& x) {
     const Located u(std::get<0>(primals), loc), du(std::get<0>(tangents), loc);
     return std::pair<Array, Array>(f(u), du * (Log(u) + 1));
   };
-  return x.With(custom_jvp(f, rule, loc)(x.array(), loc));
+  return x.With(custom_jvp(f, rule, loc)(x.plain(), loc));
 }
 
 // Both cases compute at 1 where they are not chosen, so that no derivative is NaN there.
@@ -78,7 +78,7 @@ Array logit(Operand p, Loc loc) {
     return std::pair<Array, Array>(f(x), dx / (x * (1 - x)));
   };
   return RealFormula({"logit", loc}, p, [&](const Located& a) {
-    return a.With(custom_jvp(f, rule, loc)(a.array(), loc));
+    return a.With(custom_jvp(f, rule, loc)(a.plain(), loc));
   });
 }
 Array expit(Operand x, Loc loc) {

@@ -91,7 +91,7 @@ Array poch(Operand z, Operand m, Loc loc) {
     return std::pair<Array, Array>(y, (slope - Digamma(a)) * y * da + slope * y * db);
   };
   return RealFormula({"poch", loc}, {"z", z}, {"m", m}, [&](const Located& a, const Located& b) {
-    return a.With(custom_jvp(f, rule, loc)(a.array(), b.array(), loc));
+    return a.With(custom_jvp(f, rule, loc)(a.plain(), b.plain(), loc));
   });
 }
 

@@ -28,7 +28,7 @@ Located WithDerivative(const Located& x, const F& f, const G& slope) {
     const Located u(std::get<0>(primals), loc), du(std::get<0>(tangents), loc);
     return std::pair<Array, Array>(f(u), slope(u) * du);
   };
-  return x.With(custom_jvp(function, rule, loc)(x.array(), loc));
+  return x.With(custom_jvp(function, rule, loc)(x.plain(), loc));
 }
 
 Located Rational(std::span<const double> top, std::span<const double> bottom, const Located& x) {

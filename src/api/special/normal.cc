@@ -25,7 +25,7 @@ Located WithSlope(const Located& x, const F& f, const G& slope) {
     const Located y = f(u);
     return std::pair<Array, Array>(y, du * slope(u, y));
   };
-  return x.With(custom_jvp(function, rule, loc)(x.array(), loc));
+  return x.With(custom_jvp(function, rule, loc)(x.plain(), loc));
 }
 
 Located Erf(const Located& x) { return x.With(erf(x, x.loc())); }

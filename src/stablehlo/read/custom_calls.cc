@@ -9,11 +9,19 @@
 namespace tessera::stablehlo {
 namespace {
 
+// Returns a number of the configuration, which is a dictionary. The pretty form moves it to a
+// second attribute.
+int64_t Configured(const ReadCall& c, std::string_view field, int64_t otherwise) {
+  for (const char* name : {"mhlo.backend_config", "backend_config"})
+    if (const Attribute* config = c.op().Find(name);
+        config && config->kind == Attribute::Kind::kDictionary)
+      return c.FieldInteger(name, field, otherwise);
+  return otherwise;
+}
+
 // Returns a letter of the configuration, as LAPACK names its choices: 'L' of `uplo = 76 : ui8`.
 char Letter(const ReadCall& c, std::string_view field, char otherwise) {
-  const char* const kConfig = "mhlo.backend_config";
-  if (!c.Has(kConfig)) return otherwise;
-  return static_cast<char>(c.FieldInteger(kConfig, field, otherwise));
+  return static_cast<char>(Configured(c, field, otherwise));
 }
 
 Array Adjoint(const Array& a, Loc loc) { return linalg::matrix_transpose(conj(a, loc), loc); }
@@ -188,7 +196,7 @@ Arrays ApproxTopK(ReadCall& c) {
   if (!functions || functions->items().size() != 1) c.Fail("it needs one called computation");
   const std::string_view comparator = functions->items()[0].text;
   const size_t arrays = c.in.size() / 2;
-  const auto dim = c.FieldInteger("mhlo.backend_config", "reduction_dim", -1);
+  const auto dim = Configured(c, "reduction_dim", -1);
   const Arrays sorted = sort(
       Arrays(c.in.begin(), c.in.begin() + static_cast<ptrdiff_t>(arrays)),
       [&](const Arrays& a, const Arrays& b) {

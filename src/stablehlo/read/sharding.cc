@@ -30,12 +30,10 @@ Arrays Group(ReadCall& c) {
 }
 
 Arrays PropagationBarrier(ReadCall& c) {
-  const std::string_view direction = c.Word("allowed_direction");
-  ops::BarrierParams crosses;
-  crosses.forward = direction == "FORWARD" || direction == "BOTH";
-  crosses.backward = direction == "BACKWARD" || direction == "BOTH";
-  if (!crosses.forward && !crosses.backward && direction != "NONE")
-    c.Fail(fmt::format("there is no direction {}", direction));
+  const int64_t direction = c.Integer("allowed_direction");  // 1: forward, 2: backward, 3: both
+  if (direction < 0 || direction > 3) c.Fail(fmt::format("there is no direction {}", direction));
+  const ops::BarrierParams crosses{.forward = (direction & 1) != 0,
+                                   .backward = (direction & 2) != 0};
   return {c.Run(ops::kPropagationBarrier, ir::MakeParams(crosses), {c.In(0)})};
 }
 

@@ -153,5 +153,59 @@ TEST(StablehloExport, DeviceProgramsAreRefused) {
   EXPECT_THROW(export_stablehlo(program), RuntimeError);
 }
 
+// The types of a program's arguments and results.
+std::vector<std::string> TypesOf(const Program& program) {
+  std::vector<std::string> texts;
+  for (const auto& types : {program.inputs(), program.outputs()})
+    for (const ArrayType& type : types) texts.push_back(type.text());
+  return texts;
+}
+
+TEST(StablehloRoundTrip, ExplicitProgramsStayExplicit) {
+  const MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
+  const Program p = jit([](Array x, Array w) {
+                      return matmul(x, w, {.out_sharding = P("x", None)}) * 2;
+                    }).trace(abstract_array("f32[8@x,16@y]"), abstract_array("f32[16@y,32]"));
+  EXPECT_EQ(TypesOf(import_stablehlo(export_stablehlo(p))), TypesOf(p));
+  EXPECT_THAT(TypesOf(p), testing::ElementsAre("f32[8@x,16@y]", "f32[16@y,32]", "f32[8@x,32]"));
+}
+
+TEST(StablehloRoundTrip, WeakAndUnreducedArgumentsStay) {
+  const MeshScope scope(abstract_mesh({{"x", 2}}));
+  const Program p =
+      jit([](Array x) { return reshard(x, P(None)); }).trace(abstract_array("f32[8]{U:x}"));
+  EXPECT_EQ(TypesOf(import_stablehlo(export_stablehlo(p))), TypesOf(p));
+}
+
+TEST(StablehloRoundTrip, GroupsAndBarriersStay) {
+  const MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  const Program p = jit([](Array x, Array y) {
+                      const auto [a, b] = shard_alike(sin(x), cos(y));
+                      return a + propagation_barrier(b, propagation::Direction::kForward);
+                    }).trace(abstract_array("f32[8]"), abstract_array("f32[8]"));
+  const std::string text = export_stablehlo(p);
+  EXPECT_THAT(text, HasSubstr("sdy.sharding_group"));
+  EXPECT_THAT(text, HasSubstr("allowed_direction=FORWARD"));
+  const std::string again = export_stablehlo(import_stablehlo(text));
+  EXPECT_THAT(again, HasSubstr("sdy.sharding_group"));
+  EXPECT_THAT(again, HasSubstr("allowed_direction=FORWARD"));
+}
+
+TEST(StablehloRoundTrip, NotesThatDoNotFitAreErrors) {
+  const auto text = [](const std::string& modes, const std::string& type) {
+    return "module @m attributes {mhlo.frontend_attributes = {tessera.modes = \"" + modes +
+           "\"}} {\n  sdy.mesh @mesh = <[\"x\"=2]>\n  func.func public @main(%arg0: tensor<8xf32> "
+           "{mhlo.frontend_attributes = {tessera.type = \"" +
+           type + "\"}}) -> tensor<8xf32> {\n    return %arg0 : tensor<8xf32>\n  }\n}\n";
+  };
+  EXPECT_EQ(RefusalOfImport(text("x=Explicit", "f32[8]{U:x}")), "nothing was refused");
+  EXPECT_THAT(RefusalOfImport(text("x=Odd", "f32[8]")),
+              HasSubstr("tessera.modes has \"x=Odd\", not an axis of the mesh and its mode"));
+  EXPECT_THAT(RefusalOfImport(text("z=Auto", "f32[8]")), HasSubstr("tessera.modes has \"z=Auto\""));
+  EXPECT_THAT(RefusalOfImport(text("x=Explicit", "f32[9]")),
+              HasSubstr("tessera.type is f32[9], but the argument is f32[8]"));
+  EXPECT_THAT(RefusalOfImport(text("x=Explicit", "f32[")), HasSubstr("tessera.type is \"f32[\":"));
+}
+
 }  // namespace
 }  // namespace tessera::stablehlo

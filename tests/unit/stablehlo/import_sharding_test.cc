@@ -77,6 +77,19 @@ TEST(ImportSharding, CallsHaveTheNamesOfTheirFunctions) {
 }
 
 // A constraint on an argument of a function does not replace other uses of the caller's value.
+TEST(ImportSharding, MembersOfAGroupAreShardedAlike) {
+  const Program p = import_stablehlo(TextOf(R"(
+  func.func public @main(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+      %arg1: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %0 = stablehlo.sine %arg1 : tensor<8x8xf32>
+    sdy.sharding_group %arg0 group_id=4 : tensor<8x8xf32>
+    sdy.sharding_group %0 group_id=4 : tensor<8x8xf32>
+    %1 = stablehlo.cosine %0 : tensor<8x8xf32>
+    return %1 : tensor<8x8xf32>
+  })"));
+  EXPECT_EQ(ShardingOf(p.propagated(), "%0"), R"(<@mesh, [{"x"}, {"y"}]>)");
+}
+
 TEST(ImportSharding, ConstraintsOfFunctionsConcernTheFunctionAlone) {
   const Program p = import_stablehlo(TextOf(R"(
   func.func public @main(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>})
