@@ -55,7 +55,7 @@ std::string ExplainLine(const Program& program, const std::string& line,
   for (const Explanation& e : explain_all(program, stop_after)) {
     const auto row = of_line.find(e.value);
     if (row == of_line.end()) continue;
-    const std::string& op = row->second->op;
+    const std::string op = row->second->op + ' ' + row->second->rest;
     out += fmt::format("{}# {}: {} = {}\n{}", out.empty() ? "" : "\n", e.value, row->second->type,
                        op.substr(0, op.find(" {")), e.text);
   }

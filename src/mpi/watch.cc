@@ -202,6 +202,7 @@ void PeerWatch::Take(std::string_view packet) {
     return text;
   };
   Peer& peer = At(h.from);
+  if (now_ - peer.heard >= stall_) peer.answers_since = now_;
   peer.heard = now_;
   peer.reported = false;
   peer.its_sends = h.sends;
@@ -305,7 +306,8 @@ void PeerWatch::ReportStopped() {
 bool PeerWatch::IsBusy(int32_t process, int32_t waiter) {
   const Peer &peer = At(process), &waits = At(waiter);
   if (!waits.status.blocked || waits.status.waits_for != process || !Answers(waiter)) return false;
-  const Clock::time_point late = waits.blocked_since + notice_;
+  // A process that goes on after a stop has just begun to come.
+  const Clock::time_point late = std::max(waits.blocked_since, peer.answers_since) + notice_;
   return now_ >= late && (process == process_ || peer.heard >= late) && peer.status.wait == 0 &&
          !peer.status.ends;
 }

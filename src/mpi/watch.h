@@ -107,6 +107,7 @@ class PeerWatch {
     uint32_t its_sends = 0, its_receives = 0;     // messages to this process, and from it
     Status status;
     Clock::time_point heard = {}, blocked_since = {};  // {}: never
+    Clock::time_point answers_since = {};              // after it had not answered
     bool reported = false;                             // that it does not answer
     bool reported_busy = false;                        // that others wait for it
   };
