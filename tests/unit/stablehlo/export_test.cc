@@ -170,6 +170,44 @@ TEST(StablehloRoundTrip, ExplicitProgramsStayExplicit) {
   EXPECT_THAT(TypesOf(p), testing::ElementsAre("f32[8@x,16@y]", "f32[16@y,32]", "f32[8@x,32]"));
 }
 
+// Returns the program of one device, without the mesh, modes and lines of source.
+std::string DeviceText(const Program& program) {
+  const std::string text = lower(program).device_program().text();
+  std::string out;
+  for (size_t begin = text.find('\n') + 1; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    line.erase(std::min(line.find("//"), line.size()));
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+    begin = end + 1;
+  }
+  return out;
+}
+
+// A step of training by gradient descent: the types over Explicit axes are the constraints of its
+// export over Auto axes, and leave nothing else to decide.
+TEST(StablehloRoundTrip, OverAutoAxesDevicesRunTheSameProgram) {
+  const MeshScope scope(abstract_mesh({{"data", 4}, {"model", 2}}));
+  const auto loss = [](std::vector<Array> w, Array x) {
+    return mean(square(matmul(tanh(matmul(x, w[0])), w[1], {.out_sharding = P("data", None)})));
+  };
+  const auto step = [&](std::vector<Array> w, Array x) {
+    const std::vector<Array> g = grad(loss)(w, x);
+    return std::vector<Array>{w[0] - g[0] * 0.1, w[1] - g[1] * 0.1};
+  };
+  const Program given = jit(step).trace(
+      std::vector<Array>{abstract_array("f32[16,32@model]"), abstract_array("f32[32@model,16]")},
+      abstract_array("f32[64@data,16]"));
+  const std::string text = export_stablehlo(given);
+  const Program over_explicit = import_stablehlo(text);
+  const Program over_auto = import_stablehlo(text, {.modes = AxisModes::kAuto});
+  EXPECT_EQ(TypesOf(over_explicit), TypesOf(given));
+  EXPECT_THAT(DeviceText(over_auto), HasSubstr("all_reduce"));
+  EXPECT_EQ(DeviceText(over_auto), DeviceText(over_explicit));
+  EXPECT_EQ(lower(over_auto).comm().bytes(), lower(given).comm().bytes());
+}
+
 TEST(StablehloRoundTrip, WeakAndUnreducedArgumentsStay) {
   const MeshScope scope(abstract_mesh({{"x", 2}}));
   const Program p =
