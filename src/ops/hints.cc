@@ -4,11 +4,10 @@
 #include "ops/derivatives.h"
 #include "ops/ops.h"
 #include "ops/reference_values.h"
+#include "ops/rule_builder.h"
 
 namespace tessera::ops {
 namespace {
-
-using sharding::DimMap;
 
 std::vector<ShapeAndDType> TypeOfFirst(const TypeCall& c) {
   CheckCount(c, 2);
@@ -17,13 +16,6 @@ std::vector<ShapeAndDType> TypeOfFirst(const TypeCall& c) {
     c.FailShape(18, fmt::format("the arrays have different shapes, {} and {}", ShapeText(x),
                                 ShapeText(like)));
   return {{x, c.operands[0]->dtype()}};
-}
-
-// Over Explicit axes both operands have one sharding, as those of an elementwise op.
-DimMap SameDims(const ir::DimsCall& c) {
-  DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
-  map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
-  return map;
 }
 
 std::vector<ir::ValueId> FirstAsResult(ir::Builder& builder, const ir::Params*,
@@ -58,20 +50,22 @@ std::vector<ir::ValueId> LikeLanes(const ir::BatchCall& c) {
 
 }  // namespace
 
-constexpr OpDef kShardedLike{.name = "sharded_like",
-                             .doc = "The first operand; propagation shards both alike.",
-                             .type = ir::TypeFn{TypeOfFirst},
-                             .dims = ir::DimMapFn{SameDims},
-                             .lowering = ir::AsExpansion{FirstAsResult, /*late=*/true},
-                             .reference = ir::ReferenceFn{FirstReference},
-                             .diff = ir::Structural{LikeJvp, LikeTransposes},
-                             .batch = LikeLanes,
-                             .operand_names = {"x", "like", ""}};
+constexpr OpDef kShardedLike{
+    .name = "sharded_like",
+    .doc = "The first operand; propagation shards both alike.",
+    .type = ir::TypeFn{TypeOfFirst},
+    // Over Explicit axes both operands have one sharding, as those of an elementwise op.
+    .dims = ir::DimMapFn{LinearInFirst},
+    .lowering = ir::AsExpansion{FirstAsResult, /*late=*/true},
+    .reference = ir::ReferenceFn{FirstReference},
+    .diff = ir::Structural{LikeJvp, LikeTransposes},
+    .batch = LikeLanes,
+    .operand_names = {"x", "like", ""}};
 constexpr OpDef kPropagationBarrier{
     .name = "propagation_barrier",
     .doc = "x; shardings propagate only forward, or only backward, or not at all.",
     .type = ir::TypeFn{TypeOfOperand},
-    .dims = ir::DimMapFn{SameDims},
+    .dims = ir::DimMapFn{LinearInFirst},
     .lowering = ir::AsView{},
     .reference = ir::ReferenceFn{reference::CopyElements},
     .diff = ir::Derivative{.of = {AlongWithValue}, .transpose = Same},

@@ -4,9 +4,17 @@
 #include <utility>
 #include <vector>
 
+#include "ir/op.h"
 #include "sharding/dim_map.h"
 
 namespace tessera::ops {
+
+// Returns the map of an op that computes element by element and is linear in its first operand.
+inline sharding::DimMap LinearInFirst(const ir::DimsCall& c) {
+  sharding::DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
+  map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
+  return map;
+}
 
 class RuleBuilder {
  public:

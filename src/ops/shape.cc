@@ -10,6 +10,7 @@
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/reference_values.h"
+#include "ops/rule_builder.h"
 
 namespace tessera::ops {
 namespace {
@@ -188,12 +189,6 @@ DimMap BitcastDims(const ir::DimsCall& c) {
   return map;
 }
 
-DimMap SameDims(const ir::DimsCall& c) {
-  DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
-  map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
-  return map;
-}
-
 // ---- Derivatives --------------------------------------------------------------------------------
 
 ir::ValueId ReshapeTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
@@ -276,7 +271,7 @@ constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
 constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .doc = "x; nothing is moved or merged across it.",
                                      .type = ir::TypeFn{TypeOfOperand},
-                                     .dims = ir::DimMapFn{SameDims},
+                                     .dims = ir::DimMapFn{LinearInFirst},
                                      .lowering = ir::AsView{},
                                      .reference = ir::ReferenceFn{reference::CopyElements},
                                      .diff = ir::Derivative{.transpose = Same},
@@ -287,7 +282,7 @@ constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
 constexpr OpDef kStopGradient{.name = "stop_gradient",
                               .doc = "x, which derivatives treat as a constant.",
                               .type = ir::TypeFn{TypeOfOperand},
-                              .dims = ir::DimMapFn{SameDims},
+                              .dims = ir::DimMapFn{LinearInFirst},
                               .lowering = ir::AsExpansion{Itself},
                               .reference = ir::ReferenceFn{reference::CopyElements},
                               .diff = ir::Structural{NoTangents},

@@ -111,6 +111,16 @@ const std::vector<Case>& Cases() {
          MeshScope s(AllExplicit());
          with_sharding_constraint(abstract_array("f32[8@x]"), P("x", None));
        }},
+      {"shard_alike_shapes",
+       [] {
+         MeshScope s(Mixed());
+         shard_alike(abstract_array("f32[8]"), abstract_array("f32[8,4]"));
+       }},
+      {"shard_alike_shardings",
+       [] {
+         MeshScope s(AllExplicit());
+         shard_alike(abstract_array("f32[8@x]"), abstract_array("f32[8@y]"));
+       }},
       {"jit_out_too_long",
        [] {
          MeshScope s(AllExplicit());

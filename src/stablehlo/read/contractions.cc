@@ -203,8 +203,6 @@ bool BeginsWithIdentity(const ReadCall& c, Reduction reduction) {
     return false;
   const DType dtype = api::TypeOf(c.In(1))->dtype();
   const base::ElementBits bits = NumberOf(c, *value, dtype);
-  // 0 and -0 are both the start of a sum.
-  if (reduction == Reduction::kSum && bits == base::ElementBits{}) return true;
   return bits == ir::As<ops::ConstantParams>(ops::IdentityOf(reduction, dtype).get()).value.bits;
 }
 

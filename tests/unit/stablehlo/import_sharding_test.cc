@@ -155,6 +155,8 @@ TEST(ImportSharding, RefusesWhatDoesNotFit) {
        "the sharding <@mesh, [{\"z\"}, {}]>: unknown axis name: \"z\""},
       {R"(%0 = sdy.sharding_constraint %arg0 <@other, [{}, {}]> : tensor<8x4xf32>)",
        "there is no mesh @other"},
+      {R"(%1 = stablehlo.slice %arg0 [0:4, 0:4] : (tensor<8x4xf32>) -> tensor<4x4xf32> sdy.sharding_group %arg0 group_id=0 : tensor<8x4xf32> sdy.sharding_group %1 group_id=0 : tensor<4x4xf32> %0 = stablehlo.sine %arg0 : tensor<8x4xf32>)",
+       "the arrays have different shapes, [4, 4] and [8, 4]"},
       {R"(%0 = "stablehlo.partition_id"() : () -> tensor<8x4xf32>)",
        "stablehlo.partition_id: it is not in a manual computation"},
       {R"(%0 = stablehlo.custom_call @Sharding(%arg0) {mhlo.sharding = "{odd}"} : (tensor<8x4xf32>) -> tensor<8x4xf32>)",
