@@ -108,6 +108,7 @@ void Numerics(Recorder& recorder, int devices, const std::string& part) {
   Sorting(rows);
   RunningSums(rows);
   ImageRows(rows);
+  EncoderRows(rows);
 }
 
 }  // namespace tessera::bench

@@ -47,5 +47,7 @@ class Rows {
 
 // Convolutions, pooling, and a step of samples/fashion.
 void ImageRows(Rows& rows);
+// The encoder of samples/minilm.
+void EncoderRows(Rows& rows);
 
 }  // namespace tessera::bench

@@ -5,7 +5,7 @@ set -euo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(build-essential cmake ninja-build ccache libabsl-dev libcli11-dev libfmt-dev libhwy-dev
   libopenblas0-pthread libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev
-  libmpfr-dev clang-format libopenmpi-dev openmpi-bin)
+  libmpfr-dev libutf8proc-dev clang-format libopenmpi-dev openmpi-bin)
 
 say() { printf '\n== %s\n' "$*"; }
 

@@ -120,6 +120,15 @@ def fashion_row():
     return fashion.step_of("dp", D), arguments, (P(),) * len(arguments)
 
 
+def minilm_row():
+    import minilm
+
+    batch, places = size(64, 8), size(128, 16)
+    tokens = RNG.integers(0, minilm.VOCABULARY, (batch, places), dtype=np.int32)
+    lengths = (places // 2 + np.arange(batch) % (places // 2)).astype(np.int32)
+    return minilm.encode, (minilm.random_weights(RNG), tokens, lengths), (P(), P("d"), P("d"))
+
+
 # NAME -> () -> (function, argument or arguments, their shardings)
 ROWS = {
     "fft_prime": fft_row(size(1000003, 1009)),
@@ -163,6 +172,7 @@ ROWS = {
     "sort": lambda: (jnp.sort, rand(size(1 << 24, 1 << 10)), P("d")),
 }
 ROWS["fashion_step"] = fashion_row
+ROWS["minilm"] = minilm_row
 for part in ("conv", "conv_data", "conv_weights"):
     ROWS[f"{part}_7x7_224"] = conv_row(part, 224, 3, 64, 7, 2)
     for side, features in ((56, 64), (28, 128), (14, 256), (7, 512)):

@@ -10,12 +10,13 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <filesystem>
 #include <stdexcept>
 
-#include "texts.h"
+#include "../shared/texts.h"
+#include "ngrams.h"
 
 using namespace tessera;
+using samples::Text;
 
 namespace {
 
@@ -151,7 +152,7 @@ void print_plan(const Program& program, const Input& in, int64_t nearest) {
 }
 
 int run(const std::vector<std::string>& paths, AxisMode mode) {
-  std::vector<Text> texts = read_texts(paths);
+  std::vector<Text> texts = samples::read_texts(paths);
   if (texts.size() < 2) {
     throw std::runtime_error("give at least two texts: one alone has no neighbours");
   }
@@ -181,12 +182,6 @@ int run(const std::vector<std::string>& paths, AxisMode mode) {
   return same ? 0 : 1;
 }
 
-std::vector<std::string> default_paths() {
-  const char* system = "/usr/share/common-licenses";
-  std::error_code none;
-  return {std::filesystem::is_directory(system, none) ? system : SIMILARITY_TEXTS};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -207,7 +202,8 @@ int main(int argc, char** argv) {
       else
         paths.push_back(argument);
     }
-    return run(paths.empty() ? default_paths() : paths, mode);
+    if (paths.empty()) paths = {samples::licence_texts(SIMILARITY_TEXTS)};
+    return run(paths, mode);
   } catch (const std::exception& e) {
     fmt::print(stderr, "similarity: {}\n", e.what());
     return 1;

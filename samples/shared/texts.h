@@ -1,9 +1,9 @@
-// Text files as rows of numbers.
+// Text files.
 #pragma once
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
+
+namespace samples {
 
 struct Text {
   std::string name;  // of the file, without its folder
@@ -14,6 +14,8 @@ struct Text {
 // std::runtime_error, with a message for the user, if a file cannot be read.
 std::vector<Text> read_texts(const std::vector<std::string>& paths);
 
-// Returns the number of times that the text has each n-gram of 3 to 5 characters, hashed to one of
-// `size` columns. Ignores case and the kind of white space.
-std::vector<float> count_ngrams(std::string_view text, int64_t size);
+// Returns the folder of licence texts that every Debian installation has, or `other` where there is
+// none.
+std::string licence_texts(const char* other);
+
+}  // namespace samples
