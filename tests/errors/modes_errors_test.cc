@@ -231,6 +231,12 @@ const std::vector<Case>& Cases() {
          MeshScope s(Mixed());
          explain([](Array x) { return x + 1; }, abstract_array("f32[8@x]"), "h");
        }},
+      {"explain_misspelled_value",
+       [] {
+         MeshScope s(Mixed());
+         explain([](Array x) { return named(named(x, "rows") + 1, "hidden"); },
+                 abstract_array("f32[8@x]"), "hiden");
+       }},
       {"register_op_name",
        [] { register_op({.name = "two words", .rule = "b -> b", .kernel = Copy}); }},
       {"register_op_taken", [] { register_op({.name = "add", .rule = "b -> b", .kernel = Copy}); }},

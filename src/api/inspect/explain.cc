@@ -29,7 +29,8 @@ std::string explain(const Program& program, std::string_view value, propagation:
   const compile::ValueNames::Entry* e = explainer.values().Find(value);
   if (!e)
     base::ThrowRuntime(base::Refusal("explain", 1, base::Where(loc),
-                                     fmt::format("the program has no value \"{}\"", value),
+                                     fmt::format("the program has no value \"{}\"{}", value,
+                                                 explainer.values().Suggestion(value)),
                                      {"name it in the function with named(x, \"name\"), or use a "
                                       "number from the program text"}));
   return explainer.Of(*e).text;

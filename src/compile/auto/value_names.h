@@ -2,11 +2,14 @@
 #pragma once
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/near_names.h"
 #include "compile/auto/program_graph.h"
 
 namespace tessera::compile {
@@ -43,6 +46,18 @@ class ValueNames {
     for (const Entry& e : entries_)
       if (text == Number(e)) return &e;
     return nullptr;
+  }
+  // Returns the end of a message that no value has this name: `; did you mean "h1", "h2"?`.
+  std::string Suggestion(std::string_view text) const {
+    if (text.starts_with('%') && !entries_.empty())
+      return fmt::format(": the last is {}", Number(entries_.back()));
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : by_name_)
+      if (!name.starts_with('%')) names.emplace_back(name);
+    std::ranges::sort(names);
+    if (names.empty()) return "";
+    return fmt::format("; did you mean \"{}\"?",
+                       fmt::join(base::NearNames(std::move(names), text), "\", \""));
   }
   // Returns a line of a dump up to the sharding: "%3 dot_general f32[8,64]".
   std::string Head(const Entry& e) const {
