@@ -35,7 +35,8 @@ class NetworkSorter {
     const Array sorted = fori_loop(
                              0, spans.shape(0),
                              [&](Array pass, Arrays own) {
-                               return Compared(own, i, spans[{pass}], distances[{pass}], n);
+                               return Compared(own, i, take(spans, pass, 0, {}, call_.loc),
+                                               take(distances, pass, 0, {}, call_.loc), n);
                              },
                              elements, {}, call_.loc)
                              .back();

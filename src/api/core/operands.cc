@@ -185,7 +185,7 @@ Array ToArray(const Operand& x, Call call) {
     trace::Use(x.array(), call.name, x.loc());
     return x.array();
   }
-  return WeakScalar(*x.scalar(), DefaultOf(x.scalar()->kind()), {call.name, x.loc()});
+  return WeakScalar(*x.scalar(), DefaultOf(x.scalar()->kind()), call);
 }
 
 // ---- promotion ----
@@ -302,13 +302,12 @@ std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call c
   std::vector<Array> arrays;
   for (const Operand& x : xs) {
     if (x.scalar()) {
-      const Call at{call.name, x.loc()};
-      arrays.push_back(all_weak ? WeakScalar(*x.scalar(), dtype, at)
-                                : StrongScalar(*x.scalar(), dtype, at));
+      arrays.push_back(all_weak ? WeakScalar(*x.scalar(), dtype, call)
+                                : StrongScalar(*x.scalar(), dtype, call));
       continue;
     }
     Array a = x.array();
-    if (TypeOf(a)->dtype() != dtype) a = Convert(a, dtype, {call.name, x.loc()});
+    if (TypeOf(a)->dtype() != dtype) a = Convert(a, dtype, call);
     size_t own = TypeOf(a)->shape().size();
     if (own != rank && own != 0) {
       if (base::StrictTypesActive())

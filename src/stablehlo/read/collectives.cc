@@ -143,8 +143,10 @@ Array Reduced(const ReadCall& c, const Array& x, const AxisSet& axes) {
   Arrays parts = split(all, static_cast<int>(api::ShapeOf(all)[0]), 0, c.loc());
   const ReadCall::OnTwo f = c.RegionOfTwo(0, false);
   const auto on_elements = [&](const Array& a, const Array& b) {
-    return vmap([&](const Array& p, const Array& q) { return f({p}, {q}).at(0); })(
-        reshape(a, {api::TypeOf(a)->elements()}), reshape(b, {api::TypeOf(b)->elements()}));
+    const auto on_pair = [&](Array p, Array q) { return f({p}, {q}).at(0); };
+    return vmap(on_pair, {}, c.loc())(reshape(a, {api::TypeOf(a)->elements()}, {}, c.loc()),
+                                      reshape(b, {api::TypeOf(b)->elements()}, {}, c.loc()),
+                                      c.loc());
   };
   Array result = parts[0];
   for (size_t k = 1; k < parts.size(); ++k) result = on_elements(result, parts[k]);

@@ -72,7 +72,7 @@ Arrays ManualComputation::Run(const Importer& importer, const Arrays& operands,
   Arrays arguments;
   for (size_t k = 0; k < ins.size(); ++k)
     arguments.push_back(importer.Constrained(operands[k], Outside(ins[k]), call));
-  const auto local = [&](const Arrays& own) {
+  const auto local = [&](Arrays own) {
     Arrays results = body(own);
     for (size_t k = 0; k < results.size() && k < outs.size(); ++k)
       results[k] = AsClaimed(results[k], outs[k], call.loc);
@@ -80,8 +80,9 @@ Arrays ManualComputation::Run(const Importer& importer, const Arrays& operands,
   };
   const ShardMapOptions options{
       .in_specs = SpecsOf(ins, true), .out_specs = SpecsOf(outs, false), .axes = AxisNames(axes)};
-  Arrays results = arguments.empty() ? shard_map([&] { return local({}); }, options, call.loc)()
-                                     : shard_map(local, options, call.loc)(arguments);
+  Arrays results = arguments.empty()
+                       ? shard_map([&] { return local({}); }, options, call.loc)(call.loc)
+                       : shard_map(local, options, call.loc)(arguments, call.loc);
   for (size_t k = 0; k < results.size(); ++k)
     results[k] = importer.Constrained(results[k], Outside(outs[k]), call);
   return results;

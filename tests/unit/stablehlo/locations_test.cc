@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <regex>
 #include <string>
 
 #include "stablehlo/text/print.h"
@@ -104,6 +105,43 @@ TEST(StablehloLocations, NameStacksAreScopesOfPrograms) {
     EXPECT_THAT(program, HasSubstr("// backward m.py:4 [jit(f)/transpose(jvp(mlp))/neg]"));
     EXPECT_THAT(program, testing::Not(HasSubstr("[sin]")));
   }
+}
+
+// Values that the importer adds have the line of the operation that they are for.
+TEST(StablehloLocations, NoValueHasALineOfOurs) {
+  const std::string text = R"(
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>, tensor<f32>) {
+  %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%b: tensor<2xf32>) {
+    %1 = stablehlo.partition_id : tensor<ui32>
+    %2 = stablehlo.convert %1 : (tensor<ui32>) -> tensor<f32>
+    %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %4 = "stablehlo.all_reduce"(%b) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %5 = stablehlo.atan2 %p, %q : tensor<f32>
+      stablehlo.return %5 : tensor<f32>
+    }) : (tensor<2xf32>) -> tensor<2xf32>
+    %6 = stablehlo.add %4, %3 : tensor<2xf32>
+    sdy.return %6 : tensor<2xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  %7 = stablehlo.iota dim = 0 : tensor<4xi32>
+  %8 = "stablehlo.sort"(%7) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%p: tensor<i32>, %q: tensor<i32>):
+    %9 = stablehlo.and %p, %n : tensor<i32>
+    %10 = stablehlo.and %q, %n : tensor<i32>
+    %11 = stablehlo.compare GT, %9, %10, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %11 : tensor<i1>
+  }) : (tensor<4xi32>) -> tensor<4xi32>
+  %12 = stablehlo.constant dense<3.0> : tensor<f32>
+  %13 = chlo.polygamma %12, %12 : tensor<f32>, tensor<f32> -> tensor<f32>
+  return %0, %8, %13 : tensor<4xf32>, tensor<4xi32>, tensor<f32>
+}
+)";
+  const std::string program = import_stablehlo(text).text();  // no locations: the line of this call
+  EXPECT_THAT(program, HasSubstr("full_to_shard"));
+  const std::regex place("// ([a-z_]*[.]cc):");
+  for (std::sregex_iterator at(program.begin(), program.end(), place), end; at != end; ++at)
+    EXPECT_EQ((*at)[1], "locations_test.cc") << program;
 }
 
 }  // namespace
