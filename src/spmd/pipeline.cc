@@ -80,6 +80,9 @@ constexpr auto kPlan = PassStage::kPlan;
 // The program of a region of a loop or branch runs the stage kDevice before its instruction is
 // partitioned, and kSchedule before its instruction is scheduled.
 constexpr LoweringPass kPasses[] = {
+    {"watch_values", kPropagated, RunOuter<&OuterPasses::watch_values>,  //
+     "compile/checks/value_watch.cc", "the traced program",
+     "inside `first_difference` and `record_run`: host calls that keep fingerprints of values"},
     {"check_nans", kPropagated, RunOuter<&OuterPasses::check_nans>,  //
      "compile/checks/nan_watch.cc", "the traced program",
      "inside a `NanWatch`: a host call after each op with floating-point results"},

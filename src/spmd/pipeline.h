@@ -23,7 +23,8 @@ enum class PassStage : uint8_t { kPropagated, kDevice, kSchedule, kPlan };
 struct OuterPasses {
   using Rewrite =
       std::function<std::shared_ptr<const ir::Program>(std::shared_ptr<const ir::Program>)>;
-  Rewrite check_nans = {}, check_promises = {}, propagate = {}, choose_parts = {}, keep_only = {};
+  Rewrite watch_values = {}, check_nans = {}, check_promises = {}, propagate = {},
+          choose_parts = {}, keep_only = {};
   std::function<void(const ir::Program& device)> check_policies = {};
   std::function<ir::ValueSet(const ir::Program& device)> share_buffers = {};
   KernelFactories kernels = {};

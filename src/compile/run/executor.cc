@@ -12,6 +12,7 @@
 #include "compile/auto/pins.h"
 #include "compile/checks/nan_watch.h"
 #include "compile/checks/policy.h"
+#include "compile/checks/value_watch.h"
 #include "compile/host/concrete.h"
 #include "compile/host/processes.h"
 #include "compile/host/replicas.h"
@@ -144,10 +145,11 @@ class RuntimeExecutor final : public trace::Executor {
                  (Processes() > 1 ? 16 : 0);
     double balance = sharding::FlopsPerByte();
     const NanChecks checks = CurrentNanChecks();
+    const int64_t watch = CurrentValueWatch() ? CurrentValueWatch()->id() : 0;
     if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte &&
-        checks == NanChecks::kNone)
+        checks == NanChecks::kNone && watch == 0)
       return key;
-    return absl::HashOf(policy, pins, balance, checks, key);
+    return absl::HashOf(policy, pins, balance, checks, watch, key);
   }
 
  private:

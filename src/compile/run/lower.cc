@@ -8,6 +8,7 @@
 #include "compile/checks/nan_watch.h"
 #include "compile/checks/policy.h"
 #include "compile/checks/promises.h"
+#include "compile/checks/value_watch.h"
 #include "compile/host/concrete.h"
 #include "compile/inspect/report.h"
 
@@ -37,7 +38,9 @@ std::shared_ptr<Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> p
   auto impl = std::make_shared<Lowered::Impl>(Lowered::Impl{
       .program = program, .propagated = {}, .passes = {}, .dump = PassDump(*program)});
   Propagated propagated;
-  spmd::OuterPasses outer{.check_nans = WithNanChecks, .check_promises = WithPromiseChecks};
+  spmd::OuterPasses outer{.watch_values = WithValueWatch,
+                          .check_nans = WithNanChecks,
+                          .check_promises = WithPromiseChecks};
   if (HasAutoAxes(*program)) AddPropagation({}, propagated, outer);
   if (!choice.only.empty())
     outer.keep_only = [&](auto placed) { return KeepOnly(*placed, choice.only); };

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "compile/checks/nan_watch.h"
 #include "compile/checks/policy.h"
+#include "compile/checks/value_watch.h"
 #include "compile/host/concrete.h"
 #include "compile/run/executor.h"
 #include "compile/run/lower.h"
@@ -84,6 +85,7 @@ class Settings {
   }
   ~Settings() {
     SetNanChecks(NanChecks::kNone);
+    SetValueWatch(nullptr);
     SetSharesReplicas(true);
     for (; policies_ > 0; --policies_) PopPolicy();
     runtime::SetTransport(nullptr);
@@ -93,7 +95,11 @@ class Settings {
 
  private:
   void Set(const std::string& setting) {
-    if (setting == "NanWatch") {
+    if (setting == "a watch") {
+      SetValueWatch(std::make_shared<ValueWatch>());
+    } else if (setting.starts_with("a watch of %")) {
+      SetValueWatch(std::make_shared<ValueWatch>(WatchTarget{std::stoll(setting.substr(12)), 0}));
+    } else if (setting == "NanWatch") {
       SetNanChecks(NanChecks::kNans);
     } else if (setting == "replicas apart") {
       SetSharesReplicas(false);

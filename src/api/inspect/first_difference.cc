@@ -1,0 +1,162 @@
+// first_difference and record_run.
+#include "tessera/first_difference.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <iterator>
+#include <ostream>
+
+#include "api/core/operands.h"
+#include "base/at.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "compile/checks/value_watch.h"
+#include "compile/compare/compare_runs.h"
+#include "compile/compare/recording.h"
+#include "tessera/processes.h"
+
+namespace tessera {
+namespace {
+
+using compile::RunValues;
+using compile::ValueWatch;
+
+// Calls a function while the watch sees all programs of this thread.
+std::shared_ptr<ValueWatch> Watched(const std::function<void()>& run,
+                                    std::optional<compile::WatchTarget> target) {
+  struct Scope {
+    ~Scope() { compile::SetValueWatch(outer); }
+    std::shared_ptr<ValueWatch> outer = compile::CurrentValueWatch();
+  } scope;
+  auto watch = std::make_shared<ValueWatch>(target);
+  compile::SetValueWatch(watch);
+  run();
+  return watch;
+}
+
+RunValues ValuesOf(const std::function<void()>& run) {
+  const std::shared_ptr<ValueWatch> watch = Watched(run, {});
+  return {watch->values(), watch->made()};
+}
+
+void CheckOptions(const DifferenceOptions& options, Loc loc) {
+  if (!(options.tolerance >= 0))
+    base::ThrowShape(base::Refusal("first_difference", 2, base::Where(loc),
+                                   fmt::format(".tolerance is {}", options.tolerance),
+                                   {"it must be at least 0"}));
+}
+
+std::string ReadAll(const std::string& path, Loc loc) {
+  std::string why = base::WhyUnreadable(path);
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (why.empty() && !file) why = "it cannot be read";
+  if (!why.empty())
+    base::ThrowRuntime(base::Refusal("first_difference", 3, base::Where(loc),
+                                     fmt::format("{}: {}", path, why), {}));
+  return bytes;
+}
+
+// Returns the difference as far as fingerprints tell, and where it was in both runs.
+FirstDifference Compared(const RunValues& a, const RunValues& b, const DifferenceOptions& options,
+                         compile::FirstPair& first) {
+  first = compile::FindFirst(a, b, options);
+  FirstDifference d;
+  if (first.differs) d = Described(a, first.differs->first, b, first.differs->second);
+  d.compared = first.compared;
+  d.unmatched = first.unmatched;
+  return d;
+}
+
+std::string Named(const std::string& op, const std::string& name, const std::string& where) {
+  std::string text = name.empty() ? op : fmt::format("\"{}\", {}", name, op);
+  if (!where.empty()) text += " at " + where;
+  return text;
+}
+
+}  // namespace
+
+FirstDifference first_difference(const std::function<void()>& a, const std::function<void()>& b,
+                                 DifferenceOptions options, Loc loc) {
+  CheckOptions(options, loc);
+  const RunValues values_a = ValuesOf(a), values_b = ValuesOf(b);
+  compile::FirstPair first;
+  FirstDifference d = Compared(values_a, values_b, options, first);
+  if (!first.differs) return d;
+  const auto again_a = Watched(a, TargetOf(values_a, first.differs->first)),
+             again_b = Watched(b, TargetOf(values_b, first.differs->second));
+  Locate(*again_a, *again_b, options, d);
+  return d;
+}
+
+FirstDifference first_difference(const std::string& recording, const std::function<void()>& run,
+                                 DifferenceOptions options, Loc loc) {
+  CheckOptions(options, loc);
+  const RunValues recorded = compile::FromRecording(ReadAll(recording, loc), recording, loc);
+  compile::FirstPair first;
+  return Compared(recorded, ValuesOf(run), options, first);
+}
+
+void record_run(const std::function<void()>& run, const std::string& path, Loc loc) {
+  const std::string bytes = Recording(ValuesOf(run));
+  try {
+    base::NewFile file(path);
+    file.WriteAt(0, bytes.data(), bytes.size());
+    file.Sync();
+    file.Commit();
+  } catch (const base::FileError& e) {
+    base::ThrowRuntime(base::Refusal("record_run", 1, base::Where(loc),
+                                     fmt::format("{}: {}", path, e.what()), {}));
+  }
+}
+
+std::string FirstDifference::text() const {
+  if (!found)
+    return fmt::format("no difference in {} values{}\n", compared,
+                       unmatched ? fmt::format("; {} have no partner", unmatched) : "");
+  std::string out = fmt::format("the first value that differs: {}{}\n", Named(op, name, where),
+                                backward ? ", in the backward pass" : "");
+  if (!iterations.empty())
+    out += fmt::format("  in iteration {} of the loop{} around it, counted from 0\n",
+                       fmt::join(iterations, ", "), iterations.size() > 1 ? "s" : "");
+  if (run > 0) out += fmt::format("  it had been made {} times before\n", run);
+  for (const auto& [side, s] : {std::pair("a", &a), std::pair("b", &b)}) {
+    out += fmt::format("  {}: {}", side, s->type);
+    if (!s->number.empty()) {
+      out += fmt::format("  {}", s->number);
+      if (!index.empty()) out += fmt::format(" at [{}]", fmt::join(index, ", "));
+    }
+    if (!s->devices.empty())
+      out += fmt::format(", on device{} {}", s->devices.size() > 1 ? "s" : "",
+                         fmt::join(s->devices, ", "));
+    out += '\n';
+  }
+  if (elements > 0)
+    out += fmt::format("  {} of {} elements differ; this one by {:.2g} of its size\n", differing,
+                       elements, difference);
+  if (replicas_differ) out += "  devices hold other bits where the type says that they are equal\n";
+  for (const DifferentOperand& o : operands)
+    out += fmt::format(
+        "  from {}: {}\n", Named(o.op, o.name, o.where),
+        o.difference == 0 ? "equal" : fmt::format("differs by at most {:.2g}", o.difference));
+  return out + fmt::format("{} values before it agree\n", compared > 0 ? compared - 1 : 0);
+}
+
+std::ostream& operator<<(std::ostream& os, const FirstDifference& difference) {
+  return os << difference.text();
+}
+
+namespace detail {
+
+void CopyTree(TreeRef tree, const Specs& specs, Loc loc) {
+  std::vector<Array> leaves = LeavesOf(tree);
+  for (Array& x : leaves) x = gather_to_host(x, loc);
+  Unflatten(tree, leaves, loc);
+  ReshardTree(tree, specs.given() ? specs : Specs(P()), loc);
+}
+
+}  // namespace detail
+
+}  // namespace tessera

@@ -1,0 +1,273 @@
+// Adds host calls, so that loops, branches and layouts need no code for them.
+#include "compile/checks/value_watch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "ir/inline.h"
+#include "ir/type.h"
+#include "ir/uses.h"
+#include "ops/host_call.h"
+#include "sharding/local.h"
+
+namespace tessera::compile {
+namespace {
+
+thread_local std::shared_ptr<ValueWatch> watching;
+
+template <class... T>
+bool IsOneOf(const ir::Lowering& lowering) {
+  return (std::holds_alternative<T>(lowering) || ...);
+}
+
+// Whether the op may join a fused group, so that its operands need not be in memory.
+bool MayFuse(const ir::OpDef& op) {
+  return IsOneOf<ir::AsElementwise, ir::AsReduction, ir::AsBroadcast, ir::AsConstant, ir::AsIota,
+                 ir::AsView, ir::AsExpansion>(*op.lowering);
+}
+
+// Whether the op computes numbers of its own. Moves, views and literals do not.
+bool Computes(const ir::OpDef& op) {
+  return IsOneOf<ir::AsKernel, ir::AsElementwise, ir::AsReduction, ir::AsManualMove, ir::AsPermute,
+                 ir::AsHostCall>(*op.lowering);
+}
+
+ir::ValueSet OutputsOf(const ir::Program& program) {
+  ir::ValueSet outputs(program.values.size(), false);
+  for (ir::ValueId v : program.outputs) outputs[v] = true;
+  return outputs;
+}
+
+class KeepFingerprints final : public ir::HostFunction {
+ public:
+  KeepFingerprints(std::shared_ptr<ValueWatch> watch, std::vector<int64_t> values)
+      : watch_(std::move(watch)), values_(std::move(values)) {}
+  void Run(const ir::HostArguments& arguments) const override {
+    for (size_t k = 0; k < values_.size(); ++k)
+      watch_->Add(
+          {values_[k], arguments.iterations, arguments.device, FingerprintOf(arguments.values[k])});
+  }
+
+ private:
+  const std::shared_ptr<ValueWatch> watch_;
+  const std::vector<int64_t> values_;
+};
+
+class KeepWhole final : public ir::HostFunction {
+ public:
+  KeepWhole(std::shared_ptr<ValueWatch> watch, std::vector<int64_t> values)
+      : watch_(std::move(watch)), values_(std::move(values)) {}
+  void Run(const ir::HostArguments& arguments) const override {
+    watch_->AddWhole(values_, arguments);
+  }
+
+ private:
+  const std::shared_ptr<ValueWatch> watch_;
+  const std::vector<int64_t> values_;
+};
+
+ir::Instruction HostCall(const ir::Instruction& after, std::vector<ir::ValueId> operands,
+                         std::shared_ptr<const ir::HostFunction> function) {
+  ir::Instruction call{.op = &ops::CallbackOp(/*ordered=*/true),
+                       .params = ir::MakeParams(ir::HostCallParams{{std::move(function)}}),
+                       .operands = {},
+                       .results = {},
+                       .loc = after.loc};
+  call.operands.assign(operands.begin(), operands.end());
+  return call;
+}
+
+// Copies a shard to its place in the whole array. Elements beyond the shape are padding.
+void CopyShard(const std::byte* shard, const base::Shape& local, const std::vector<int64_t>& start,
+               const ir::Type& type, std::byte* whole) {
+  const size_t size = type.dtype().size();
+  const int64_t count = base::Elements(local);
+  for (int64_t i = 0; i < count; ++i) {
+    const std::vector<int64_t> at = ir::CoordsOf({local.begin(), local.end()}, i);
+    int64_t to = 0;
+    bool is_padding = false;
+    for (size_t d = 0; d < at.size(); ++d) {
+      is_padding = is_padding || start[d] + at[d] >= type.shape()[d];
+      to = to * type.shape()[d] + start[d] + at[d];
+    }
+    if (!is_padding) std::memcpy(whole + base::Size(to) * size, shard + base::Size(i) * size, size);
+  }
+}
+
+WholeValue WholeOf(int64_t number, const ir::HostArgument& value) {
+  const ir::Type& type = *value.place;
+  const sharding::TensorSharding& s = type.sharding();
+  const base::Shape local = sharding::LocalShape(type.shape(), s);
+  std::map<int64_t, std::map<std::vector<int64_t>, const std::byte*>> arrays;  // by their device
+  bool differ = false;
+  for (size_t p = 0; p < value.shards.size(); ++p) {
+    const std::byte* shard = value.shards[p];
+    if (!shard) continue;
+    const auto position = static_cast<int64_t>(p);
+    int64_t own = 0;
+    for (const sharding::AxisList* axes : {&s.varying, &s.unreduced})
+      if (!axes->empty()) own = sharding::ShardIndex(*type.mesh(), *axes, position);
+    std::vector<int64_t> start(local.size(), 0);
+    for (size_t d = 0; d < local.size(); ++d)
+      if (const auto& axes = s.dims[d].axes; !axes.empty())
+        start[d] = sharding::ShardIndex(*type.mesh(), axes, position) * local[d];
+    const auto [first, is_new] = arrays[own].emplace(std::move(start), shard);
+    const size_t bytes = base::Size(base::Elements(local)) * type.dtype().size();
+    differ = differ || (!is_new && std::memcmp(first->second, shard, bytes) != 0);
+  }
+  std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
+  if (arrays.size() > 1) shape.insert(shape.begin(), static_cast<int64_t>(arrays.size()));
+  WholeValue out{number, &type, ir::HostTensor(type.dtype(), shape), differ};
+  const size_t bytes = base::Size(type.elements()) * type.dtype().size();
+  size_t k = 0;
+  for (const auto& [own, shards] : arrays) {
+    for (const auto& [start, shard] : shards)
+      CopyShard(shard, local, start, type, out.elements.data.data() + k * bytes);
+    ++k;
+  }
+  return out;
+}
+
+}  // namespace
+
+ValueWatch::ValueWatch(std::optional<WatchTarget> target)
+    : target_(target), id_([] {
+        static std::atomic<int64_t> last{0};
+        return ++last;
+      }()) {}
+
+void ValueWatch::Add(MadeValue made) {
+  const std::lock_guard lock(mutex_);
+  made_.push_back(std::move(made));
+}
+
+void ValueWatch::AddWhole(const std::vector<int64_t>& numbers, const ir::HostArguments& arguments) {
+  const std::lock_guard lock(mutex_);
+  if (arguments.device != target_->device || reached_[arguments.device]++ != target_->occurrence)
+    return;
+  for (size_t k = 0; k < numbers.size(); ++k)
+    whole_.push_back(WholeOf(numbers[k], arguments.values[k]));
+}
+
+std::shared_ptr<const ir::Program> ValueWatch::Watched(
+    const std::shared_ptr<const ir::Program>& program) {
+  ir::Program live = *ir::InlineCallsAlone(program);
+  ir::RemoveDead(live);
+  return ir::Shared(Rewritten(live));
+}
+
+// Numbers inputs, captures and results, in the order of program text without regions.
+ValueWatch::Numbers ValueWatch::NumbersOf(const ir::Program& program) {
+  Numbers numbers(program.values.size(), -1);
+  const auto add = [&](ir::ValueId v, std::string op, Loc loc) {
+    numbers[v] = static_cast<int64_t>(values_.size());
+    std::string name;
+    for (const auto& [given, value] : program.names)
+      if (value == v && name.empty()) name = given;
+    values_.push_back({std::move(op), base::Where(loc), std::move(name), program.type(v)->text(),
+                       loc.is_backward()});
+    operands_.emplace_back();
+  };
+  for (ir::ValueId v : program.inputs) add(v, "argument", program.values[v].loc);
+  for (const ir::Capture& c : program.captures)
+    add(c.value, "argument", program.values[c.value].loc);
+  for (const ir::Instruction& i : program.instructions)
+    for (ir::ValueId v : i.results) {
+      add(v, std::string(i.op->name), i.loc);
+      for (ir::ValueId operand : i.operands) operands_.back().push_back(numbers[operand]);
+    }
+  return numbers;
+}
+
+ir::Program ValueWatch::Rewritten(const ir::Program& program) {
+  const Numbers numbers = NumbersOf(program);
+  const ir::ValueSet outputs = OutputsOf(program);
+  ir::Program out = program;
+  out.instructions.clear();
+  for (ir::Instruction i : program.instructions) {
+    for (ir::RegionPtr& region : i.regions) region = ir::Shared(Rewritten(*region));
+    out.instructions.push_back(i);
+    if (!i.regions.empty()) continue;
+    if (target_)
+      WatchWhole(program, i, numbers, out);
+    else
+      WatchMade(program, i, outputs, numbers, out);
+  }
+  return out;
+}
+
+void ValueWatch::WatchMade(const ir::Program& program, const ir::Instruction& i,
+                           const ir::ValueSet& outputs, const Numbers& numbers, ir::Program& out) {
+  if (!Computes(*i.op)) return;
+  std::vector<ir::ValueId> values;
+  std::vector<int64_t> watched;
+  for (ir::ValueId v : i.results) {
+    const sharding::TensorSharding& s = program.type(v)->sharding();
+    if (MayFuse(*i.op) && !outputs[v]) continue;
+    if (!s.unreduced.empty() && s.kind != Reduction::kSum) continue;
+    values.push_back(v);
+    watched.push_back(numbers[v]);
+  }
+  if (values.empty()) return;
+  out.instructions.push_back(
+      HostCall(i, std::move(values),
+               std::make_shared<const KeepFingerprints>(shared_from_this(), std::move(watched))));
+}
+
+void ValueWatch::WatchWhole(const ir::Program& program, const ir::Instruction& i,
+                            const Numbers& numbers, ir::Program& out) {
+  constexpr size_t kMost = 200;  // values that are kept
+  const bool is_target = std::any_of(i.results.begin(), i.results.end(),
+                                     [&](ir::ValueId v) { return numbers[v] == target_->value; });
+  if (!is_target) return;
+  ir::ValueSet kept(program.values.size(), false);
+  std::vector<const ir::Instruction*> makers(program.values.size(), nullptr);
+  for (const ir::Instruction& other : program.instructions)
+    for (ir::ValueId v : other.results) makers[base::Size(base::Number(v))] = &other;
+  std::vector<const ir::Instruction*> open = {&i};
+  size_t count = 0;
+  while (!open.empty()) {
+    const ir::Instruction* next = open.back();
+    open.pop_back();
+    for (ir::ValueId v : next->operands) {
+      if (kept[v] || count >= kMost) continue;
+      kept[v] = true;
+      ++count;
+      const ir::Instruction* maker = makers[base::Size(base::Number(v))];
+      if (maker && (MayFuse(*maker->op) || IsOneOf<ir::AsMove>(*maker->op->lowering)))
+        open.push_back(maker);
+    }
+  }
+  std::vector<ir::ValueId> values;
+  std::vector<int64_t> watched;
+  const auto keep = [&](ir::ValueId v) {
+    values.push_back(v);
+    watched.push_back(numbers[v]);
+  };
+  for (ir::ValueId v : program.inputs)
+    if (kept[v]) keep(v);
+  for (const ir::Capture& c : program.captures)
+    if (kept[c.value]) keep(c.value);
+  for (const ir::Instruction& other : program.instructions)
+    for (ir::ValueId v : other.results)
+      if (kept[v] && numbers[v] < target_->value) keep(v);
+  for (ir::ValueId v : i.results)
+    if (numbers[v] == target_->value) keep(v);
+  out.instructions.push_back(
+      HostCall(i, std::move(values),
+               std::make_shared<const KeepWhole>(shared_from_this(), std::move(watched))));
+}
+
+const std::shared_ptr<ValueWatch>& CurrentValueWatch() { return watching; }
+void SetValueWatch(std::shared_ptr<ValueWatch> watch) { watching = std::move(watch); }
+
+std::shared_ptr<const ir::Program> WithValueWatch(
+    const std::shared_ptr<const ir::Program>& program) {
+  return watching ? watching->Watched(program) : program;
+}
+
+}  // namespace tessera::compile

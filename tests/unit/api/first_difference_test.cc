@@ -1,0 +1,172 @@
+// first_difference names the value, its line, iteration, element and devices; recordings.
+#include "tessera/first_difference.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "tessera/tessera.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Layers {
+  Array first, second;
+};
+TESSERA_FIELDS(Layers, first, second);
+
+Array Numbers(Shape shape, int seed) { return random::normal(random::key(seed), std::move(shape)); }
+
+// A loop of three steps. In one of them, the given one, the product is wrong by `factor` in row 5.
+Array Run(Layers w, Array x, int64_t wrong_step, double factor) {
+  const auto body = [&](Array i, Array h) {
+    const Array product = matmul(h, w.first);
+    const Array row = arange(h.shape(0)).reshape({h.shape(0), 1});
+    const Array fault = where((i == wrong_step) & (row == 5), factor, 1.0);
+    const Array wrong = product * with_sharding_constraint(fault, P());
+    return tanh(matmul(wrong, w.second));
+  };
+  return sum(fori_loop(0, 3, body, x));
+}
+
+const int kFaultLine = __LINE__ - 7;
+
+std::tuple<Layers, Array> Arguments() {
+  return {{Numbers({16, 32}, 1) / 4, Numbers({32, 16}, 2) / 6}, Numbers({8, 16}, 3)};
+}
+
+auto Step(int64_t wrong_step, double factor) {
+  return [=](Layers w, Array x) {
+    return jit([=](Layers own, Array y) { return Run(own, y, wrong_step, factor); })(w, x);
+  };
+}
+
+RunPlace Alone() { return {make_mesh({{"d", 1, Auto}})}; }
+RunPlace OnEight() { return {make_mesh({{"d", 8, Auto}}), {Specs(P()), Specs(P())}}; }
+
+class FirstDifferences : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { SetDeviceCount(8); }
+};
+
+// A run of three steps. The last is wrong by the factor.
+std::function<void()> On(const RunPlace& place, double factor) {
+  return [&place, factor] {
+    MeshScope scope(place.mesh);
+    auto [w, x] = Arguments();
+    Step(2, factor)(reshard(w, P()), reshard(x, P()));
+  };
+}
+
+TEST_F(FirstDifferences, NoneOnOtherMeshes) {
+  const FirstDifference d = first_difference(Step(-1, 1), Arguments(), Alone(), OnEight());
+  EXPECT_FALSE(d.found) << d;
+  EXPECT_GT(d.compared, 5);
+  EXPECT_EQ(d.unmatched, 0);
+  EXPECT_THAT(d.text(), HasSubstr("no difference in "));
+}
+
+TEST_F(FirstDifferences, NamesTheLiteralAndTheIteration) {
+  const RunPlace place = OnEight();
+  const FirstDifference d = first_difference(On(place, 1), On(place, 1.5));
+  ASSERT_TRUE(d.found);
+  EXPECT_EQ(d.op, "constant") << d;
+  EXPECT_EQ(d.where, "first_difference_test.cc:" + std::to_string(kFaultLine));
+  EXPECT_EQ(d.a.number, "1");
+  EXPECT_EQ(d.b.number, "1.5");
+  EXPECT_THAT(d.iterations, ElementsAre(2));
+  EXPECT_THAT(d.text(), HasSubstr("in iteration 2 of the loop"));
+}
+
+// A host function with a fault in one element of its result.
+Array Copied(const Array& x, bool is_wrong) {
+  return pure_callback(
+      [is_wrong](Array own) {
+        return is_wrong ? own.at({5, 3}).add(1) : own + 0;
+      },
+      abstract_array("f32[8,16]"), x);
+}
+
+TEST_F(FirstDifferences, NamesTheElementAndItsDevice) {
+  MeshScope scope(make_mesh({{"d", 4}}));
+  const Array x = reshard(Numbers({8, 16}, 1), P("d"));
+  const auto run = [&](bool is_wrong) {
+    return [&x, is_wrong] {
+      jit([=](Array y) { return named(exp(reshard(Copied(y, is_wrong), P("d"))), "grown") * 2; })(
+          x);
+    };
+  };
+  const FirstDifference d = first_difference(run(false), run(true));
+  ASSERT_TRUE(d.found);
+  EXPECT_EQ(d.op, "pure_callback") << d;
+  EXPECT_THAT(d.index, ElementsAre(5, 3));
+  EXPECT_EQ(d.differing, 1);
+  EXPECT_EQ(d.elements, 128);
+  ASSERT_EQ(d.operands.size(), 1u);
+  EXPECT_EQ(d.operands[0].difference, 0);
+  EXPECT_THAT(d.text(), HasSubstr("from implied_reshard at first_difference_test.cc:"));
+}
+
+TEST_F(FirstDifferences, NamesTheBackwardPass) {
+  const auto run = [](double factor) {
+    return [factor] {
+      const auto loss = [factor](Array x) {
+        const auto scaled =
+            custom_vjp([](Array v) { return v * 3; }, [](Array v) { return std::pair(v * 3, v); },
+                       [factor](Array, Array g) { return g * 3 * factor; });
+        return sum(tanh(scaled(x)));
+      };
+      jit(grad(loss))(Numbers({4, 4}, 1));
+    };
+  };
+  const FirstDifference d = first_difference(run(1), run(2));
+  ASSERT_TRUE(d.found);
+  EXPECT_NE(d.where, "") << d;
+  EXPECT_FALSE(first_difference(run(2), run(2)).found);
+}
+
+// The sum that a device forgets is claimed to be the same everywhere.
+TEST_F(FirstDifferences, NamesReplicasThatDiffer) {
+  MeshScope scope(make_mesh({{"d", 4}}));
+  const Array x = reshard(Numbers({8}, 1), P("d"));
+  const auto run = [&](bool sums) {
+    return [&x, sums] {
+      jit(shard_map(
+          [sums](Array own) {
+            const Array part = sum(own);
+            return sums ? psum(part, "d") : assume_invariant(part, "d");
+          },
+          {.in_specs = P("d"), .out_specs = P()}))(x);
+    };
+  };
+  const FirstDifference d = first_difference(run(true), run(false));
+  ASSERT_TRUE(d.found) << d;
+  EXPECT_TRUE(d.replicas_differ) << d;
+}
+
+TEST_F(FirstDifferences, OfARecording) {
+  const std::string path = testing::TempDir() + "first_difference.run";
+  const RunPlace place = OnEight();
+  record_run(On(place, 1), path);
+  const FirstDifference same = first_difference(path, On(place, 1));
+  EXPECT_FALSE(same.found) << same;
+  EXPECT_GT(same.compared, 5);
+  const FirstDifference other = first_difference(path, On(place, 1.5));
+  ASSERT_TRUE(other.found);
+  EXPECT_THAT(other.iterations, ElementsAre(2)) << other;
+  // Any byte less is an error, and no crash.
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  for (size_t n = 0; n < bytes.size(); n += 1 + bytes.size() / 50) {
+    std::ofstream(path, std::ios::binary) << bytes.substr(0, n);
+    EXPECT_THROW(first_difference(path, [] {}), RuntimeError) << n;
+  }
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace tessera
