@@ -26,8 +26,8 @@ inline Vector Loaded(const float* x) {
   return hn::PromoteTo(Doubles(), hn::LoadU(hn::Rebind<float, Doubles>(), x));
 }
 
-// Adds `blocks` times kBuckets elements from bucket 0 on. Returns false, and adds nothing, if one is
-// not finite.
+// Adds `blocks` times kBuckets elements from bucket 0 on. Returns false, and adds nothing, if one
+// is not finite.
 template <class T>
 bool AddBlocks(const T* x, int64_t blocks, const double* signs, double turn, SignedSums& to) {
   const Doubles d;
