@@ -28,6 +28,7 @@
 #include "tessera/modes.h"
 #include "tessera/nn.h"
 #include "tessera/ops.h"
+#include "tessera/optimisers.h"
 #include "tessera/pieces.h"
 #include "tessera/polynomials.h"
 #include "tessera/processes.h"

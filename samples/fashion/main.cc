@@ -6,7 +6,7 @@
 //   images.h   the files, and images as text
 //   model.h    the network, and its layouts: which dims the devices cut
 //   train.h    one step: a batch, its gradient, the update
-//   ../shared  the optimizer, flags, progress and curve
+//   ../shared  the optimiser, flags, progress and curve
 //
 // `scripts/demo --fashion` installs the images, which are Debian's package dataset-fashion-mnist.
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ class Run {
       throw std::runtime_error(fmt::format("{}: {} images do not fill a batch of {}", o.images,
                                            shown_.count(), o.batch));
     trainer_.batch = o.batch;
-    trainer_.optimizer = {.rate = o.rate, .steps = o.epochs * batches_};
+    trainer_.training = {.rate = o.rate, .steps = o.epochs * batches_};
   }
 
   void go() {

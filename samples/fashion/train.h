@@ -1,6 +1,6 @@
 // One step of training: a batch in the random order of its epoch, its gradient, the update.
 #pragma once
-#include "../shared/optimizer.h"
+#include "../shared/optimiser.h"
 #include "model.h"
 
 namespace fashion {
@@ -11,23 +11,20 @@ struct Examples {
 TESSERA_FIELDS(Examples, pixels, labels);
 
 struct State {
-  Params weights, means, squares;
+  Params weights;
+  OptimiserState optimiser;
   Array step;  // steps done
 };
-TESSERA_FIELDS(State, weights, means, squares, step);
+TESSERA_FIELDS(State, weights, optimiser, step);
 
 struct Trainer {
   Model model;
-  samples::AdamW optimizer;
+  samples::Training training;
   int64_t batch = 128;
 
   State start(Array key) const {
     const Params weights = model.init(key);
-    const auto zero = [](Array w) { return zeros_like(w); };
-    return {.weights = weights,
-            .means = tree_map(zero, weights),
-            .squares = tree_map(zero, weights),
-            .step = array(0)};
+    return {.weights = weights, .optimiser = training.optimiser().init(weights), .step = array(0)};
   }
 
   // Returns the next state, the loss, and the share of the batch that was classified correctly.
@@ -40,7 +37,9 @@ struct Trainer {
       return model.loss(model.layout.for_use(stored), x, labels);
     };
     const auto [value, g] = value_and_grad(loss)(s.weights);
-    optimizer.update(s.step, g, s.weights, s.means, s.squares);
+    auto [updates, next] = training.optimiser().update(g, std::move(s.optimiser), s.weights);
+    s.weights = apply_updates(s.weights, updates);
+    s.optimiser = std::move(next);
     s.step = s.step + 1;
     return {s, value.first, value.second};
   }

@@ -5,7 +5,7 @@
 //   model.h      the transformer, and its layouts: the mesh axes that shard each dim
 //   train.h      one step: micro-batches, the sum of their gradients, the update
 //   text.h       characters as numbers, and a bigram table as the baseline
-//   ../shared    the optimizer, flags, progress and curve
+//   ../shared    the optimiser, flags, progress and curve
 //
 // The whole run is a function of its State, which is saved as one file. A run that resumes from it
 // gives the same bits, or, on another mesh or in another layout, the same numbers. The processes of
@@ -85,7 +85,7 @@ class Run {
     check_sizes();
     const auto characters = static_cast<int64_t>(text_.alphabet.size());
     trainer_ = {.model = {.sizes = o.sizes, .layout = layout_},
-                .optimizer = {.rate = o.rate, .steps = o.steps},
+                .training = {.rate = o.rate, .steps = o.steps},
                 .batch = o.batch,
                 .micro_batches = o.micro_batches,
                 .dropout = o.dropout};

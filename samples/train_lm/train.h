@@ -1,34 +1,33 @@
 // One step of training: sample sequences, add up the gradients of micro-batches, update.
 #pragma once
-#include "../shared/optimizer.h"
+#include "../shared/optimiser.h"
 #include "model.h"
 
 namespace train_lm {
 
 // The state of a run: it is saved, and --resume reads it.
 struct State {
-  Params weights, means, squares;
+  Params weights;
+  OptimiserState optimiser;
   Array step, key;  // steps done; the words of the key that all random numbers come from
   Array losses;     // of each step; zeros for later steps
 };
-TESSERA_FIELDS(State, weights, means, squares, step, key, losses);
+TESSERA_FIELDS(State, weights, optimiser, step, key, losses);
 
 struct Trainer {
   Model model;
-  samples::AdamW optimizer;
+  samples::Training training;
   int64_t batch = 24, micro_batches = 1;
   double dropout = 0.1;
 
   State start(int64_t seed) const {
     const auto [weights_key, run_key] = random::split<2>(random::key(seed));
     const Params weights = model.init(weights_key);
-    const auto zero = [](Array w) { return zeros_like(w); };
     return {.weights = weights,
-            .means = tree_map(zero, weights),
-            .squares = tree_map(zero, weights),
+            .optimiser = training.optimiser().init(weights),
             .step = array(0),
             .key = random::key_data(run_key),
-            .losses = zeros({optimizer.steps})};
+            .losses = zeros({training.steps})};
   }
 
   // Returns sequences from random positions of the text: [micro-batch, sequence, place].
@@ -65,7 +64,9 @@ struct Trainer {
   State step(State s, Array text) const {
     const Array key = random::fold_in(random::wrap_key_data(s.key), s.step);
     const auto [loss, g] = gradient(s.weights, key, text);
-    optimizer.update(s.step, g, s.weights, s.means, s.squares);
+    auto [updates, next] = training.optimiser().update(g, std::move(s.optimiser), s.weights);
+    s.weights = apply_updates(s.weights, updates);
+    s.optimiser = std::move(next);
     s.losses = s.losses.at({s.step}).set(loss);
     s.step = s.step + 1;
     return s;

@@ -1,6 +1,7 @@
 // ArrayType: the public view of a type.
 #include <ostream>
 
+#include "base/at.h"
 #include "ir/type.h"
 #include "sharding/local.h"
 #include "tessera/sharding.h"
@@ -15,7 +16,14 @@ const std::vector<int64_t>& ArrayType::shape() const { return type_->shape(); }
 DType ArrayType::dtype() const { return type_->dtype(); }
 PartitionSpec ArrayType::spec() const { return sharding::ToSpec(type_->sharding()); }
 Mesh ArrayType::mesh() const { return Mesh(type_->mesh()); }
-std::vector<std::string> ArrayType::varying() const { return {}; }
+std::vector<std::string> ArrayType::varying() const {
+  std::vector<std::string> names;
+  for (const sharding::AxisPart& part : type_->sharding().varying) {
+    const std::string& name = base::At(type_->mesh()->axes(), part.axis).name;
+    if (names.empty() || names.back() != name) names.push_back(name);  // parts of one axis: once
+  }
+  return names;
+}
 bool ArrayType::weak() const { return type_->weak(); }
 ArrayType ArrayType::cotangent() const {
   sharding::TensorSharding s = type_->sharding();

@@ -1,0 +1,126 @@
+// A transformation of gradients, the part of optimisers, and the arrays that it works on.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/core/located.h"
+#include "tessera/optimisers.h"
+
+namespace tessera::api {
+
+using Arrays = std::vector<Array>;
+
+// The parameters of a step, in the order of their tree.
+struct Parameters {
+  detail::TreeRef tree;
+  std::vector<std::string> names;
+  Arrays arrays;
+  Call call;
+
+  size_t count() const { return arrays.size(); }
+  Located at(size_t i) const { return {arrays[i], call.loc}; }
+  // Returns the same tree with other arrays.
+  Parameters With(Arrays others) const { return {tree, names, std::move(others), call}; }
+};
+
+// The arrays of a chain in a state, or of one part of the chain.
+class Slots {
+ public:
+  Slots(OptimiserState& state, std::string chain, Call call, std::string part = {})
+      : state_(&state), chain_(std::move(chain)), part_(std::move(part)), call_(call) {}
+  // Returns the slots of a part of the chain, whose names begin with `part`.
+  Slots Part(const std::string& part) const { return {*state_, chain_, call_, part + "."}; }
+  // Returns the slots of a chain inside of this part.
+  Slots Inner() const { return {*state_, chain_ + part_, call_}; }
+
+  // Returns the number of steps that the chain has done: i32 [].
+  Located count() const;
+  // Adds the number of steps, and adds one to it.
+  void AddCount() const;
+  void Increment() const;
+
+  void Add(const std::string& name, Array x) const;
+  // Returns an array of the state. Throws TraceError if the state has none of this name.
+  Located Get(const std::string& name) const;
+  // Replaces an array, in its dtype.
+  void Set(const std::string& name, const Array& x) const;
+
+  // Same, for an array per parameter.
+  void Add(const char* slot, const Parameters& params, const Arrays& xs) const;
+  Located Get(const char* slot, const Parameters& params, size_t i) const;
+  void Set(const char* slot, const Parameters& params, size_t i, const Array& x) const;
+
+  OptimiserState& state() const { return *state_; }
+  // The names of all arrays of these slots begin with it.
+  std::string prefix() const { return chain_ + part_; }
+
+ private:
+  OptimiserState* state_;
+  std::string chain_, part_;
+  Call call_;
+};
+
+}  // namespace tessera::api
+
+namespace tessera::detail {
+
+struct GradientTransformation {
+  std::string name;  // the first word of the names of its arrays
+  // Adds the arrays of the state; empty: there are none.
+  std::function<void(const api::Parameters&, const api::Slots&)> init = {};
+  // Replaces the updates, and the arrays of the state.
+  std::function<void(api::Arrays& updates, const api::Parameters&, const api::Slots&)> update;
+  bool reshards = false;     // it takes gradients of any sharding
+  bool counts_steps = true;  // the state has the number of steps done
+};
+
+}  // namespace tessera::detail
+
+namespace tessera::api {
+
+Optimiser OfParts(std::vector<detail::GradientTransformation> parts);
+
+// Add the state of a chain to the slots, and apply one step of it.
+void InitChain(const Optimiser& optimiser, const Parameters& params, const Slots& slots);
+void UpdateChain(const Optimiser& optimiser, Arrays& updates, const Parameters& params,
+                 const Slots& slots);
+
+// Returns arrays of zeros like the parameters, of this dtype unless it is the default.
+Arrays ZerosLike(const Parameters& params, DType dtype = {});
+// Returns a transformation without a state that applies f(update, parameter) to each array.
+template <class F>
+detail::GradientTransformation Stateless(std::string name, F f) {
+  return {.name = std::move(name),
+          .update =
+              [f](Arrays& updates, const Parameters& params, const Slots&) {
+                for (size_t i = 0; i < updates.size(); ++i)
+                  updates[i] = f(Located(updates[i], params.call.loc), params.at(i));
+              },
+          .counts_steps = false};
+}
+
+// Returns the sum over all devices of Manual axes over which x varies, if `axes` has them.
+Located SumOverShards(const Located& x, const AxisSet& axes);
+// Returns the sum of the squares: f32 [], or f64 for f64. Over Manual axes, of all shards.
+Located SumOfSquares(const Located& x, const AxisSet& axes = {});
+// Returns whether all elements of all arrays are finite.
+Located AllFinite(const Arrays& xs, const AxisSet& axes, Call call);
+// Returns decay * old + (1 - decay) * x.
+inline Located Average(const Located& x, const Located& old, double decay) {
+  return (1 - decay) * x + decay * old;
+}
+// Returns x / (1 - decay^count), the mean of numbers that were averaged with a start of 0.
+Located Debiased(const Located& x, double decay, const Located& count);
+// Returns count + 1; the largest int stays.
+Located Incremented(const Located& count);
+
+// C17: throw ShapeError for a number out of its range.
+void CheckRate(const char* name, const RateSchedule& rate, Call call);
+void CheckNotNegative(const char* name, double number, Call call);
+void CheckPositive(const char* name, double number, Call call);
+void CheckBeta(const char* name, double beta, Call call);  // in [0, 1)
+
+}  // namespace tessera::api

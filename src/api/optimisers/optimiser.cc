@@ -1,0 +1,306 @@
+// Chains of transformations: their states, the checks of their arguments, and sums over trees.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "api/core/manual_axes.h"
+#include "api/core/tree_match.h"
+#include "api/optimisers/gradient_transformation.h"
+#include "base/error.h"
+#include "tessera/shard_map.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace api {
+
+namespace {
+
+constexpr char kCount[] = "count";  // the name of the number of steps
+
+std::string SlotName(const char* slot, const std::string& parameter) {
+  return parameter.empty() ? slot : fmt::format("{}.{}", slot, parameter);
+}
+
+std::string NameOf(const Parameters& params, size_t i) {
+  return params.names[i].empty() ? "the parameter" : params.names[i];
+}
+
+// C14: throws DTypeError for a parameter that has no updates.
+void CheckFloats(const Parameters& params) {
+  for (size_t i = 0; i < params.count(); ++i) {
+    const DType t = TypeOf(params.arrays[i])->dtype();
+    if (!t.is_floating())
+      FailDType(
+          params.call, 14,
+          fmt::format("{} is {}, not floats", NameOf(params, i), TypeOf(params.arrays[i])->text()),
+          {"keep arrays that are not trained out of the tree of parameters"});
+  }
+}
+
+// Throws unless the gradient has the shape of its parameter and, unless it is resharded, its place.
+void CheckGradient(const Array& gradient, const Parameters& params, size_t i, bool reshards) {
+  const ir::Type &g = *TypeOf(gradient), &p = *TypeOf(params.arrays[i]);
+  const std::string differ = fmt::format("the gradient of {} is {}, but the parameter is {}",
+                                         NameOf(params, i), g.text(), p.text());
+  if (g.shape() != p.shape()) FailShape(params.call, 18, differ);
+  if (!g.dtype().is_floating()) FailDType(params.call, 14, differ);
+  if (VaryingOf(g) != VaryingOf(p))
+    FailSharding(params.call, 18, differ,
+                 {"sum it over the axes that only it varies over: psum(gradient, axes)"});
+  if (!reshards && p.mesh() && g.sharding() != p.sharding())
+    FailSharding(params.call, 18, differ,
+                 {fmt::format("reshard it to the parameter's spec: reshard(gradient, {})",
+                              sharding::ToSpec(p.sharding()).reduced({}).text()),
+                  "or let the optimiser do so: sharded(optimiser, specs)"});
+}
+
+// Throws unless the update has the shape and the place of its parameter: the state may be of
+// others.
+void CheckUpdate(const Array& update, const Parameters& params, size_t i) {
+  const ir::Type &u = *TypeOf(update), &p = *TypeOf(params.arrays[i]);
+  if (u.shape() != p.shape() || (p.mesh() && u.sharding() != p.sharding()))
+    FailSharding(params.call, 18,
+                 fmt::format("the update of {} would be {}, but the parameter is {}",
+                             NameOf(params, i), u.text(), p.text()),
+                 {"pass the state that `init` of this optimiser made for these parameters"});
+}
+
+Parameters ParametersOf(detail::TreeRef tree, Call call) {
+  trace::UseAll(tree, "params", call.name, call.loc);
+  Parameters params{tree, detail::NamesOf(tree), detail::LeavesOf(tree), call};
+  CheckFloats(params);
+  return params;
+}
+
+}  // namespace
+
+Located Slots::count() const { return Slots(*state_, chain_, call_).Get(kCount); }
+void Slots::AddCount() const { Add(kCount, StrongScalar(0, i32, call_)); }
+void Slots::Increment() const { Set(kCount, Incremented(count())); }
+
+void Slots::Add(const std::string& name, Array x) const {
+  (*state_)[prefix() + name] = std::move(x);
+}
+Located Slots::Get(const std::string& name) const {
+  const auto found = state_->find(prefix() + name);
+  if (found == state_->end())
+    FailTrace(call_, 2, fmt::format("the state has no array \"{}\"", prefix() + name),
+              {"pass the state that `init` of this optimiser made for these parameters"});
+  return {found->second, call_.loc};
+}
+void Slots::Set(const std::string& name, const Array& x) const {
+  Array& old = (*state_)[prefix() + name];
+  const ir::Type &was = *TypeOf(old), &is = *TypeOf(x);
+  if (was.shape() != is.shape() || (was.mesh() && was.sharding() != is.sharding()))
+    FailShape(call_, 18,
+              fmt::format("\"{}\" of the state is {}, but would become {}", prefix() + name,
+                          was.text(), is.text()),
+              {"pass the state that `init` of this optimiser made for these parameters"});
+  old = Convert(x, was.dtype(), call_);
+}
+void Slots::Add(const char* slot, const Parameters& params, const Arrays& xs) const {
+  for (size_t i = 0; i < xs.size(); ++i) Add(SlotName(slot, params.names[i]), xs[i]);
+}
+Located Slots::Get(const char* slot, const Parameters& params, size_t i) const {
+  return Get(SlotName(slot, params.names[i]));
+}
+void Slots::Set(const char* slot, const Parameters& params, size_t i, const Array& x) const {
+  Set(SlotName(slot, params.names[i]), x);
+}
+
+Optimiser OfParts(std::vector<detail::GradientTransformation> parts) {
+  std::vector<detail::TransformationPtr> shared;
+  for (detail::GradientTransformation& part : parts)
+    shared.push_back(std::make_shared<const detail::GradientTransformation>(std::move(part)));
+  return Optimiser(std::move(shared));
+}
+
+namespace {
+
+// Calls f(part, slots) for each part. The second part of a name is numbered: "trace_2".
+template <class F>
+void ForEachPart(const Optimiser& optimiser, const Slots& slots, const F& f) {
+  std::map<std::string, int> uses;
+  for (const detail::TransformationPtr& part : optimiser.parts()) {
+    const int use = ++uses[part->name];
+    f(*part, slots.Part(use == 1 ? part->name : fmt::format("{}_{}", part->name, use)));
+  }
+}
+
+bool CountsSteps(const Optimiser& optimiser) {
+  bool counts = false;
+  for (const detail::TransformationPtr& part : optimiser.parts())
+    counts = counts || part->counts_steps;
+  return counts;
+}
+
+}  // namespace
+
+void InitChain(const Optimiser& optimiser, const Parameters& params, const Slots& slots) {
+  if (CountsSteps(optimiser)) slots.AddCount();
+  ForEachPart(optimiser, slots, [&](const detail::GradientTransformation& part, const Slots& own) {
+    if (part.init) part.init(params, own);
+  });
+}
+
+void UpdateChain(const Optimiser& optimiser, Arrays& updates, const Parameters& params,
+                 const Slots& slots) {
+  ForEachPart(optimiser, slots, [&](const detail::GradientTransformation& part, const Slots& own) {
+    part.update(updates, params, own);
+  });
+  if (CountsSteps(optimiser)) slots.Increment();
+}
+
+Arrays ZerosLike(const Parameters& params, DType dtype) {
+  Arrays zeros;
+  for (const Array& p : params.arrays)
+    zeros.push_back(zeros_like(p, {.dtype = dtype}, params.call.loc));
+  return zeros;
+}
+
+Located SumOverShards(const Located& x, const AxisSet& axes) {
+  const Call call{"psum", x.loc()};
+  std::vector<AxisRef> sharded;
+  for (const AxisRef& axis : axes.axes())
+    for (const StateOver& over : StatesOver(TypeOf(x)->sharding(), ManualAxes(axis, call)))
+      if (over.state == Variance::kVarying) sharded.push_back(axis);
+  return sharded.empty() ? x : x.With(psum(x, AxisSet(sharded), x.loc()));
+}
+
+Located SumOfSquares(const Located& x, const AxisSet& axes) {
+  const Call call{"global_norm", x.loc()};
+  const Located wide(x.dtype().size() < 4 ? Convert(x, f32, call) : x.plain(), x.loc());
+  return SumOverShards(wide.With(sum(Square(wide), All, {}, x.loc())), axes);
+}
+
+Located AllFinite(const Arrays& xs, const AxisSet& axes, Call call) {
+  std::optional<Located> finite;
+  for (const Array& x : xs) {
+    const Located one(all(is_finite(Operand(x, call.loc), call.loc), All, {}, call.loc), call.loc);
+    const Located lacking(Convert(!one, i32, call), call.loc);
+    const Located everywhere = SumOverShards(lacking, axes) == 0;
+    finite = finite ? *finite & everywhere : everywhere;
+  }
+  return finite ? *finite : Located(StrongScalar(true, bool_, call), call.loc);
+}
+
+Located Debiased(const Located& x, double decay, const Located& count) {
+  const Call call{"update", x.loc()};
+  const DType t = x.dtype().size() < 4 ? f32 : x.dtype();
+  const Array power =
+      pow(Operand(decay, x.loc()), Operand(Convert(count, t, call), x.loc()), {}, x.loc());
+  return x / x.With(Convert(1.0 - x.With(power), x.dtype(), call));
+}
+
+Located Incremented(const Located& count) {
+  constexpr int kMost = std::numeric_limits<int32_t>::max();
+  return If(count < kMost, count + 1, kMost);
+}
+
+void CheckRate(const char* name, const RateSchedule& rate, Call call) {
+  if (rate.number()) CheckNotNegative(name, *rate.number(), call);
+}
+void CheckNotNegative(const char* name, double number, Call call) {
+  if (!(number >= 0 && std::isfinite(number)))
+    FailShape(call, 17, fmt::format("{} is {}, not a finite number of at least 0", name, number));
+}
+void CheckPositive(const char* name, double number, Call call) {
+  if (!(number > 0 && std::isfinite(number)))
+    FailShape(call, 17, fmt::format("{} is {}, not a finite positive number", name, number));
+}
+void CheckBeta(const char* name, double beta, Call call) {
+  if (!(beta >= 0 && beta < 1))
+    FailShape(call, 17,
+              fmt::format("{} is {}, but a decay is at least 0 and less than 1", name, beta));
+}
+
+}  // namespace api
+
+OptimiserState Optimiser::Init(detail::TreeRef params, Loc loc) const {
+  const Call call{"init", loc};
+  OptimiserState state;
+  InitChain(*this, ParametersOf(params, call), Slots(state, "", call));
+  return state;
+}
+
+detail::UpdatedLeaves Optimiser::Update(detail::TreeRef gradients, OptimiserState state,
+                                        detail::TreeRef params, Loc loc) const {
+  const Call call{"update", loc};
+  const Parameters all = ParametersOf(params, call);
+  trace::UseAll(gradients, "gradients", call.name, loc);
+  trace::UseAll(state, "state", call.name, loc);
+  CheckNames(call, 2, all.names, detail::NamesOf(gradients),
+             "compared with the parameters, the "
+             "gradients are",
+             {"pass one gradient for each parameter"});
+  Arrays updates = detail::LeavesOf(gradients);
+  const bool reshards = !parts_.empty() && parts_[0]->reshards;
+  for (size_t i = 0; i < updates.size(); ++i) CheckGradient(updates[i], all, i, reshards);
+  UpdateChain(*this, updates, all, Slots(state, "", call));
+  for (size_t i = 0; i < updates.size(); ++i) CheckUpdate(updates[i], all, i);
+  return {std::move(updates), std::move(state)};
+}
+
+Optimiser chain(const std::vector<Optimiser>& parts) {
+  std::vector<detail::TransformationPtr> all;
+  for (const Optimiser& part : parts)
+    all.insert(all.end(), part.parts().begin(), part.parts().end());
+  return Optimiser(std::move(all));
+}
+
+namespace detail {
+
+namespace {
+
+// Replaces each array of `tree` by f(array, array of `other`).
+template <class F>
+void Combine(TreeRef tree, TreeRef other, const char* what, Call call, const F& f) {
+  trace::UseAll(tree, "params", call.name, call.loc);
+  trace::UseAll(other, what, call.name, call.loc);
+  CheckNames(call, 2, NamesOf(tree), NamesOf(other),
+             fmt::format("compared with the parameters, the {} are", what).c_str(),
+             {"pass trees whose arrays have the same names"});
+  Arrays xs = LeavesOf(tree);
+  const Arrays ys = LeavesOf(other);
+  for (size_t i = 0; i < xs.size(); ++i)
+    xs[i] = f(Located(xs[i], call.loc), Located(ys[i], call.loc));
+  Replace(tree, xs);
+}
+
+}  // namespace
+
+void ApplyUpdates(TreeRef params, TreeRef updates, Loc loc) {
+  const Call call{"apply_updates", loc};
+  Combine(params, updates, "updates", call,
+          [&](const Located& p, const Located& u) { return Convert(p + u, p.dtype(), call); });
+}
+
+void MoveTowards(TreeRef average, TreeRef params, const Array& step_size, Loc loc) {
+  const Call call{"incremental_update", loc};
+  const Located step(step_size, loc);
+  Combine(average, params, "averages", call, [&](const Located& old, const Located& x) {
+    return Convert(step * x + (1.0 - step) * old, old.dtype(), call);
+  });
+}
+
+Array GlobalNorm(TreeRef tree, const AxisSet& axes, Loc loc) {
+  trace::UseAll(tree, "tree", "global_norm", loc);
+  std::optional<Located> total;
+  for (const Array& x : LeavesOf(tree)) {
+    const Located squares = SumOfSquares({x, loc}, axes);
+    total = total ? *total + squares : squares;
+  }
+  return total ? Sqrt(*total) : Located(StrongScalar(0, f32, {"global_norm", loc}), loc);
+}
+
+Array AllFinite(TreeRef tree, const AxisSet& axes, Loc loc) {
+  trace::UseAll(tree, "tree", "all_finite", loc);
+  return api::AllFinite(LeavesOf(tree), axes, {"all_finite", loc});
+}
+
+}  // namespace detail
+}  // namespace tessera
