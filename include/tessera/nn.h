@@ -154,10 +154,12 @@ struct AttentionOptions {
 };
 // Returns softmax(query key^T * scale) value: the shape of the query [batch, t, heads, features].
 // Keys and values are [batch, s, key heads, features]; each group of heads / key heads query heads
-// shares one key head. The batch may be left out of all three. Positions beyond query_lengths give
-// 0. Large scores are computed in blocks and never exist whole (docs/performance.md). Throws
-// ShapeError for shapes that do not match and if the key heads do not divide the heads, and
-// DTypeError for masks that are not bool and dtypes that differ.
+// shares one key head. The batch may be left out of all three. If the heads are sharded, key heads
+// may be sharded over the major part of the same axes, P(None, None, SubAxis("model", 1, 2)), or
+// whole; nothing is sent. Positions beyond query_lengths give 0. Large scores are computed in
+// blocks and never exist whole (docs/performance.md). Throws ShapeError for shapes that do not
+// match and if the key heads do not divide the heads, and DTypeError for masks that are not bool
+// and dtypes that differ.
 Array dot_product_attention(Operand query, Operand key, Operand value,
                             AttentionOptions options = {}, Loc loc = Loc::Current());
 

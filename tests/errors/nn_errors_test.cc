@@ -103,6 +103,28 @@ const std::vector<Case>& Cases() {
          dot_product_attention(ones({4, 2, 2}), ones({4, 2, 2}), ones({4, 2, 2}),
                                {.key_value_lengths = ones({1})});
        }},
+      {"heads_of_a_reshape",
+       [] {
+         MeshScope scope(abstract_mesh({{"model", 8}}));
+         abstract_array("f32[2,16,96@model]").reshape({2, 16, 12, 8});
+       }},
+      {"heads_of_a_query",
+       [] {
+         MeshScope scope(abstract_mesh({{"model", 8}}));
+         reshard(abstract_array("f32[2,16,12,8]"), P(None, None, "model"));
+       }},
+      {"heads_of_a_projection",
+       [] {
+         MeshScope scope(abstract_mesh({{"model", 8}}));
+         const Array x = abstract_array("f32[2,16,96]"), w = abstract_array("f32[96,2,8]");
+         einsum("btd,dhk->bthk", {x, w}, {.out_sharding = P(None, None, "model")});
+       }},
+      {"heads_on_other_parts",
+       [] {
+         MeshScope scope(abstract_mesh({{"model", 8}}));
+         const Array k = abstract_array("f32[2,16,2@model:(2)2,8]");
+         dot_product_attention(abstract_array("f32[2,16,8@model,8]"), k, k);
+       }},
       {"initialiser_fans", [] { initialisers::he_normal(random::key(0), {4}); }},
       {"initialiser_scale",
        [] {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "api/core/located.h"
 #include "api/core/option_fields.h"
@@ -50,6 +51,28 @@ struct Heads {
   int64_t group() const { return heads / key_heads; }
 };
 
+const sharding::AxisList& HeadAxes(const Array& x) { return TypeOf(x)->sharding().dims[2].axes; }
+
+// The axes of heads, as those of [key heads, group].
+struct SplitAxes {
+  sharding::AxisList keys, group;
+};
+// Returns the axes of both dims if every device then has the heads that it had: the axes shard the
+// key heads completely before they shard the groups, and an axis may be cut in two.
+std::optional<SplitAxes> SplitHeads(const sharding::AxisList& axes, const Heads& h) {
+  SplitAxes split;
+  int64_t keys = h.key_heads, group = h.group();
+  for (const sharding::AxisPart& part : axes) {
+    const int64_t of_keys = std::gcd(part.size, keys), of_group = part.size / of_keys;
+    keys /= of_keys;
+    if (of_group > 1 && (keys > 1 || group % of_group != 0)) return std::nullopt;
+    group /= of_group;
+    if (of_keys > 1) split.keys.push_back({part.axis, part.pre, of_keys});
+    if (of_group > 1) split.group.push_back({part.axis, part.pre * of_keys, of_group});
+  }
+  return split;
+}
+
 // One attention: its arrays with a batch, and the options.
 class Attention {
  public:
@@ -61,7 +84,15 @@ class Attention {
         k_(WithBatch(xs[1])),
         v_(WithBatch(xs[2])),
         is_batched_(Rank(ToArray(xs[0], call)) == 4),
-        h_(Check()) {}
+        h_(Check()) {
+    if (!is_grouped() || HeadAxes(q_).empty()) return;
+    split_ = SplitHeads(HeadAxes(q_), h_);
+    if (split_) return;
+    // Each device would need heads of several groups: it repeats the keys of its own heads instead.
+    k_ = Repeated(k_);
+    v_ = Repeated(v_);
+    h_.key_heads = h_.heads;
+  }
 
   // `bias`, `mask` and the lengths are those of the options, if these are given.
   Array Of(const Array* bias, const Array* mask, const Array* query_lengths,
@@ -107,20 +138,33 @@ class Attention {
   }
 
   bool is_grouped() const { return h_.group() > 1; }
+  // Returns x with its heads, dim `dim`, as [key heads, group].
+  Array SplitAt(const Array& x, int64_t dim) const {
+    base::Shape shape = ShapeOf(x);
+    base::At(shape, dim) = h_.key_heads;
+    shape.insert(shape.begin() + dim + 1, h_.group());
+    sharding::TensorSharding s = TypeOf(x)->sharding();
+    if (!split_ || base::At(s.dims, dim).axes != HeadAxes(q_)) return Reshape(x, shape, call_);
+    base::At(s.dims, dim).axes = split_->keys;
+    s.dims.insert(s.dims.begin() + dim + 1, {.axes = split_->group});
+    return reshape(Operand(x, loc_), Shape(shape), {sharding::ToSpec(s)}, loc_);
+  }
+  // Returns keys or values with each head repeated for its group, sharded like the query's heads.
+  Array Repeated(const Array& x) const {
+    sharding::TensorSharding s = TypeOf(x)->sharding();
+    if (!s.mesh) s = sharding::Replicated(TypeOf(q_)->mesh(), 4);
+    s.dims[2].axes = HeadAxes(q_);
+    return repeat(Operand(x, loc_), h_.group(), 2, {sharding::ToSpec(s)}, loc_);
+  }
   // Returns the scores: [batch, heads, t, s], or [batch, key heads, group, t, s].
   Located Scores() const {
     const DType t = TypeOf(q_)->dtype();
     const DotOptions options{.dtype = t.size() < 4 ? f32 : t};
     const double scale =
         options_.scale.value_or(1 / std::sqrt(static_cast<double>(ShapeOf(q_)[3])));
-    const Array products =
-        is_grouped()
-            ? einsum("btkgh,bskh->bkgts",
-                     {Reshape(q_, {h_.batch, h_.queries, h_.key_heads, h_.group(), ShapeOf(q_)[3]},
-                              call_),
-                      k_},
-                     options, loc_)
-            : einsum("btnh,bsnh->bnts", {q_, k_}, options, loc_);
+    const Array products = is_grouped()
+                               ? einsum("btkgh,bskh->bkgts", {SplitAt(q_, 2), k_}, options, loc_)
+                               : einsum("btnh,bsnh->bnts", {q_, k_}, options, loc_);
     return Located(products, loc_) * scale;
   }
   // Returns the weighted values: [batch, t, heads, features].
@@ -138,12 +182,11 @@ class Attention {
       FailShape(call_, 16,
                 fmt::format("the {} has shape {}, which does not broadcast to {}", name,
                             ir::FieldText(ShapeOf(x)), ir::FieldText(whole)));
-    if (is_grouped()) {
-      const bool all = shape[1] == 1;
-      shape[1] = all ? 1 : h_.key_heads;
-      shape.insert(shape.begin() + 2, all ? 1 : h_.group());
-    }
-    return {Reshape(x, shape, call_), loc_};
+    const Array wide = Reshape(x, shape, call_);
+    if (!is_grouped()) return {wide, loc_};
+    if (shape[1] != 1) return {SplitAt(wide, 1), loc_};
+    shape.insert(shape.begin() + 2, 1);
+    return {Reshape(wide, shape, call_), loc_};
   }
   // Returns lengths [batch] as [batch, 1, ...].
   Located Lengths(const char* name, const Array& x, int64_t rank) const {
@@ -182,9 +225,11 @@ class Attention {
   const Call call_;
   const Loc loc_;
   const AttentionOptions& options_;
-  const Array q_, k_, v_;
+  const Array q_;
+  Array k_, v_;
   const bool is_batched_;
-  const Heads h_;
+  Heads h_;
+  std::optional<SplitAxes> split_;  // of the query's heads, if they are grouped and sharded
 };
 
 }  // namespace
