@@ -66,8 +66,8 @@ TEST_P(HeadsThatDoNotDivide, HaveTheValuesOfOneDevice) {
   const PartitionSpec bias = P(c.query.dims()[2]);
   const Arrays shards = {reshard(whole[0], c.query), reshard(whole[1], c.keys),
                          reshard(whole[2], c.keys), reshard(whole[3], bias)};
-  const auto attend = jit(Attend);
-  const auto gradient = jit(Gradient);
+  const auto attend = jit([](Arrays x) { return Attend(x); });
+  const auto gradient = jit([](Arrays x) { return Gradient(x); });
 
   const Array made = attend(shards);
   EXPECT_EQ(type_of(made).spec(), type_of(shards[0]).spec());

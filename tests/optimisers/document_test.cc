@@ -1,0 +1,74 @@
+// The example of docs/optimisers.md is the program below, and prints what the page shows.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace tessera::optimisers_document_test {
+namespace {
+
+// clang-format off
+void Example(std::ostream& out) {
+// begin
+using Params = std::map<std::string, Array>;
+SetDeviceCount(8);
+MeshScope scope(make_mesh({{"data", 8}}));
+
+const Optimiser optimiser = sharded(
+    chain({optimisers::clip_by_global_norm(1),
+           optimisers::adamw(schedules::warmup_cosine_decay(0, 0.1, 10, 100),
+                             {.weight_decay = 0.01,
+                              .mask = [](const std::string&, const Array& p) {
+                                return p.rank() > 1;
+                              }})}),
+    P("data"));
+
+const auto step = jit(
+    [&](Params params, OptimiserState state, Array x, Array y) {
+      const auto [loss, gradients] = value_and_grad([&](Params p) {
+        return mean(square(matmul(x, p.at("w")) + p.at("b") - y));
+      })(tree_map([](Array p) { return reshard(p, P().reduced("data")); }, params));
+      auto [updates, next] = optimiser.update(gradients, state, params);
+      return std::tuple(apply_updates(params, updates), next, loss);
+    },
+    {.donate = {0, 1}});
+
+Params params = {{"b", zeros({8})}, {"w", zeros({16, 8})}};
+OptimiserState state = optimiser.init(params);
+const Array x = random::normal(random::key(0), {64, 16}, {.out_sharding = P("data")});
+const Array y = matmul(x, random::normal(random::key(1), {16, 8})) + 1.0;
+for (int i = 0; i <= 100; ++i) {
+  const auto [new_params, new_state, loss] = step(params, state, x, y);
+  params = new_params;
+  state = new_state;
+  if (i % 50 == 0) out << "step " << i << ": loss " << to_text(loss, {.precision = 2}) << "\n";
+}
+for (const auto& [name, array] : state) out << name << " " << type_of(array) << "\n";
+// end
+}
+// clang-format on
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(TESSERA_SOURCE_DIR + path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
+  const size_t from = text.find(begin) + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+TEST(Document, ShowsAProgramAndItsOutput) {
+  const std::string page = TextOf("/docs/optimisers.md");
+  const std::string test = TextOf("/tests/optimisers/document_test.cc");
+  EXPECT_EQ(Between(page, "```cpp\n", "```"), Between(test, "// begin\n", "// end\n"));
+  std::ostringstream out;
+  Example(out);
+  EXPECT_EQ(Between(page, "```text\n", "```"), out.str());
+}
+
+}  // namespace
+}  // namespace tessera::optimisers_document_test
