@@ -1,4 +1,6 @@
 // Chains of transformations: their states, the checks of their arguments, and sums over trees.
+#include "api/optimisers/optimiser.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -6,7 +8,6 @@
 
 #include "api/core/manual_axes.h"
 #include "api/core/tree_match.h"
-#include "api/optimisers/gradient_transformation.h"
 #include "base/error.h"
 #include "tessera/shard_map.h"
 #include "trace/scopes.h"
@@ -102,7 +103,7 @@ void Slots::Set(const std::string& name, const Array& x) const {
               {"pass the state that `init` of this optimiser made for these parameters"});
   old = Convert(x, was.dtype(), call_);
 }
-void Slots::Add(const char* slot, const Parameters& params, const Arrays& xs) const {
+void Slots::Add(const char* slot, const Parameters& params, const std::vector<Array>& xs) const {
   for (size_t i = 0; i < xs.size(); ++i) Add(SlotName(slot, params.names[i]), xs[i]);
 }
 Located Slots::Get(const char* slot, const Parameters& params, size_t i) const {
@@ -147,7 +148,7 @@ void InitChain(const Optimiser& optimiser, const Parameters& params, const Slots
   });
 }
 
-void UpdateChain(const Optimiser& optimiser, Arrays& updates, const Parameters& params,
+void UpdateChain(const Optimiser& optimiser, std::vector<Array>& updates, const Parameters& params,
                  const Slots& slots) {
   ForEachPart(optimiser, slots, [&](const detail::GradientTransformation& part, const Slots& own) {
     part.update(updates, params, own);
@@ -155,8 +156,8 @@ void UpdateChain(const Optimiser& optimiser, Arrays& updates, const Parameters& 
   if (CountsSteps(optimiser)) slots.Increment();
 }
 
-Arrays ZerosLike(const Parameters& params, DType dtype) {
-  Arrays zeros;
+std::vector<Array> ZerosLike(const Parameters& params, DType dtype) {
+  std::vector<Array> zeros;
   for (const Array& p : params.arrays)
     zeros.push_back(zeros_like(p, {.dtype = dtype}, params.call.loc));
   return zeros;
@@ -177,7 +178,7 @@ Located SumOfSquares(const Located& x, const AxisSet& axes) {
   return SumOverShards(wide.With(sum(Square(wide), All, {}, x.loc())), axes);
 }
 
-Located AllFinite(const Arrays& xs, const AxisSet& axes, Call call) {
+Located AllFinite(const std::vector<Array>& xs, const AxisSet& axes, Call call) {
   std::optional<Located> finite;
   for (const Array& x : xs) {
     const Located one(all(is_finite(Operand(x, call.loc), call.loc), All, {}, call.loc), call.loc);
@@ -237,7 +238,7 @@ detail::UpdatedLeaves Optimiser::Update(detail::TreeRef gradients, OptimiserStat
              "compared with the parameters, the "
              "gradients are",
              {"pass one gradient for each parameter"});
-  Arrays updates = detail::LeavesOf(gradients);
+  std::vector<Array> updates = detail::LeavesOf(gradients);
   const bool reshards = !parts_.empty() && parts_[0]->reshards;
   for (size_t i = 0; i < updates.size(); ++i) CheckGradient(updates[i], all, i, reshards);
   UpdateChain(*this, updates, all, Slots(state, "", call));
@@ -264,8 +265,8 @@ void Combine(TreeRef tree, TreeRef other, const char* what, Call call, const F& 
   CheckNames(call, 2, NamesOf(tree), NamesOf(other),
              fmt::format("compared with the parameters, the {} are", what).c_str(),
              {"pass trees whose arrays have the same names"});
-  Arrays xs = LeavesOf(tree);
-  const Arrays ys = LeavesOf(other);
+  std::vector<Array> xs = LeavesOf(tree);
+  const std::vector<Array> ys = LeavesOf(other);
   for (size_t i = 0; i < xs.size(); ++i)
     xs[i] = f(Located(xs[i], call.loc), Located(ys[i], call.loc));
   Replace(tree, xs);

@@ -1,7 +1,7 @@
 // The transformations that optimisers are chains of.
 #include <fmt/format.h>
 
-#include "api/optimisers/gradient_transformation.h"
+#include "api/optimisers/optimiser.h"
 #include "base/at.h"
 
 namespace tessera {
@@ -23,7 +23,8 @@ GradientTransformation Adam(AdamOptions o) {
     slots.Add("mu", params, ZerosLike(params, o.mu_dtype));
     slots.Add("nu", params, ZerosLike(params));
   };
-  const auto update = [o](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [o](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     const Located count = Incremented(slots.count());
     for (size_t i = 0; i < updates.size(); ++i) {
       const Located g(updates[i], params.call.loc);
@@ -44,7 +45,8 @@ GradientTransformation Lion(LionOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
     slots.Add("mu", params, ZerosLike(params, o.mu_dtype));
   };
-  const auto update = [o](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [o](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     for (size_t i = 0; i < updates.size(); ++i) {
       const Located g(updates[i], params.call.loc), mu = slots.Get("mu", params, i);
       updates[i] = Sign(Average(g, mu, o.b1));
@@ -57,14 +59,15 @@ GradientTransformation Lion(LionOptions o) {
 // Divides by the root of the mean square, or by the standard deviation.
 GradientTransformation Rms(RmspropOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
-    Arrays squares;
+    std::vector<Array> squares;
     for (const Array& p : params.arrays)
       squares.push_back(
           full_like(p, Operand(o.initial_scale, params.call.loc), {}, params.call.loc));
     if (o.centered) slots.Add("mu", params, ZerosLike(params));
     slots.Add("nu", params, squares);
   };
-  const auto update = [o](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [o](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     const auto debiased = [&](const Located& x) {
       return o.bias_correction ? Debiased(x, o.decay, Incremented(slots.count())) : x;
     };
@@ -88,7 +91,8 @@ GradientTransformation Trace(double decay, bool nesterov, DType dtype) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
     slots.Add("trace", params, ZerosLike(params, dtype));
   };
-  const auto update = [=](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     for (size_t i = 0; i < updates.size(); ++i) {
       const Located g(updates[i], params.call.loc);
       const Located next = g + decay * slots.Get("trace", params, i);
@@ -103,7 +107,8 @@ GradientTransformation MovingAverage(double decay, EmaOptions o) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
     slots.Add("mean", params, ZerosLike(params, o.accumulator_dtype));
   };
-  const auto update = [=](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     for (size_t i = 0; i < updates.size(); ++i) {
       const Located mean =
           Average({updates[i], params.call.loc}, slots.Get("mean", params, i), decay);
@@ -124,7 +129,8 @@ GradientTransformation ScaleBy(const RateSchedule& rate, double sign) {
   if (rate.number())
     return Stateless(
         "rate", [by = sign * *rate.number()](const Located& u, const Located&) { return by * u; });
-  const auto update = [=](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     for (Array& x : updates) {
       const Located u(x, params.call.loc);
       x = sign * At(rate, slots.count(), u) * u;
@@ -134,7 +140,8 @@ GradientTransformation ScaleBy(const RateSchedule& rate, double sign) {
 }
 
 GradientTransformation AddDecayed(const RateSchedule& decay, const ParameterMask& mask) {
-  const auto update = [=](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     for (size_t i = 0; i < updates.size(); ++i) {
       if (mask && !mask(params.names[i], params.arrays[i])) continue;
       const Located u(updates[i], params.call.loc), p = params.at(i);
@@ -145,7 +152,7 @@ GradientTransformation AddDecayed(const RateSchedule& decay, const ParameterMask
 }
 
 GradientTransformation ClipByGlobalNorm(double most, AxisSet axes) {
-  const auto update = [=](Arrays& updates, const Parameters& params, const Slots&) {
+  const auto update = [=](std::vector<Array>& updates, const Parameters& params, const Slots&) {
     std::optional<Located> squares;
     for (const Array& x : updates) {
       const Located own = SumOfSquares({x, params.call.loc}, axes);
@@ -214,7 +221,7 @@ Located MeanAlong(const Located& x, int64_t dim, bool keepdims = false) {
 // Squares of a matrix are estimated by the product of the means of its rows and of its columns.
 GradientTransformation FactoredRms(AdafactorOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
-    const Arrays zeros = ZerosLike(params);
+    const std::vector<Array> zeros = ZerosLike(params);
     for (size_t i = 0; i < zeros.size(); ++i) {
       const Parameters one{params.tree, {params.names[i]}, {params.arrays[i]}, params.call};
       const Located zero(zeros[i], params.call.loc);
@@ -226,7 +233,8 @@ GradientTransformation FactoredRms(AdafactorOptions o) {
       }
     }
   };
-  const auto update = [o](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [o](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     const Located count = slots.count();
     const Located t(Convert(count - o.decay_offset + 1, f32, params.call), params.call.loc);
     const Located decay = 1.0 - t.With(pow(t, Operand(-o.decay_rate, t.loc()), {}, t.loc()));

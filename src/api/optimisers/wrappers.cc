@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/core/specs.h"
-#include "api/optimisers/gradient_transformation.h"
+#include "api/optimisers/optimiser.h"
 #include "base/error.h"
 
 namespace tessera {
@@ -15,7 +15,7 @@ namespace {
 constexpr char kMicroSteps[] = "micro_steps", kLossScale[] = "loss_scale", kScale[] = "scale";
 
 // Applies one step of the optimiser if `go`, else leaves its state, and the updates are 0.
-void UpdateIf(const Located& go, const Optimiser& optimiser, Arrays& updates,
+void UpdateIf(const Located& go, const Optimiser& optimiser, std::vector<Array>& updates,
               const Parameters& params, const Slots& slots) {
   const OptimiserState before = slots.state();
   UpdateChain(optimiser, updates, params, slots);
@@ -32,9 +32,10 @@ GradientTransformation MicroSteps(const Optimiser& inner, int64_t k, MultiStepsO
     slots.Add("gradients", params, ZerosLike(params, o.accumulator_dtype));
     InitChain(inner, params, slots.Inner());
   };
-  const auto update = [=](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     const Located step = slots.Get("step"), is_last = step == k - 1;
-    Arrays sums, used;
+    std::vector<Array> sums, used;
     for (size_t i = 0; i < updates.size(); ++i) {
       const Located g(updates[i], params.call.loc), sum = slots.Get("gradients", params, i);
       const Located own(Convert(step + 1, sum.dtype(), params.call), params.call.loc);
@@ -52,8 +53,9 @@ GradientTransformation MicroSteps(const Optimiser& inner, int64_t k, MultiStepsO
 }
 
 // Returns the arrays resharded to the specs.
-Arrays Resharded(const Arrays& xs, const std::vector<PartitionSpec>& specs, Loc loc) {
-  Arrays moved;
+std::vector<Array> Resharded(const std::vector<Array>& xs, const std::vector<PartitionSpec>& specs,
+                             Loc loc) {
+  std::vector<Array> moved;
   for (size_t i = 0; i < xs.size(); ++i)
     moved.push_back(reshard(Operand(xs[i], loc), specs[i], loc));
   return moved;
@@ -69,7 +71,8 @@ GradientTransformation Sharded(const Optimiser& inner, const Specs& specs) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
     InitChain(inner, on_shards(params), slots.Inner());
   };
-  const auto update = [=](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     const Parameters shards = on_shards(params);
     std::vector<PartitionSpec> there, back;
     for (size_t i = 0; i < params.count(); ++i) {
@@ -90,7 +93,8 @@ GradientTransformation LossScale(const Optimiser& inner, LossScaleOptions o) {
     slots.Add("good_steps", StrongScalar(0, i32, params.call));
     InitChain(inner, params, slots.Inner());
   };
-  const auto update = [=](Arrays& updates, const Parameters& params, const Slots& slots) {
+  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
+                          const Slots& slots) {
     const Located scale = slots.Get(kScale), good = slots.Get("good_steps") + 1;
     for (Array& u : updates) {
       const Located wide(u, params.call.loc);

@@ -11,19 +11,19 @@
 
 namespace tessera::api {
 
-using Arrays = std::vector<Array>;
-
 // The parameters of a step, in the order of their tree.
 struct Parameters {
   detail::TreeRef tree;
   std::vector<std::string> names;
-  Arrays arrays;
+  std::vector<Array> arrays;
   Call call;
 
   size_t count() const { return arrays.size(); }
   Located at(size_t i) const { return {arrays[i], call.loc}; }
   // Returns the same tree with other arrays.
-  Parameters With(Arrays others) const { return {tree, names, std::move(others), call}; }
+  Parameters With(std::vector<Array> others) const {
+    return {tree, names, std::move(others), call};
+  }
 };
 
 // The arrays of a chain in a state, or of one part of the chain.
@@ -49,7 +49,7 @@ class Slots {
   void Set(const std::string& name, const Array& x) const;
 
   // Same, for an array per parameter.
-  void Add(const char* slot, const Parameters& params, const Arrays& xs) const;
+  void Add(const char* slot, const Parameters& params, const std::vector<Array>& xs) const;
   Located Get(const char* slot, const Parameters& params, size_t i) const;
   void Set(const char* slot, const Parameters& params, size_t i, const Array& x) const;
 
@@ -72,7 +72,8 @@ struct GradientTransformation {
   // Adds the arrays of the state; empty: there are none.
   std::function<void(const api::Parameters&, const api::Slots&)> init = {};
   // Replaces the updates, and the arrays of the state.
-  std::function<void(api::Arrays& updates, const api::Parameters&, const api::Slots&)> update;
+  std::function<void(std::vector<Array>& updates, const api::Parameters&, const api::Slots&)>
+      update;
   bool reshards = false;     // it takes gradients of any sharding
   bool counts_steps = true;  // the state has the number of steps done
 };
@@ -85,17 +86,17 @@ Optimiser OfParts(std::vector<detail::GradientTransformation> parts);
 
 // Add the state of a chain to the slots, and apply one step of it.
 void InitChain(const Optimiser& optimiser, const Parameters& params, const Slots& slots);
-void UpdateChain(const Optimiser& optimiser, Arrays& updates, const Parameters& params,
+void UpdateChain(const Optimiser& optimiser, std::vector<Array>& updates, const Parameters& params,
                  const Slots& slots);
 
 // Returns arrays of zeros like the parameters, of this dtype unless it is the default.
-Arrays ZerosLike(const Parameters& params, DType dtype = {});
+std::vector<Array> ZerosLike(const Parameters& params, DType dtype = {});
 // Returns a transformation without a state that applies f(update, parameter) to each array.
 template <class F>
 detail::GradientTransformation Stateless(std::string name, F f) {
   return {.name = std::move(name),
           .update =
-              [f](Arrays& updates, const Parameters& params, const Slots&) {
+              [f](std::vector<Array>& updates, const Parameters& params, const Slots&) {
                 for (size_t i = 0; i < updates.size(); ++i)
                   updates[i] = f(Located(updates[i], params.call.loc), params.at(i));
               },
@@ -107,7 +108,7 @@ Located SumOverShards(const Located& x, const AxisSet& axes);
 // Returns the sum of the squares: f32 [], or f64 for f64. Over Manual axes, of all shards.
 Located SumOfSquares(const Located& x, const AxisSet& axes = {});
 // Returns whether all elements of all arrays are finite.
-Located AllFinite(const Arrays& xs, const AxisSet& axes, Call call);
+Located AllFinite(const std::vector<Array>& xs, const AxisSet& axes, Call call);
 // Returns decay * old + (1 - decay) * x.
 inline Located Average(const Located& x, const Located& old, double decay) {
   return (1 - decay) * x + decay * old;
