@@ -1,4 +1,4 @@
-// The example of docs/optimisers.md is the program below, and prints what the page shows.
+// The example of docs/optimisers.md is the program below. The page shows its output.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
