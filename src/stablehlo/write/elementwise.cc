@@ -58,8 +58,6 @@ constexpr SameOp kSameOps[] = {
     {"div", "stablehlo.divide"},
     {"rem", "stablehlo.remainder"},
     {"pow", "stablehlo.power"},
-    {"maximum", "stablehlo.maximum"},
-    {"minimum", "stablehlo.minimum"},
     {"atan2", "stablehlo.atan2"},
     {"nextafter", "chlo.next_after"},
     {"complex", "stablehlo.complex"},
@@ -91,6 +89,33 @@ OutValues Rounded(const WriteCall& c, const OutValue& x);
 
 OutValues Same(const WriteCall& c) {
   return Rounded(c, c.w.One(StableName(c.name()), Operands(c), Computed(c)));
+}
+
+OutValues Extreme(const WriteCall& c) {
+  const OutValues in = Operands(c);
+  const auto reduction = c.name() == "maximum" ? Reduction::kMax : Reduction::kMin;
+  return Rounded(c, c.w.Combine(ReductionOp(reduction), in[0], in[1]));
+}
+
+// Counts of bits, and shifts to the right. Integers of few bits are computed with in more, where
+// the bits above their own must be zeros, or copies of their highest one.
+OutValues ByBits(const WriteCall& c) {
+  const int own = c.in[0].type.dtype.bits();
+  OutValues in = Operands(c);
+  OutValue& x = in[0];
+  const int above = x.type.dtype.bits() - own;
+  if (above == 0) return Same(c);
+  if (c.name() == "shift_right_arithmetic") {
+    const OutValue amount = c.w.Whole(x.type, above);
+    x = c.w.Binary("stablehlo.shift_right_arithmetic",
+                   c.w.Binary("stablehlo.shift_left", x, amount), amount);
+  } else {
+    x = c.w.Binary("stablehlo.and", x, c.w.Whole(x.type, (1 << own) - 1));
+  }
+  const OutValue made = c.w.One(StableName(c.name()), in, Computed(c));
+  return Rounded(c, c.name() == "clz"
+                        ? c.w.Binary("stablehlo.subtract", made, c.w.Whole(made.type, above))
+                        : made);
 }
 
 OutValues Abs(const WriteCall& c) {
@@ -297,6 +322,7 @@ std::vector<OpWriter> ElementwiseWriters() {
       {"abs", Abs},
       {"bessel_i0e", BesselI0e},
       {"ceil", Round},
+      {"clz", ByBits},
       {"conj", Conj},
       {"constant", Constant},
       {"convert_element_type", ConvertTo},
@@ -309,16 +335,22 @@ std::vector<OpWriter> ElementwiseWriters() {
       {"is_finite", IsFinite},
       {"le", CompareAll},
       {"lt", CompareAll},
+      {"maximum", Extreme},
+      {"minimum", Extreme},
       {"ne", CompareAll},
+      {"population_count", ByBits},
       {"reduce_precision", ReducePrecision},
       {"relu", Relu},
       {"round", Round},
       {"round_away", Round},
       {"select_n", Select},
+      {"shift_right_arithmetic", ByBits},
+      {"shift_right_logical", ByBits},
       {"sign", Sign},
   };
   for (const SameOp& same : kSameOps)
-    if (same.op != "abs") writers.push_back({same.op, Same});
+    if (absl::c_none_of(writers, [&](const OpWriter& w) { return w.name == same.op; }))
+      writers.push_back({same.op, Same});
   return writers;
 }
 

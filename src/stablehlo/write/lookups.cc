@@ -147,7 +147,7 @@ OutValues Scatter(const WriteCall& c) {
     if constexpr (sizeof...(r) == 0)
       return OutValues{in[1]};
     else
-      return OutValues{w.Binary(ReductionOp(r...), in[0], in[1])};
+      return OutValues{w.Combine(ReductionOp(r...), in[0], in[1])};
   });
   const OutValue made = w.One(
       "stablehlo.scatter", {operand, indices, updates}, operand.type,

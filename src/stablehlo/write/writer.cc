@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/dtype.h"
 #include "ir/host_tensor.h"
 #include "ops/laid_out.h"
 #include "ops/params.h"
@@ -354,10 +355,25 @@ OutValue TextWriter::Identity(Reduction reduction, DType dtype) {
   return Constant({{}, dtype}, {value.bits.data(), static_cast<size_t>(dtype.size())});
 }
 
+OutValue TextWriter::Combine(std::string_view op, const OutValue& a, const OutValue& b) {
+  const bool is_largest = op == ReductionOp(Reduction::kMax);
+  if (!a.type.dtype.is_complex() || (!is_largest && op != ReductionOp(Reduction::kMin)))
+    return Binary(op, a, b);
+  const OutType part{a.type.shape, base::PartOf(a.type.dtype)};
+  const std::string_view direction = is_largest ? "GT" : "LT";
+  const OutValue real_a = One("stablehlo.real", {a}, part),
+                 real_b = One("stablehlo.real", {b}, part);
+  const OutValue imag_a = One("stablehlo.imag", {a}, part),
+                 imag_b = One("stablehlo.imag", {b}, part);
+  const OutValue first = Select(Compare("EQ", real_a, real_b), Compare(direction, imag_a, imag_b),
+                                Compare(direction, real_a, real_b));
+  return Select(first, a, b);
+}
+
 std::string TextWriter::Combiner(std::string_view op, DType dtype) {
   const OutType scalar{{}, dtype};
   return Region({scalar, scalar},
-                [&](const OutValues& in) { return OutValues{Binary(op, in[0], in[1])}; });
+                [&](const OutValues& in) { return OutValues{Combine(op, in[0], in[1])}; });
 }
 
 OutValue TextWriter::Reduce(std::string_view op, const OutValue& x, const OutValue& start,

@@ -111,6 +111,10 @@ class TextWriter {
   // second, in a shape that the keys' shape spreads to.
   OutValue Key(std::span<const std::byte> element);
   OutValue Word(const OutValue& keys, int64_t k, const base::Shape& shape);
+  // Applies the operation of a reduction. The larger of two complex numbers is the one with the
+  // larger real part, or if these are equal the larger imaginary part, as in JAX; XLA's `maximum`
+  // reads real parts only.
+  OutValue Combine(std::string_view op, const OutValue& a, const OutValue& b);
   // Reduces dims by an operation of two scalars.
   OutValue Reduce(std::string_view op, const OutValue& x, const OutValue& start,
                   const std::vector<int64_t>& dims);
