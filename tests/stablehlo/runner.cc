@@ -1,8 +1,9 @@
-// stablehlo_runner [--numbers|--shardings|--round-trip] CASE.json...: programs as JAX prints them
-// (../shared/stablehlo/README.md has the format).
-//   --numbers     runs them on one device and partitioned, and compares with JAX's numbers
-//   --shardings   propagates, and compares with Shardy's shardings
-//   --round-trip  exports them and imports the export: the same types and numbers
+// stablehlo_runner [--numbers|--shardings|--collectives|--round-trip] CASE.json...: programs as JAX
+// prints them (../shared/stablehlo/README.md has the format).
+//   --numbers      runs them on one device and partitioned, and compares with JAX's numbers
+//   --shardings    propagates, and compares with Shardy's shardings
+//   --collectives  partitions, and compares the bytes that devices receive with those of XLA
+//   --round-trip   exports them and imports the export: the same types and numbers
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tessera/stablehlo.h>
@@ -10,28 +11,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
 
+#include "cases.h"
 #include "ir/host_tensor.h"
 #include "ir/program.h"
 #include "sharding/text.h"
-#include "stablehlo/read/meshes.h"
-#include "stablehlo/text/read.h"
 
 namespace tessera::stablehlo_runner {
 namespace {
-
-using Json = nlohmann::json;
-namespace fs = std::filesystem;
-
-struct Skipped {};
-struct Failure {
-  std::string reason;
-};
 
 double Fraction(double t) { return t - std::floor(t); }
 
@@ -135,8 +123,7 @@ void RunOver(int64_t n, const fs::path& text, std::vector<Array> inputs, const J
 }
 
 void RunNumbers(const fs::path& path, const Json& c) {
-  fs::path text = path;
-  text.replace_extension(".mlir");
+  const fs::path text = TextOf(path);
   const Program program = load_stablehlo(text.string());
   const std::vector<ArrayType> types = program.inputs();
   if (types.size() != c["inputs"].size()) throw Failure{"another number of arguments"};
@@ -154,138 +141,6 @@ void RunNumbers(const fs::path& path, const Json& c) {
   }
 }
 
-// The shardings of the values of one name, which is copied for each call of its function.
-using Named = std::map<std::string, std::vector<const ir::Type*>>;
-
-void AddNames(const ir::Program& p, Named& named) {
-  for (const auto& [name, v] : p.names) named[name].push_back(p.place(v) ? p.place(v) : p.type(v));
-  for (const ir::Instruction& i : p.instructions)
-    for (const ir::RegionPtr& region : i.regions) AddNames(*region, named);
-}
-
-// Returns Shardy's text of a sharding without the mesh, "" if it is replicated.
-std::string DimsText(const ir::Type* place, sharding::TensorSharding s) {
-  // Shardy cuts arguments and results at axes that divide, on functions that we inline.
-  for (size_t d = 0; d < s.dims.size(); ++d)
-    s.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, place->shape()[d]);
-  if (!s.mesh || s.dims_empty()) return "";
-  for (sharding::DimAxes& d : s.dims) d.open = false, d.priority = -1;
-  s.replicated.clear();
-  s.varying.clear();
-  const std::string text = sharding::Text(s);
-  const size_t begin = text.find('[');
-  return text.substr(begin, text.size() - begin - 1);
-}
-
-std::string DimsText(const ir::Type* place) { return DimsText(place, place->sharding()); }
-
-// Shardy's arguments have whole axes.
-sharding::TensorSharding WithoutParts(sharding::TensorSharding s, bool is_argument) {
-  for (sharding::DimAxes& d : s.dims)
-    d.axes.erase(std::remove_if(d.axes.begin(), d.axes.end(),
-                                [&](sharding::AxisPart a) {
-                                  return is_argument && !sharding::IsWhole(*s.mesh, a);
-                                }),
-                 d.axes.end());
-  return s;
-}
-
-// Marks the values that are computed from constants alone. Shardy copies them for each use, and its
-// copies have other names.
-void AddConstants(const ir::Program& p, std::set<std::string>& constants) {
-  ir::ValueSet varies(p.values.size(), false);
-  for (ir::ValueId v : p.inputs) varies[v] = true;
-  for (const ir::Instruction& i : p.instructions) {
-    bool any = !i.regions.empty();
-    for (ir::ValueId v : i.operands) any = any || varies[v];
-    for (ir::ValueId v : i.results) varies[v] = any;
-    for (const ir::RegionPtr& region : i.regions) AddConstants(*region, constants);
-  }
-  for (const auto& [name, v] : p.names)
-    if (!varies[v]) constants.insert(name);
-}
-
-// Compares one value. Returns false if it has another sharding than all that Shardy gives it.
-bool HasOneOf(const ir::Type* place, const Json& wanted, const stablehlo::TextMeshes& meshes,
-              const std::string& mesh) {
-  const std::string made = DimsText(place);
-  const auto is = [&](const std::string& dims) {
-    if (dims.empty()) return made.empty();
-    const std::string text = dims[0] == '<' ? dims : fmt::format("<@{}, {}>", mesh, dims);
-    stablehlo::Attribute attribute;
-    attribute.text = text;
-    return made == DimsText(place, meshes.ShardingOf(attribute));
-  };
-  if (wanted.is_string()) return is(wanted.get<std::string>());
-  for (const Json& one : wanted)
-    if (is(one.get<std::string>())) return true;
-  return false;
-}
-
-void RunShardings(const fs::path& path, const Json& c) {
-  if (!c.contains("propagated")) throw Skipped{};
-  fs::path text = path;
-  text.replace_extension(".mlir");
-  const stablehlo::Module module = stablehlo::ReadModuleFile(text.string());
-  const stablehlo::TextMeshes meshes(module, {});
-  std::string mesh;
-  for (const stablehlo::TextMesh& m : module.meshes)
-    if (mesh.empty() && m.mesh.text.find('"') != std::string_view::npos) mesh = m.name;
-  const Program program = load_stablehlo(text.string()).propagated();
-  Named named;
-  AddNames(*program.program(), named);
-  const auto& outputs = program.program()->outputs;
-  for (size_t r = 0; r < outputs.size(); ++r) {
-    const ir::Type* place = program.program()->place(outputs[r]);
-    named[fmt::format("return#{}", r)] = {place ? place : program.program()->type(outputs[r])};
-  }
-  std::set<std::string> constants;
-  AddConstants(*program.program(), constants);
-  std::vector<std::string> wrong;
-  size_t right = 0, absent = 0;
-  for (const auto& [function, values] : c["propagated"]["shardings"].items())
-    for (const auto& [value, wanted] : values.items()) {
-      if (function != "main" && value.starts_with("return#")) continue;
-      const auto found = named.find((function == "main" ? "" : "@" + function + "/") + value);
-      if (found == named.end()) {
-        ++absent;
-        continue;
-      }
-      for (const ir::Type* place : found->second) {
-        // A constant that the importer does not need, such as the iota of an argmax.
-        if (constants.contains(found->first) && DimsText(place).empty()) {
-          ++absent;
-          continue;
-        }
-        if (HasOneOf(place, wanted, meshes, mesh)) {
-          ++right;
-          continue;
-        }
-        wrong.push_back(
-            fmt::format("{} is {}, not {}", found->first, DimsText(place), wanted.dump()));
-      }
-    }
-  // Fully replicated values are left out.
-  for (const auto& [name, places] : named) {
-    if (name[0] != '%' && name[0] != '@') continue;  // of an argument, besides its own
-    const bool of_main = name[0] != '@';
-    const Json& functions = c["propagated"]["shardings"];
-    const std::string function = of_main ? "main" : name.substr(1, name.find('/') - 1);
-    const std::string value = of_main ? name : name.substr(name.find('/') + 1);
-    if (!functions.contains(function) || functions[function].contains(value)) continue;
-    if (constants.contains(name)) continue;
-    // Arguments of regions have the sharding of the operand or result.
-    if (value.find("/%iterArg") != std::string::npos || value.find("/%arg") != std::string::npos)
-      continue;
-    for (const ir::Type* place : places)
-      if (!DimsText(place, WithoutParts(place->sharding(), value.starts_with("%arg"))).empty())
-        wrong.push_back(fmt::format("{} is {}, not replicated", name, DimsText(place)));
-  }
-  if (!wrong.empty())
-    throw Failure{fmt::format("{} right, {} absent, {} wrong: {}", right, absent, wrong.size(),
-                              fmt::join(wrong, "; "))};
-}
-
 std::string TypesText(const Program& program) {
   const auto list = [&](const std::vector<ir::ValueId>& values) {
     std::string text;
@@ -300,8 +155,7 @@ std::string TypesText(const Program& program) {
 }
 
 void RunRoundTrip(const fs::path& path, const Json& c) {
-  fs::path text = path;
-  text.replace_extension(".mlir");
+  const fs::path text = TextOf(path);
   const Program program = load_stablehlo(text.string());
   const Program again = import_stablehlo(export_stablehlo(program));
   if (TypesText(again) != TypesText(program))
@@ -312,15 +166,25 @@ void RunRoundTrip(const fs::path& path, const Json& c) {
   CompareAll(to_function(again)(inputs), c);
 }
 
+}  // namespace
+
+const Json& Differences() {
+  static const Json differences = Json::parse(std::ifstream(STABLEHLO_DIFFERENCES));
+  return differences;
+}
+
+namespace {
+
 int Main(int argc, char** argv) {
   SetDeviceCount(8);
   int passed = 0, failed = 0, skipped = 0;
   const auto chosen = [&](std::string_view option) {
     return std::find(argv + 1, argv + argc, option) != argv + argc;
   };
-  const auto run = chosen("--shardings")    ? RunShardings
-                   : chosen("--round-trip") ? RunRoundTrip
-                                            : RunNumbers;
+  const auto run = chosen("--shardings")     ? RunShardings
+                   : chosen("--collectives") ? RunCollectives
+                   : chosen("--round-trip")  ? RunRoundTrip
+                                             : RunNumbers;
   for (int k = 1; k < argc; ++k) {
     if (argv[k][0] == '-') continue;
     const fs::path path(argv[k]);

@@ -7,6 +7,7 @@
 
 #include "api/core/manual_axes.h"
 #include "base/at.h"
+#include "stablehlo/read/expressions.h"
 #include "stablehlo/read/importer.h"
 #include "tessera/batching.h"
 #include "tessera/shard_map.h"
@@ -120,17 +121,18 @@ Axes GroupAxes(const ReadCall& c) {
 }
 
 // The op of a region that is one op of its two arguments; "" for any other region.
-std::string_view OnlyOp(const ReadCall& c) {
-  const auto& region = c.op().regions.empty() ? TextRegion{} : c.op().regions[0];
-  if (region.operations.size() != 2 || region.arguments != 2) return "";
-  const Operation& op = region.operations[0];
-  const bool of_both =
-      op.operands.size() == 2 && op.operands[0] + op.operands[1] == 2 * region.first_argument + 1;
-  return of_both ? op.name : "";
+std::string OnlyOp(const ReadCall& c) {
+  if (c.op().regions.size() != 1 || c.op().regions[0].arguments != 2) return "";
+  const auto made =
+      ExpressionsOf(c.importer().module(), c.op().regions[0], ComparedSides::kOneAfterTheOther);
+  if (made.size() != 1) return "";
+  const std::string name = made[0].substr(0, made[0].find('('));
+  const bool of_both = made[0] == name + "(l0,r0)" || made[0] == name + "(r0,l0)";
+  return of_both ? "stablehlo." + name : "";
 }
 
 Array Reduced(const ReadCall& c, const Array& x, const AxisSet& axes) {
-  const std::string_view op = OnlyOp(c);
+  const std::string op = OnlyOp(c);
   const bool is_bool = api::TypeOf(x)->dtype().is_bool();
   if (op == "stablehlo.add" && !is_bool) return psum(x, axes, c.loc());
   if (op == "stablehlo.maximum" || (is_bool && (op == "stablehlo.or" || op == "stablehlo.add")))

@@ -185,12 +185,22 @@ const KnownReduction kReductions[] = {
     {"or(l0,r0)", Reduction::kOr, &ops::kReduceOr, nullptr, plan::ScalarOp::kOr},
     {"xor(l0,r0)", Reduction::kXor, &ops::kReduceXor, nullptr, plan::ScalarOp::kXor},
 };
+// JAX compares complex numbers by their real parts, then by their imaginary parts. "": no extreme.
+std::string ExtremeOfComplex(Reduction r) {
+  if (r != Reduction::kMax && r != Reduction::kMin) return "";
+  return fmt::format(
+      "select(select(eq(real(l0),real(r0)),{0}(imag(l0),imag(r0)),"
+      "{0}(real(l0),real(r0))),l0,r0)",
+      r == Reduction::kMax ? "gt" : "lt");
+}
 const KnownReduction* KnownReductionOf(const ReadCall& c) {
   if (c.op().regions.size() != 1) return nullptr;
   const auto made =
       ExpressionsOf(c.importer().module(), c.op().regions[0], ComparedSides::kOneAfterTheOther);
   for (const KnownReduction& known : kReductions)
-    if (made.size() == 1 && made[0] == known.function) return &known;
+    if (made.size() == 1 && !made[0].empty() &&
+        (made[0] == known.function || made[0] == ExtremeOfComplex(known.reduction)))
+      return &known;
   return nullptr;
 }
 

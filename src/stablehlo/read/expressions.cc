@@ -54,6 +54,7 @@ class Expressions {
     if (op.operands.empty()) return NumberText(module_, op);
     const std::vector<std::string> operands = Operands(op);
     if (absl::c_any_of(operands, [](const std::string& text) { return text.empty(); })) return "";
+    if (op.name == "sdy.sharding_constraint") return operands[0];  // JAX shards scalars, too
     std::string name(op.name.substr(op.name.find('.') + 1));
     if (name == "compare") {
       const Attribute* direction = op.Find("comparison_direction");

@@ -133,6 +133,42 @@ TEST(StablehloExport, AnImportHasTheSameNumbers) {
   EXPECT_EQ(got.at(0).to_vector<float>(), f(x, w).to_vector<float>());
 }
 
+// XLA's own operation reads real parts alone.
+TEST(StablehloExport, ComplexNumbersCompareBothParts) {
+  const Array parts = (arange(4.0) - 2).astype(f32), z = complex(parts * parts, parts);
+  const auto f = jit([](Array a, Array b) { return std::pair(maximum(a, b), minimum(a, b)); });
+  const std::string text = export_stablehlo(f.trace(z, z));
+  EXPECT_EQ(CountIn(text, "stablehlo.maximum") + CountIn(text, "stablehlo.minimum"), 0);
+  EXPECT_EQ(CountIn(text, "stablehlo.compare"), 6);
+  EXPECT_EQ(CountIn(text, "stablehlo.select"), 4);
+  for (const auto& reduced :
+       {export_stablehlo(jit([](Array a) { return max(a); }).trace(z)),
+        export_stablehlo(jit([](Array a) { return cummin(a, 0); }).trace(z))}) {
+    EXPECT_THAT(reduced, HasSubstr(R"("stablehlo.imag")"));
+    EXPECT_THAT(reduced, Not(HasSubstr(R"("stablehlo.m)")));
+    EXPECT_THAT(import_stablehlo(reduced).text(), Not(HasSubstr("select_n")));  // it is recognised
+  }
+}
+
+TEST(StablehloExport, BitsOfSmallIntegersAreTheirOwn) {
+  const Array x = arange(16.0).astype(i4), u = arange(16.0).astype(u4);
+  const auto f = [](Array x, Array u) {
+    return std::vector<Array>{population_count(x),
+                              clz(x),
+                              clz(u),
+                              shift_right_logical(x, u.astype(i4)),
+                              shift_right_arithmetic(u, 1),
+                              shift_right_arithmetic(x, 1)};
+  };
+  const std::string text = export_stablehlo(jit(f).trace(x, u));
+  EXPECT_THAT(text, HasSubstr("dense<15> : tensor<16xi8>"));  // a mask
+  EXPECT_EQ(CountIn(text, "stablehlo.shift_left"), 2);        // the sign of u4 is its bit 3
+  EXPECT_EQ(CountIn(text, "stablehlo.count_leading_zeros"), 2);
+  const std::vector<Array> got = to_function(import_stablehlo(text))({x, u}), want = f(x, u);
+  for (size_t k = 0; k < want.size(); ++k)
+    EXPECT_EQ(got[k].astype(i32).to_vector<int>(), want[k].astype(i32).to_vector<int>()) << k;
+}
+
 TEST(StablehloExport, OneErrorListsAllThatCannotBeSaid) {
   const auto f = jit([](Array x) {
     print_shards(x);
