@@ -251,7 +251,8 @@ Arrays PartitionId(ReadCall& c) {
   Array id = api::StrongScalar(0, i32, c.call());
   for (int a : ManualAxesOf(mesh)) {
     const Array index = axis_index(AxisSet(base::At(mesh.axes(), a).name), c.loc());
-    id = add(id, mul(index, mesh.stride(a), {}, c.loc()), {}, c.loc());
+    const Operand stride(mesh.stride(a), c.loc());
+    id = add(id, mul(index, stride, {}, c.loc()), {}, c.loc());
   }
   return {api::Convert(id, c.ResultDType(), c.call())};
 }

@@ -69,7 +69,10 @@ const Operation* FindDefinition(const TextRegion& region, uint32_t value) {
 }  // namespace
 
 const Operation* ReadCall::DefinitionOf(size_t k) const {
-  return k < op_.operands.size() ? FindDefinition(frame_.function.body, op_.operands[k]) : nullptr;
+  return k < op_.operands.size() ? DefinitionOfValue(op_.operands[k]) : nullptr;
+}
+const Operation* ReadCall::DefinitionOfValue(uint32_t value) const {
+  return FindDefinition(frame_.function.body, value);
 }
 
 const Attribute& ReadCall::Get(std::string_view name) const {

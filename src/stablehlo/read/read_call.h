@@ -37,6 +37,8 @@ class ReadCall {
   void CheckOneShape() const;
   // Returns the operation of the text whose result is operand k, null for an argument.
   const Operation* DefinitionOf(size_t k) const;
+  // Same, for any value of the function, by its number.
+  const Operation* DefinitionOfValue(uint32_t value) const;
 
   // Attributes. Those without `otherwise` must be there.
   bool Has(std::string_view name) const { return op_.Find(name) != nullptr; }
