@@ -174,6 +174,14 @@ const std::vector<OptimiserRow>& OptimiserRows() {
        }},
       {"multi_steps", "optax.MultiSteps(optax.adam(0.05), 4).gradient_transformation()",
        [](AxisSet) { return multi_steps(o::adam(0.05), 4); }},
+      {"multi_steps.after_a_schedule",
+       "optax.chain(optax.scale_by_learning_rate(optax.linear_schedule(1.0, 0.1, 60)), "
+       "optax.MultiSteps(optax.chain(optax.adam(0.05), optax.scale(-1.0)), 4)"
+       ".gradient_transformation())",
+       [](AxisSet) {
+         return chain({o::scale_by_learning_rate(s::linear(1, 0.1, 60)),
+                       multi_steps(chain({o::adam(0.05), o::scale(-1)}), 4)});
+       }},
       {"multi_steps.sum",
        "optax.MultiSteps(optax.chain(optax.clip_by_global_norm(0.5), optax.sgd(0.1, "
        "momentum=0.9)), "

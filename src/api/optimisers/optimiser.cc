@@ -148,12 +148,15 @@ void InitChain(const Optimiser& optimiser, const Parameters& params, const Slots
   });
 }
 
-void UpdateChain(const Optimiser& optimiser, std::vector<Array>& updates, const Parameters& params,
-                 const Slots& slots) {
+ArraysStep BeginChain(const Optimiser& optimiser, const Parameters& params, const Slots& slots) {
+  std::vector<ArraysStep> steps;
   ForEachPart(optimiser, slots, [&](const detail::GradientTransformation& part, const Slots& own) {
-    part.update(updates, params, own);
+    steps.push_back(part.begin(params, own));
   });
   if (CountsSteps(optimiser)) slots.Increment();
+  return [steps = std::move(steps)](std::vector<Array>& updates) {
+    for (const ArraysStep& step : steps) step(updates);
+  };
 }
 
 std::vector<Array> ZerosLike(const Parameters& params, DType dtype) {
@@ -189,12 +192,14 @@ Located AllFinite(const std::vector<Array>& xs, const AxisSet& axes, Call call) 
   return finite ? *finite : Located(StrongScalar(true, bool_, call), call.loc);
 }
 
-Located Debiased(const Located& x, double decay, const Located& count) {
-  const Call call{"update", x.loc()};
-  const DType t = x.dtype().size() < 4 ? f32 : x.dtype();
-  const Array power =
-      pow(Operand(decay, x.loc()), Operand(Convert(count, t, call), x.loc()), {}, x.loc());
-  return x / x.With(Convert(1.0 - x.With(power), x.dtype(), call));
+Debias::Debias(double decay, const Located& count) : decay_(decay), count_(count), by_(By(f32)) {}
+Located Debias::By(DType dtype) const {
+  const Located n = count_.With(Convert(count_, dtype, {"update", count_.loc()}));
+  return 1.0 - n.With(pow(Operand(decay_, n.loc()), n, {}, n.loc()));
+}
+Located Debias::operator()(const Located& x) const {
+  const Located by = x.dtype().size() > 4 ? By(x.dtype()) : by_;
+  return x / x.With(Convert(by, x.dtype(), {"update", x.loc()}));
 }
 
 Located Incremented(const Located& count) {
@@ -241,7 +246,7 @@ detail::UpdatedLeaves Optimiser::Update(detail::TreeRef gradients, OptimiserStat
   std::vector<Array> updates = detail::LeavesOf(gradients);
   const bool reshards = !parts_.empty() && parts_[0]->reshards;
   for (size_t i = 0; i < updates.size(); ++i) CheckGradient(updates[i], all, i, reshards);
-  UpdateChain(*this, updates, all, Slots(state, "", call));
+  BeginChain(*this, all, Slots(state, "", call))(updates);
   for (size_t i = 0; i < updates.size(); ++i) CheckUpdate(updates[i], all, i);
   return {std::move(updates), std::move(state)};
 }

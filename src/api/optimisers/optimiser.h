@@ -26,6 +26,9 @@ struct Parameters {
   }
 };
 
+// Replaces the updates, and the arrays of the state.
+using ArraysStep = std::function<void(std::vector<Array>& updates)>;
+
 // The arrays of a chain in a state, or of one part of the chain.
 class Slots {
  public:
@@ -71,9 +74,9 @@ struct GradientTransformation {
   std::string name;  // the first word of the names of its arrays
   // Adds the arrays of the state; empty: there are none.
   std::function<void(const api::Parameters&, const api::Slots&)> init = {};
-  // Replaces the updates, and the arrays of the state.
-  std::function<void(std::vector<Array>& updates, const api::Parameters&, const api::Slots&)>
-      update;
+  // Computes the numbers of a step, and returns the rest of it. A chain computes the numbers of all
+  // its parts before the arrays, so that these follow one another.
+  std::function<api::ArraysStep(const api::Parameters&, const api::Slots&)> begin;
   bool reshards = false;     // it takes gradients of any sharding
   bool counts_steps = true;  // the state has the number of steps done
 };
@@ -84,23 +87,28 @@ namespace tessera::api {
 
 Optimiser OfParts(std::vector<detail::GradientTransformation> parts);
 
-// Add the state of a chain to the slots, and apply one step of it.
+// Adds the state of a chain to the slots.
 void InitChain(const Optimiser& optimiser, const Parameters& params, const Slots& slots);
-void UpdateChain(const Optimiser& optimiser, std::vector<Array>& updates, const Parameters& params,
-                 const Slots& slots);
+// Begins one step of a chain, as GradientTransformation::begin.
+ArraysStep BeginChain(const Optimiser& optimiser, const Parameters& params, const Slots& slots);
 
 // Returns arrays of zeros like the parameters, of this dtype unless it is the default.
 std::vector<Array> ZerosLike(const Parameters& params, DType dtype = {});
+// Returns the step that replaces update i by f(update, i).
+template <class F>
+ArraysStep ForEach(const Parameters& params, F f) {
+  return [=](std::vector<Array>& updates) {
+    for (size_t i = 0; i < updates.size(); ++i)
+      updates[i] = f(Located(updates[i], params.call.loc), i);
+  };
+}
 // Returns a transformation without a state that applies f(update, parameter) to each array.
 template <class F>
 detail::GradientTransformation Stateless(std::string name, F f) {
-  return {.name = std::move(name),
-          .update =
-              [f](std::vector<Array>& updates, const Parameters& params, const Slots&) {
-                for (size_t i = 0; i < updates.size(); ++i)
-                  updates[i] = f(Located(updates[i], params.call.loc), params.at(i));
-              },
-          .counts_steps = false};
+  const auto begin = [f](const Parameters& params, const Slots&) {
+    return ForEach(params, [=](const Located& u, size_t i) -> Array { return f(u, params.at(i)); });
+  };
+  return {.name = std::move(name), .begin = begin, .counts_steps = false};
 }
 
 // Returns the sum over all devices of Manual axes over which x varies, if `axes` has them.
@@ -113,8 +121,17 @@ Located AllFinite(const std::vector<Array>& xs, const AxisSet& axes, Call call);
 inline Located Average(const Located& x, const Located& old, double decay) {
   return (1 - decay) * x + decay * old;
 }
-// Returns x / (1 - decay^count), the mean of numbers that were averaged with a start of 0.
-Located Debiased(const Located& x, double decay, const Located& count);
+// Divides by 1 - decay^count, for means of numbers that were averaged with a start of 0.
+class Debias {
+ public:
+  Debias(double decay, const Located& count);
+  Located operator()(const Located& x) const;
+
+ private:
+  Located By(DType dtype) const;
+  double decay_;
+  Located count_, by_;  // by_: f32
+};
 // Returns count + 1; the largest int stays.
 Located Incremented(const Located& count);
 

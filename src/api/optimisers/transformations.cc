@@ -23,37 +23,35 @@ GradientTransformation Adam(AdamOptions o) {
     slots.Add("mu", params, ZerosLike(params, o.mu_dtype));
     slots.Add("nu", params, ZerosLike(params));
   };
-  const auto update = [o](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
+  const auto begin = [o](const Parameters& params, const Slots& slots) {
     const Located count = Incremented(slots.count());
-    for (size_t i = 0; i < updates.size(); ++i) {
-      const Located g(updates[i], params.call.loc);
+    const Debias mu_debias(o.b1, count), nu_debias(o.b2, count),
+        next_debias(o.b1, o.nesterov ? Incremented(count) : count);
+    return ForEach(params, [=](const Located& g, size_t i) -> Array {
       const Located mu = Average(g, slots.Get("mu", params, i), o.b1);
       const Located nu = Average(Square(g), slots.Get("nu", params, i), o.b2);
-      const Located ahead = o.nesterov ? o.b1 * Debiased(mu, o.b1, Incremented(count)) +
-                                             (1 - o.b1) * Debiased(g, o.b1, count)
-                                       : Debiased(mu, o.b1, count);
-      updates[i] = ahead / (Sqrt(Debiased(nu, o.b2, count) + o.eps_root) + o.eps);
       slots.Set("mu", params, i, mu);
       slots.Set("nu", params, i, nu);
-    }
+      const Located ahead =
+          o.nesterov ? o.b1 * next_debias(mu) + (1 - o.b1) * mu_debias(g) : mu_debias(mu);
+      return ahead / (Sqrt(nu_debias(nu) + o.eps_root) + o.eps);
+    });
   };
-  return {.name = "adam", .init = init, .update = update};
+  return {.name = "adam", .init = init, .begin = begin};
 }
 
 GradientTransformation Lion(LionOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
     slots.Add("mu", params, ZerosLike(params, o.mu_dtype));
   };
-  const auto update = [o](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
-    for (size_t i = 0; i < updates.size(); ++i) {
-      const Located g(updates[i], params.call.loc), mu = slots.Get("mu", params, i);
-      updates[i] = Sign(Average(g, mu, o.b1));
+  const auto begin = [o](const Parameters& params, const Slots& slots) {
+    return ForEach(params, [=](const Located& g, size_t i) -> Array {
+      const Located mu = slots.Get("mu", params, i);
       slots.Set("mu", params, i, Average(g, mu, o.b2));
-    }
+      return Sign(Average(g, mu, o.b1));
+    });
   };
-  return {.name = "lion", .init = init, .update = update, .counts_steps = false};
+  return {.name = "lion", .init = init, .begin = begin, .counts_steps = false};
 }
 
 // Divides by the root of the mean square, or by the standard deviation.
@@ -66,106 +64,104 @@ GradientTransformation Rms(RmspropOptions o) {
     if (o.centered) slots.Add("mu", params, ZerosLike(params));
     slots.Add("nu", params, squares);
   };
-  const auto update = [o](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
-    const auto debiased = [&](const Located& x) {
-      return o.bias_correction ? Debiased(x, o.decay, Incremented(slots.count())) : x;
-    };
-    for (size_t i = 0; i < updates.size(); ++i) {
-      const Located g(updates[i], params.call.loc);
+  const auto begin = [o](const Parameters& params, const Slots& slots) {
+    std::optional<Debias> debias;
+    if (o.bias_correction) debias.emplace(o.decay, Incremented(slots.count()));
+    const auto debiased = [=](const Located& x) { return debias ? (*debias)(x) : x; };
+    return ForEach(params, [=](const Located& g, size_t i) -> Array {
       const Located nu = Average(Square(g), slots.Get("nu", params, i), o.decay);
+      slots.Set("nu", params, i, nu);
       Located spread = debiased(nu);
       if (o.centered) {
         const Located mu = Average(g, slots.Get("mu", params, i), o.decay);
-        spread = spread - Square(debiased(mu));
         slots.Set("mu", params, i, mu);
+        spread = spread - Square(debiased(mu));
       }
-      updates[i] = (o.eps_in_sqrt ? Rsqrt(spread + o.eps) : 1.0 / (Sqrt(spread) + o.eps)) * g;
-      slots.Set("nu", params, i, nu);
-    }
+      return (o.eps_in_sqrt ? Rsqrt(spread + o.eps) : 1.0 / (Sqrt(spread) + o.eps)) * g;
+    });
   };
-  return {.name = "rms", .init = init, .update = update, .counts_steps = o.bias_correction};
+  return {.name = "rms", .init = init, .begin = begin, .counts_steps = o.bias_correction};
 }
 
 GradientTransformation Trace(double decay, bool nesterov, DType dtype) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
     slots.Add("trace", params, ZerosLike(params, dtype));
   };
-  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
-    for (size_t i = 0; i < updates.size(); ++i) {
-      const Located g(updates[i], params.call.loc);
+  const auto begin = [=](const Parameters& params, const Slots& slots) {
+    return ForEach(params, [=](const Located& g, size_t i) -> Array {
       const Located next = g + decay * slots.Get("trace", params, i);
-      updates[i] = nesterov ? g + decay * next : next;
       slots.Set("trace", params, i, next);
-    }
+      return nesterov ? g + decay * next : next;
+    });
   };
-  return {.name = "momentum", .init = init, .update = update, .counts_steps = false};
+  return {.name = "momentum", .init = init, .begin = begin, .counts_steps = false};
 }
 
 GradientTransformation MovingAverage(double decay, EmaOptions o) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
     slots.Add("mean", params, ZerosLike(params, o.accumulator_dtype));
   };
-  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
-    for (size_t i = 0; i < updates.size(); ++i) {
-      const Located mean =
-          Average({updates[i], params.call.loc}, slots.Get("mean", params, i), decay);
-      updates[i] = o.debias ? Debiased(mean, decay, Incremented(slots.count())) : mean;
+  const auto begin = [=](const Parameters& params, const Slots& slots) {
+    std::optional<Debias> debias;
+    if (o.debias) debias.emplace(decay, Incremented(slots.count()));
+    return ForEach(params, [=](const Located& g, size_t i) -> Array {
+      const Located mean = Average(g, slots.Get("mean", params, i), decay);
       slots.Set("mean", params, i, mean);
-    }
+      return debias ? (*debias)(mean) : mean;
+    });
   };
-  return {.name = "ema", .init = init, .update = update, .counts_steps = o.debias};
+  return {.name = "ema", .init = init, .begin = begin, .counts_steps = o.debias};
 }
 
-// Returns the number of a schedule at this step, to multiply x with.
-Located At(const RateSchedule& rate, const Located& step, const Located& x) {
-  return x.With(Convert(rate(step, x.loc()), x.dtype(), {"update", x.loc()}));
+// Returns the number of a schedule after the steps done, or nullopt if it is always the same.
+std::optional<Located> NumberNow(const RateSchedule& rate, const Slots& slots, Loc loc) {
+  if (rate.number()) return std::nullopt;
+  return Located(rate(slots.count(), loc), loc);
+}
+// Returns number * x, in the dtype of x.
+Located Times(const std::optional<Located>& number, const RateSchedule& rate, const Located& x) {
+  return number ? x.With(Convert(*number, x.dtype(), {"update", x.loc()})) * x : *rate.number() * x;
 }
 
 // Multiplies by sign * rate.
 GradientTransformation ScaleBy(const RateSchedule& rate, double sign) {
-  if (rate.number())
-    return Stateless(
-        "rate", [by = sign * *rate.number()](const Located& u, const Located&) { return by * u; });
-  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
-    for (Array& x : updates) {
-      const Located u(x, params.call.loc);
-      x = sign * At(rate, slots.count(), u) * u;
-    }
+  const auto begin = [=](const Parameters& params, const Slots& slots) {
+    const std::optional<Located> now = NumberNow(rate, slots, params.call.loc);
+    return ForEach(params, [=](const Located& u, size_t) -> Array {
+      return now ? sign * Times(now, rate, u) : sign * *rate.number() * u;
+    });
   };
-  return {.name = "rate", .update = update};
+  return {.name = "rate", .begin = begin, .counts_steps = !rate.number()};
 }
 
 GradientTransformation AddDecayed(const RateSchedule& decay, const ParameterMask& mask) {
-  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
-    for (size_t i = 0; i < updates.size(); ++i) {
-      if (mask && !mask(params.names[i], params.arrays[i])) continue;
-      const Located u(updates[i], params.call.loc), p = params.at(i);
-      updates[i] = u + (decay.number() ? *decay.number() * p : At(decay, slots.count(), p) * p);
-    }
+  const auto begin = [=](const Parameters& params, const Slots& slots) {
+    const std::optional<Located> now = NumberNow(decay, slots, params.call.loc);
+    return ForEach(params, [=](const Located& u, size_t i) -> Array {
+      if (mask && !mask(params.names[i], params.arrays[i])) return u;
+      return u + Times(now, decay, params.at(i));
+    });
   };
-  return {.name = "decay", .update = update, .counts_steps = !decay.number()};
+  return {.name = "decay", .begin = begin, .counts_steps = !decay.number()};
 }
 
 GradientTransformation ClipByGlobalNorm(double most, AxisSet axes) {
-  const auto update = [=](std::vector<Array>& updates, const Parameters& params, const Slots&) {
-    std::optional<Located> squares;
-    for (const Array& x : updates) {
-      const Located own = SumOfSquares({x, params.call.loc}, axes);
-      squares = squares ? *squares + own : own;
-    }
-    if (!squares) return;
-    const Located norm = Sqrt(*squares), is_small = norm < most;
-    for (Array& x : updates) {
-      const Located u(x, params.call.loc);
-      x = If(is_small, u, u / u.With(Convert(norm, u.dtype(), params.call)) * most);
-    }
+  const auto begin = [=](const Parameters& params, const Slots&) -> ArraysStep {
+    return [=](std::vector<Array>& updates) {
+      std::optional<Located> squares;
+      for (const Array& x : updates) {
+        const Located own = SumOfSquares({x, params.call.loc}, axes);
+        squares = squares ? *squares + own : own;
+      }
+      if (!squares) return;
+      const Located norm = Sqrt(*squares), is_small = norm < most;
+      for (Array& x : updates) {
+        const Located u(x, params.call.loc);
+        x = If(is_small, u, u / u.With(Convert(norm, u.dtype(), params.call)) * most);
+      }
+    };
   };
-  return {.name = "clip", .update = update, .counts_steps = false};
+  return {.name = "clip", .begin = begin, .counts_steps = false};
 }
 
 Located MeanSquare(const Located& x) { return x.With(mean(Square(x), All, {}, x.loc())); }
@@ -233,39 +229,33 @@ GradientTransformation FactoredRms(AdafactorOptions o) {
       }
     }
   };
-  const auto update = [o](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
-    const Located count = slots.count();
-    const Located t(Convert(count - o.decay_offset + 1, f32, params.call), params.call.loc);
+  const auto begin = [o](const Parameters& params, const Slots& slots) {
+    const Call call = params.call;
+    const Located t(Convert(slots.count() - o.decay_offset + 1, f32, call), call.loc);
     const Located decay = 1.0 - t.With(pow(t, Operand(-o.decay_rate, t.loc()), {}, t.loc()));
-    const auto average = [&](const Located& x, const Located& old) {
-      return x.With(Convert(decay * old + (1.0 - decay) * x, old.dtype(), params.call));
+    // Returns the next value of an array of the state.
+    const auto next = [=](const char* slot, size_t i, const Located& x) {
+      const Located old = slots.Get(slot, params, i);
+      const Located made = x.With(Convert(decay * old + (1.0 - decay) * x, old.dtype(), call));
+      slots.Set(slot, params, i, made);
+      return made;
     };
-    for (size_t i = 0; i < updates.size(); ++i) {
-      const Located g(updates[i], params.call.loc), squares = Square(g) + o.eps;
-      if (const auto dims = FactoredDimsOf(g.shape(), o)) {
-        const Located rows =
-                          average(MeanAlong(squares, dims->columns), slots.Get("rows", params, i)),
-                      columns =
-                          average(MeanAlong(squares, dims->rows), slots.Get("columns", params, i));
-        const int64_t left = dims->rows - (dims->rows > dims->columns ? 1 : 0);
-        const Located of_row = Rsqrt(rows / MeanAlong(rows, left, true)),
-                      of_column = Rsqrt(columns);
-        const auto widened = [&](const Located& x, int64_t dim) {
-          return x.With(expand_dims(x, static_cast<int>(dim), x.loc()));
-        };
-        updates[i] = g * widened(of_row, dims->columns) * widened(of_column, dims->rows);
-        slots.Set("rows", params, i, rows);
-        slots.Set("columns", params, i, columns);
-      } else {
-        const Located mean_square = average(squares, slots.Get("squares", params, i));
-        updates[i] = g * Rsqrt(mean_square);
-        slots.Set("squares", params, i, mean_square);
-      }
-      updates[i] = Convert(updates[i], g.dtype(), params.call);
-    }
+    return ForEach(params, [=](const Located& g, size_t i) -> Array {
+      const Located squares = Square(g) + o.eps;
+      const auto dims = FactoredDimsOf(g.shape(), o);
+      if (!dims) return Convert(g * Rsqrt(next("squares", i, squares)), g.dtype(), call);
+      const Located rows = next("rows", i, MeanAlong(squares, dims->columns)),
+                    columns = next("columns", i, MeanAlong(squares, dims->rows));
+      const int64_t left = dims->rows - (dims->rows > dims->columns ? 1 : 0);
+      const auto widened = [&](const Located& x, int64_t dim) {
+        return x.With(expand_dims(x, static_cast<int>(dim), x.loc()));
+      };
+      return Convert(g * widened(Rsqrt(rows / MeanAlong(rows, left, true)), dims->columns) *
+                         widened(Rsqrt(columns), dims->rows),
+                     g.dtype(), call);
+    });
   };
-  return {.name = "factored", .init = init, .update = update};
+  return {.name = "factored", .init = init, .begin = begin};
 }
 
 void CheckDecay(const RateSchedule& decay, Call call) { CheckRate("weight_decay", decay, call); }

@@ -14,17 +14,27 @@ namespace {
 
 constexpr char kMicroSteps[] = "micro_steps", kLossScale[] = "loss_scale", kScale[] = "scale";
 
-// Applies one step of the optimiser if `go`, else leaves its state, and the updates are 0.
-void UpdateIf(const Located& go, const Optimiser& optimiser, std::vector<Array>& updates,
-              const Parameters& params, const Slots& slots) {
-  const OptimiserState before = slots.state();
-  UpdateChain(optimiser, updates, params, slots);
-  for (Array& u : updates) u = If(go, Located(u, go.loc()), 0.0);
-  for (auto& [name, x] : slots.state()) {
-    const Array& old = before.at(name);
-    if (x.impl() != old.impl()) x = If(go, Located(x, go.loc()), Located(old, go.loc()));
+// A step of an optimiser that may be left out.
+class StepIf {
+ public:
+  StepIf(const Optimiser& optimiser, const Parameters& params, const Slots& slots)
+      : slots_(slots), before_(slots.state()), step_(BeginChain(optimiser, params, slots)) {}
+  // Does the step if `go`; else the updates are 0, and the state is as before.
+  void operator()(const Located& go, std::vector<Array>& updates) const {
+    step_(updates);
+    for (Array& u : updates) u = If(go, Located(u, go.loc()), 0.0);
+    for (auto& [name, x] : slots_.state()) {
+      if (!name.starts_with(slots_.prefix())) continue;
+      const Array& old = before_.at(name);
+      if (x.impl() != old.impl()) x = If(go, Located(x, go.loc()), Located(old, go.loc()));
+    }
   }
-}
+
+ private:
+  Slots slots_;
+  OptimiserState before_;
+  ArraysStep step_;
+};
 
 GradientTransformation MicroSteps(const Optimiser& inner, int64_t k, MultiStepsOptions o) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
@@ -32,24 +42,24 @@ GradientTransformation MicroSteps(const Optimiser& inner, int64_t k, MultiStepsO
     slots.Add("gradients", params, ZerosLike(params, o.accumulator_dtype));
     InitChain(inner, params, slots.Inner());
   };
-  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
+  const auto begin = [=](const Parameters& params, const Slots& slots) -> ArraysStep {
     const Located step = slots.Get("step"), is_last = step == k - 1;
-    std::vector<Array> sums, used;
-    for (size_t i = 0; i < updates.size(); ++i) {
-      const Located g(updates[i], params.call.loc), sum = slots.Get("gradients", params, i);
-      const Located own(Convert(step + 1, sum.dtype(), params.call), params.call.loc);
-      const Located next = o.use_grad_mean ? sum + (g - sum) / own : g + sum;
-      sums.push_back(next);
-      used.push_back(Convert(next, g.dtype(), params.call));
-    }
-    updates = std::move(used);
-    UpdateIf(is_last, inner, updates, params, slots.Inner());
-    slots.Set("step", If(is_last, 0, step + 1));
-    for (size_t i = 0; i < sums.size(); ++i)
-      slots.Set("gradients", params, i, If(is_last, 0.0, Located(sums[i], params.call.loc)));
+    const StepIf inner_step(inner, params, slots.Inner());
+    return [=](std::vector<Array>& updates) {
+      std::vector<Located> sums;
+      for (size_t i = 0; i < updates.size(); ++i) {
+        const Located g(updates[i], params.call.loc), sum = slots.Get("gradients", params, i);
+        const Located own = sum.With(Convert(step + 1, sum.dtype(), params.call));
+        sums.push_back(o.use_grad_mean ? sum + (g - sum) / own : g + sum);
+        updates[i] = Convert(sums[i], g.dtype(), params.call);
+      }
+      inner_step(is_last, updates);
+      slots.Set("step", If(is_last, 0, step + 1));
+      for (size_t i = 0; i < sums.size(); ++i)
+        slots.Set("gradients", params, i, If(is_last, 0.0, sums[i]));
+    };
   };
-  return {.name = kMicroSteps, .init = init, .update = update, .counts_steps = false};
+  return {.name = kMicroSteps, .init = init, .begin = begin, .counts_steps = false};
 }
 
 // Returns the arrays resharded to the specs.
@@ -71,20 +81,21 @@ GradientTransformation Sharded(const Optimiser& inner, const Specs& specs) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
     InitChain(inner, on_shards(params), slots.Inner());
   };
-  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
+  const auto begin = [=](const Parameters& params, const Slots& slots) -> ArraysStep {
     const Parameters shards = on_shards(params);
-    std::vector<PartitionSpec> there, back;
-    for (size_t i = 0; i < params.count(); ++i) {
-      there.push_back(type_of(shards.arrays[i]).spec());
-      back.push_back(type_of(params.arrays[i]).spec());
-    }
-    updates = Resharded(updates, there, params.call.loc);
-    UpdateChain(inner, updates, shards, slots.Inner());
-    updates = Resharded(updates, back, params.call.loc);
+    const ArraysStep step = BeginChain(inner, shards, slots.Inner());
+    return [=](std::vector<Array>& updates) {
+      std::vector<PartitionSpec> there, back;
+      for (size_t i = 0; i < params.count(); ++i) {
+        there.push_back(type_of(shards.arrays[i]).spec());
+        back.push_back(type_of(params.arrays[i]).spec());
+      }
+      updates = Resharded(updates, there, params.call.loc);
+      step(updates);
+      updates = Resharded(updates, back, params.call.loc);
+    };
   };
-  return {
-      .name = "sharded", .init = init, .update = update, .reshards = true, .counts_steps = false};
+  return {.name = "sharded", .init = init, .begin = begin, .reshards = true, .counts_steps = false};
 }
 
 GradientTransformation LossScale(const Optimiser& inner, LossScaleOptions o) {
@@ -93,21 +104,23 @@ GradientTransformation LossScale(const Optimiser& inner, LossScaleOptions o) {
     slots.Add("good_steps", StrongScalar(0, i32, params.call));
     InitChain(inner, params, slots.Inner());
   };
-  const auto update = [=](std::vector<Array>& updates, const Parameters& params,
-                          const Slots& slots) {
+  const auto begin = [=](const Parameters& params, const Slots& slots) -> ArraysStep {
     const Located scale = slots.Get(kScale), good = slots.Get("good_steps") + 1;
-    for (Array& u : updates) {
-      const Located wide(u, params.call.loc);
-      u = (wide.dtype().size() < 4 ? wide.With(Convert(wide, f32, params.call)) : wide) / scale;
-    }
-    const Located finite = AllFinite(updates, o.axes, params.call), grows = good == o.period;
-    UpdateIf(finite, inner, updates, params, slots.Inner());
-    const Located smaller = scale / o.factor, larger = scale * o.factor;
-    slots.Set(kScale, If(finite, If(grows & AllFinite({larger}, {}, params.call), larger, scale),
-                         If(smaller < o.min_scale, o.min_scale, smaller)));
-    slots.Set("good_steps", If(finite & !grows, good, 0));
+    const StepIf inner_step(inner, params, slots.Inner());
+    return [=](std::vector<Array>& updates) {
+      for (Array& u : updates) {
+        const Located wide(u, params.call.loc);
+        u = (wide.dtype().size() < 4 ? wide.With(Convert(wide, f32, params.call)) : wide) / scale;
+      }
+      const Located finite = AllFinite(updates, o.axes, params.call), grows = good == o.period;
+      inner_step(finite, updates);
+      const Located smaller = scale / o.factor, larger = scale * o.factor;
+      slots.Set(kScale, If(finite, If(grows & AllFinite({larger}, {}, params.call), larger, scale),
+                           If(smaller < o.min_scale, o.min_scale, smaller)));
+      slots.Set("good_steps", If(finite & !grows, good, 0));
+    };
   };
-  return {.name = kLossScale, .init = init, .update = update, .counts_steps = false};
+  return {.name = kLossScale, .init = init, .begin = begin, .counts_steps = false};
 }
 
 }  // namespace
