@@ -20,6 +20,11 @@ function(tessera_install_pc name)
 endfunction()
 
 tessera_install(tesseraTargets tessera tessera_c)
+# gdb loads it with the library, if the folder is in its auto-load safe-path (docs/tools.md).
+if(TESSERA_SHARED)
+  install(FILES share/gdb/tessera.py DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    RENAME libtessera.so.${PROJECT_VERSION}-gdb.py COMPONENT Development)
+endif()
 install(TARGETS tessera_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
 # A wheel has no links, so the library's only file has the name by which it is loaded.
 if(SKBUILD)

@@ -91,6 +91,13 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
 // Prints every shard of this process with its device and index ranges to stdout, in mesh order. In
 // a traced function it is an ordered callback: it prints each time the program reaches it.
 void print_shards(const Array& x, Loc loc = Loc::Current());
+// Stops the program in a debugger where an element of `predicate` is true: prints the line and the
+// first such position to stderr, and raises SIGTRAP, which ends a program that runs without one. An
+// eager call stops at once. In a traced function the program stops each time it reaches the call
+// with a true element, on the thread that runs the program. Throws DTypeError unless the
+// predicate is a bool.
+void debug_break(const Array& predicate, Loc loc = Loc::Current());
+void debug_break(bool predicate, Loc loc = Loc::Current());
 
 struct NanWatchOptions {
   bool infinities = true;  // report infinities as well as NaN

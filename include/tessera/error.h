@@ -79,6 +79,9 @@ class Error : public std::runtime_error {
   // Returns edits that fix the error, the cheapest first; empty if none is known.
   const std::vector<Fix>& fixes() const;
   const ErrorDetail& detail() const { return *detail_; }
+  // Returns the error as one JSON object for editors and scripts: its class, op, code, message,
+  // place, operands, notes, and the fixes with the edit that each one makes (docs/tools.md).
+  std::string json() const;
 
  private:
   std::shared_ptr<const ErrorDetail> detail_;

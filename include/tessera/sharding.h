@@ -146,13 +146,15 @@ PartitionSpec P(DimSharding a, DimSharding b, DimSharding c, DimSharding d, DimS
 
 // An edit that fixes a refused program: set the out_sharding of the op to `spec`, reshard an
 // operand to it, or call the function inside auto_axes with it as the out_sharding. `bytes` is the
-// payload that then leaves each device.
+// payload that then leaves each device. In the text of a program, an edit replaces the first
+// `replaced` in the line of the error by `replacement`.
 struct Fix {
   int operand = -1;  // -1: the out_sharding of the op or of auto_axes
   PartitionSpec spec = {};
   int64_t bytes = 0;
   std::string text = {};
   bool auto_axes = false;
+  std::string replaced = {}, replacement = {};  // "": not an edit of a text
 };
 
 // A spec on a mesh. Its text is Shardy's: `<@mesh, [{"x"}, {"z", ?}p1], unreduced={"w"}>`.

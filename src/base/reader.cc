@@ -137,7 +137,8 @@ Loc Reader::Here() {
   return Loc::Current(loc_.file(), line_);
 }
 
-void Reader::Fail(std::string reason) {
+void Reader::Fail(std::string reason, const std::string& wrong,
+                  const std::vector<std::string>& replacements) {
   size_t at = std::min(at_, text_.size());
   size_t line_begin = at == 0 ? 0 : text_.rfind('\n', at - 1) + 1;
   if (line_begin == std::string_view::npos + 1) line_begin = 0;
@@ -158,6 +159,9 @@ void Reader::Fail(std::string reason) {
   std::string place =
       IsFile(loc_) ? fmt::format("{}:{}:{}", loc_.file(), line, at - line_begin + 1)
                    : fmt::format("{} text, line {}, column {}", what_, line, at - line_begin + 1);
+  std::vector<Fix> fixes;
+  for (const std::string& r : replacements)
+    fixes.push_back({.text = r, .replaced = wrong, .replacement = r});
   ThrowRuntime({.kind = {},
                 .op = {},
                 .label = fmt::format("{}.parse", what_),
@@ -165,7 +169,7 @@ void Reader::Fail(std::string reason) {
                 .reason = std::move(reason),
                 .operands = {},
                 .notes = std::move(notes),
-                .fixes = {}});
+                .fixes = std::move(fixes)});
 }
 
 }  // namespace tessera::base

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tessera/error.h"
 
@@ -40,8 +41,9 @@ class Reader {
     while (Accept(","));
     Expect(close);
   }
-  // Throws an error at the current position.
-  [[noreturn]] void Fail(std::string reason);
+  // Throws an error at the current position. Its fixes replace the text `wrong`, which is there.
+  [[noreturn]] void Fail(std::string reason, const std::string& wrong = {},
+                         const std::vector<std::string>& replacements = {});
   size_t position() const { return at_; }
   // Returns the location of the next token: its line of the file, or the caller's line.
   Loc Here();

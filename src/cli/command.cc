@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -57,7 +59,9 @@ Command::Command() : stop_after_(kStageNames.back()) {
   app_.footer(
       "FILE holds program text, or StableHLO text if it ends in .mlir; - is standard input, which\n"
       "may hold either.\n"
-      "The exit code is 1 if the program is refused, 2 if the command is not understood.");
+      "The exit code is 1 if the program is refused (diff: if a cost grew), 2 if the command is "
+      "not\n"
+      "understood.");
   app_.set_version_flag("--version", "tessera " TESSERA_VERSION, "Print the version");
   app_.set_help_flag("-h,--help", "Print this help");
   app_.get_formatter()->label("REQUIRED", "(required)");
@@ -82,30 +86,78 @@ void Command::AddCommands() {
   AddStopAfter(explain);
   AddFile(Add("export", "Print the program as StableHLO text, which XLA compiles",
               [this](std::ostream& out) { out << export_stablehlo(source_.Load(), kHere); }));
-  CLI::App* check = Add("check", "Print ok, or the error and its place",
-                        [this](std::ostream& out) { Check(out); });
-  AddFile(check);
-  check->add_flag("--stats", has_stats_,
-                  "Also print the mesh, the arguments and how often each op "
-                  "is used");
-  CLI::App* partition =
-      Add("partition", "Print the program of one device, its communication, memory and FLOPs",
-          [this](std::ostream& out) { Partition(out); });
-  AddFile(partition);
-  partition->add_flag("--summary", has_summary_, "Print the communication, memory and FLOPs alone");
-  partition->add_option("--stop-after", partition_.stop_after, "Print the program after this pass")
-      ->check(IsNoOption())
-      ->type_name("PASS");
-  partition
-      ->add_option("--only", partition_.only, "Shard these values (%7,%9), replicate the others")
-      ->check(IsNoOption())
-      ->type_name("VALUES");
+  AddCheck();
+  AddPartition();
+  AddDiff();
+  AddAnnotate();
   AddRun();
   CLI::App* ops = Add("ops", "Print the reference of every op, or of one; or count those of a file",
                       [this](std::ostream& out) { Ops(out); });
   ops->add_option("NAME", op_, "The op; or a FILE, which has a dot or a slash in its name")
       ->type_name("");
   AddChanges(ops);
+}
+
+void Command::AddCheck() {
+  CLI::App* check = Add("check", "Print ok, or the error and its place",
+                        [this](std::ostream& out) { return Check(out); });
+  AddFile(check);
+  CLI::Option* stats = check->add_flag("--stats", check_.stats,
+                                       "Also print the mesh, the arguments and how often each op "
+                                       "is used");
+  CLI::Option* json = check->add_flag("--json", check_.json, "Print an array of errors as JSON");
+  json->excludes(stats);
+  check->add_flag("--sarif", check_.sarif, "Print a log of SARIF 2.1.0")
+      ->excludes(stats)
+      ->excludes(json);
+}
+
+void Command::AddPartition() {
+  CLI::App* partition =
+      Add("partition", "Print the program of one device, its communication, memory and FLOPs",
+          [this](std::ostream& out) { Partition(out); });
+  AddFile(partition);
+  partition->add_flag("--summary", partition_.summary,
+                      "Print the communication, memory and FLOPs alone");
+  partition
+      ->add_option("--stop-after", partition_.options.stop_after,
+                   "Print the program after this pass")
+      ->check(IsNoOption())
+      ->type_name("PASS");
+  partition
+      ->add_option("--only", partition_.options.only,
+                   "Shard these values (%7,%9), replicate the others")
+      ->check(IsNoOption())
+      ->type_name("VALUES");
+}
+
+void Command::AddDiff() {
+  CLI::App* diff = Add("diff", "Print what changed between two programs, or two dumps of them",
+                       [this](std::ostream& out) { return Diff(out); });
+  diff->add_option("A", source_.file, "The first program text, dump_shardings or partition output")
+      ->required()
+      ->type_name("");
+  diff->add_option("B", diff_.after, "The second one")->required()->type_name("");
+  AddChanges(diff);
+  diff->add_option("--allow", diff_.allows,
+                   "What may grow, by how much: bytes=+2%, flops=+1%, peak=+1000; may be repeated")
+      ->check(IsNoOption())
+      ->check(CLI::Validator(ReasonAgainstAllowance, ""))
+      ->type_name("COST=+MORE")
+      ->allow_extra_args(false);
+  diff->add_flag("--json", diff_.json, "Print JSON");
+  diff->footer("The exit code is 1 if bytes sent, FLOPs or peak memory grew by more than allowed.");
+}
+
+void Command::AddAnnotate() {
+  CLI::App* annotate = Add("annotate", "Print a C++ file with the types of a run at their lines",
+                           [this](std::ostream& out) { PrintAnnotated(annotate_, out); });
+  annotate->add_option("FILE", annotate_.file, "The C++ file")->required()->type_name("");
+  annotate->add_option("--types", annotate_.types, "What the run wrote: TESSERA_TYPES=TYPES.json")
+      ->required()
+      ->check(IsNoOption())
+      ->type_name("TYPES.json");
+  annotate->add_flag("--hints", annotate_.hints, "Print inlay hints of the LSP as JSON instead");
 }
 
 void Command::AddRun() {
@@ -124,11 +176,20 @@ void Command::AddRun() {
       ->type_name("DIR");
 }
 
-CLI::App* Command::Add(const std::string& name, const std::string& description,
-                       std::function<void(std::ostream&)> run) {
+template <class F>
+CLI::App* Command::Add(const std::string& name, const std::string& description, F run) {
   CLI::App* command = app_.add_subcommand(name, description);
   command->allow_extras();
-  command->callback([this, run = std::move(run)] { run_ = run; });
+  command->callback([this, run] {
+    run_ = [run](std::ostream& out) {
+      if constexpr (std::is_void_v<decltype(run(out))>) {
+        run(out);
+        return 0;
+      } else {
+        return run(out);
+      }
+    };
+  });
   return command;
 }
 
@@ -169,23 +230,23 @@ void Command::AddStopAfter(CLI::App* command) {
       ->capture_default_str();
 }
 
-void Command::Run(int argc, char** argv, std::ostream& out) {
+int Command::Run(int argc, char** argv, std::ostream& out) {
   try {
     Parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     out << app_.help(
         "", app_.get_subcommands().empty() ? CLI::AppFormatMode::All : CLI::AppFormatMode::Normal);
-    return;
+    return 0;
   } catch (const CLI::CallForVersion& version) {
     out << version.what() << "\n";
-    return;
+    return 0;
   } catch (const CLI::ArgumentMismatch& e) {
     Refuse(WithoutValue(e));
   } catch (const CLI::ParseError& e) {
     Refuse(e.what());
   }
   CheckTexts();
-  run_(out);
+  return run_(out);
 }
 
 void Command::Parse(int argc, char** argv) {
@@ -262,18 +323,36 @@ void Command::Explain(std::ostream& out) const {
 
 void Command::Partition(std::ostream& out) const {
   const Program program = source_.Load();
-  if (has_summary_ && partition_.stop_after.empty() && partition_.only.empty()) {
+  if (partition_.summary && partition_.options.stop_after.empty() &&
+      partition_.options.only.empty()) {
     out << SummaryText(lower(program, kHere));
     return;
   }
-  if (has_summary_) Refuse("--summary is of the whole program: leave --stop-after and --only out");
-  out << partition_text(program, partition_, kHere);
+  if (partition_.summary)
+    Refuse("--summary is of the whole program: leave --stop-after and --only out");
+  out << partition_text(program, partition_.options, kHere);
 }
 
-void Command::Check(std::ostream& out) const {
-  const Program program = source_.Load();
-  out << "ok\n";
-  if (has_stats_) out << StatsText(program);
+int Command::Check(std::ostream& out) const {
+  if (!check_.json && !check_.sarif) {
+    const Program program = source_.Load();
+    out << "ok\n";
+    if (check_.stats) out << StatsText(program);
+    return 0;
+  }
+  std::optional<Error> refused;
+  try {
+    source_.Load();
+  } catch (const Error& e) {
+    refused = e;
+  }
+  out << (check_.json ? DiagnosticsJson(refused) : DiagnosticsSarif(refused, source_.file));
+  return refused ? 1 : 0;
+}
+
+int Command::Diff(std::ostream& out) const {
+  if (source_.file == "-" && diff_.after == "-") Refuse("only one of the files can be -");
+  return PrintDiff(source_, diff_, out) ? 1 : 0;
 }
 
 void Command::Ops(std::ostream& out) const {

@@ -9,6 +9,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "cli/annotate.h"
+#include "cli/check.h"
+#include "cli/diff.h"
 #include "cli/run.h"
 #include "cli/source.h"
 
@@ -19,16 +22,27 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct PartitionRequest {
+  PartitionOptions options = {};
+  bool summary = false;
+};
+
 class Command {
  public:
   Command();
-  // Runs the sub-command of a command line. Throws UsageError, and errors of the library.
-  void Run(int argc, char** argv, std::ostream& out);
+  // Runs the sub-command of a command line, and returns the exit code. Throws UsageError, and
+  // errors of the library.
+  int Run(int argc, char** argv, std::ostream& out);
 
  private:
-  CLI::App* Add(const std::string& name, const std::string& description,
-                std::function<void(std::ostream&)> run);
+  // `run` returns an exit code, or nothing for 0.
+  template <class F>
+  CLI::App* Add(const std::string& name, const std::string& description, F run);
   void AddCommands();
+  void AddCheck();
+  void AddPartition();
+  void AddDiff();
+  void AddAnnotate();
   void AddFile(CLI::App* command);
   // Adds the options that change the program of a file.
   void AddChanges(CLI::App* command);
@@ -50,16 +64,19 @@ class Command {
   void WritePage(const Program& program) const;
   void Explain(std::ostream& out) const;
   void Partition(std::ostream& out) const;
-  void Check(std::ostream& out) const;
+  int Check(std::ostream& out) const;
+  int Diff(std::ostream& out) const;
   void Ops(std::ostream& out) const;
 
   CLI::App app_{"Inspects programs of sharded arrays."};
   ProgramSource source_;
   std::string value_, op_, html_, stop_after_;
-  bool has_stats_ = false, has_summary_ = false;
+  CheckRequest check_;
   RunRequest request_;
-  PartitionOptions partition_;
-  std::function<void(std::ostream&)> run_;  // the chosen sub-command
+  PartitionRequest partition_;
+  DiffRequest diff_;
+  AnnotateRequest annotate_;
+  std::function<int(std::ostream&)> run_;  // the chosen sub-command
 };
 
 }  // namespace tessera::cli

@@ -10,8 +10,10 @@ namespace {
 
 int Main(int argc, char** argv) {
   try {
-    Write(std::cout, "the output", [&](std::ostream& out) { Command().Run(argc, argv, out); });
-    return 0;
+    int exit_code = 0;
+    Write(std::cout, "the output",
+          [&](std::ostream& out) { exit_code = Command().Run(argc, argv, out); });
+    return exit_code;
   } catch (const UsageError& e) {
     std::cerr << e.what() << "\n";
     return 2;

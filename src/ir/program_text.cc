@@ -4,10 +4,12 @@
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include "base/error.h"
+#include "base/near_names.h"
 #include "base/reader.h"
 #include "ir/verify.h"
 #include "sharding/text.h"
@@ -31,6 +33,21 @@ std::string OtherModes(const sharding::MeshDef* mesh, const sharding::MeshDef* p
     if (!names.empty()) out += fmt::format(" {}={{{}}}", ModeName(mode), names);
   }
   return out;
+}
+
+// Returns ops whose name may be meant: the one with the same letters, as swapped letters are the
+// most frequent slip, or those with at most a third of other letters.
+std::vector<std::string> OpsLike(const std::string& name) {
+  std::vector<std::string> names;
+  for (const OpDef* op : AllOps()) names.emplace_back(op->name);
+  for (const std::string& n : names)
+    if (std::ranges::is_permutation(n, name)) return {n};
+  names = base::NearNames(std::move(names), name);
+  const size_t most = std::max<size_t>(1, name.size() / 3);
+  std::erase_if(names, [&](const std::string& n) {
+    return n.find(name) == n.npos && base::EditDistance(n, name) > most;
+  });
+  return names;
 }
 
 std::string MeshLine(const sharding::MeshDef& mesh) {
@@ -351,7 +368,7 @@ class Parser {
     }
     if (!instruction.op) {
       in_.set_position(in_.position() - name.size());
-      in_.Fail("there is no op '" + name + "'");
+      in_.Fail("there is no op '" + name + "'", name, OpsLike(name));
     }
     if (in_.Peek("%")) do
         instruction.operands.push_back(Use());

@@ -18,9 +18,23 @@
 namespace tessera::ir {
 namespace {
 
-[[noreturn]] void Fail(const Instruction& instruction, std::string reason) {
-  base::ThrowRuntime(base::Refusal(std::string(instruction.op->name), "verify",
-                                   base::Where(instruction.loc), std::move(reason)));
+[[noreturn]] void Fail(const Instruction& instruction, std::string reason,
+                       std::vector<Fix> fixes = {}) {
+  ErrorDetail detail = base::Refusal(std::string(instruction.op->name), "verify",
+                                     base::Where(instruction.loc), std::move(reason));
+  detail.fixes = std::move(fixes);
+  base::ThrowRuntime(std::move(detail));
+}
+
+// Fails because of a declared type, with the right one as the fix.
+[[noreturn]] void FailDeclared(const Instruction& instruction, const Type* declared,
+                               const Type* type) {
+  Fix fix{.text = fmt::format("{} in place of {}", type->text(), declared->text()),
+          .replaced = declared->text(),
+          .replacement = type->text()};
+  Fail(instruction,
+       fmt::format("its result has type {}, but {} is declared", type->text(), declared->text()),
+       {std::move(fix)});
 }
 
 // A move keeps shape and dtype; its result type states the sharding.
@@ -52,9 +66,7 @@ void CheckResults(const Program& program, const Instruction& instruction, Types 
   CheckResultCount(instruction, types.size());
   for (size_t i = 0; i < types.size(); ++i) {
     const Type* declared = program.type(instruction.results[i]);
-    if (!SameType(declared, types[i]))
-      Fail(instruction, fmt::format("its result has type {}, but {} is declared", types[i]->text(),
-                                    declared->text()));
+    if (!SameType(declared, types[i])) FailDeclared(instruction, declared, types[i]);
   }
 }
 

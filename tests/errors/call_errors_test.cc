@@ -191,6 +191,7 @@ const std::vector<Case>& Cases() {
          op({ones({4, 2})}, {.out_sharding = P("x")});
        }},
       {"callback_count", [] { debug_callback([](Array, Array) {}, {ones({2})}); }},
+      {"break_of_floats", [] { debug_break(ones({2})); }},
       {"callback_without_a_value", [] { debug_callback([](Array) {}, {Array()}); }},
       {"callback_throws",
        [] {

@@ -11,6 +11,7 @@
 #include "compile/checks/value_watch.h"
 #include "compile/host/concrete.h"
 #include "compile/inspect/report.h"
+#include "compile/inspect/types_file.h"
 
 namespace tessera::compile {
 namespace {
@@ -59,7 +60,10 @@ std::shared_ptr<Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> p
   for (auto stage :
        {spmd::PassStage::kPropagated, spmd::PassStage::kDevice, spmd::PassStage::kSchedule}) {
     const bool goes_on = spmd::RunPasses(passes, stage);
-    if (stage == spmd::PassStage::kPropagated) impl->propagated = passes.program;
+    if (stage == spmd::PassStage::kPropagated) {
+      impl->propagated = passes.program;
+      AddTypes(*passes.program);
+    }
     impl->dump.AfterStage(stage, passes);
     if (!goes_on) break;
   }
