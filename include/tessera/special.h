@@ -2,9 +2,11 @@
 // floats. ops.h has lgamma, digamma, polygamma, zeta, erf, erfc, erf_inv, bessel_i0e, bessel_i1e,
 // logsumexp.
 //
-// Values and derivatives are those of JAX, where JAX has one. Complex numbers are refused.
+// Values and derivatives are those of JAX, where JAX has one. Only wofz takes complex numbers; the
+// others refuse them.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "tessera/ops.h"
@@ -31,6 +33,23 @@ Array comb(Operand n, Operand k, Loc loc = Loc::Current());
 Array poch(Operand z, Operand m, Loc loc = Loc::Current());
 // Returns the logarithm of the d-dimensional gamma function.
 Array multigammaln(Operand a, int64_t d, Loc loc = Loc::Current());
+
+// Returns the Bernoulli numbers B_0 to B_n, with B_1 = -1/2: [n + 1]. Throws ShapeError for n < 0.
+Array bernoulli(int64_t n, Loc loc = Loc::Current());
+
+// ---- incomplete gamma and beta functions ----
+
+// Returns the regularized incomplete gamma function P(a, x), and 1 less it; SciPy calls them
+// gammainc and gammaincc. NaN for a < 0 or x < 0, and for a = x = 0. igamma_grad_a is the
+// derivative of igamma in a, and random_gamma_grad that of a sample x of the gamma distribution,
+// which keeps P(a, x) constant; neither has a derivative.
+Array igamma(Operand a, Operand x, OutOptions options = {}, Loc loc = Loc::Current());
+Array igammac(Operand a, Operand x, OutOptions options = {}, Loc loc = Loc::Current());
+Array igamma_grad_a(Operand a, Operand x, OutOptions options = {}, Loc loc = Loc::Current());
+Array random_gamma_grad(Operand a, Operand x, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns the regularized incomplete beta function I_x(a, b). NaN for a < 0, b < 0, and x outside
+// [0, 1]. Differentiable with respect to x only.
+Array betainc(Operand a, Operand b, Operand x, OutOptions options = {}, Loc loc = Loc::Current());
 
 // ---- logarithms and entropy ----
 
@@ -60,6 +79,12 @@ Array erfcx(Operand x, Loc loc = Loc::Current());
 // Returns Dawson's integral, e^(-x^2) times the integral of e^(t^2) from 0 to x.
 Array dawsn(Operand x, Loc loc = Loc::Current());
 
+// Returns the Faddeeva function e^(-z^2) erfc(-i z); complex.
+Array wofz(Operand z, Loc loc = Loc::Current());
+// Returns Owen's function T(h, a), the integral of e^(-h^2 (1 + t^2) / 2) / (2 pi (1 + t^2)) from 0
+// to a.
+Array owens_t(Operand h, Operand a, Loc loc = Loc::Current());
+
 // ---- Bessel and integrals ----
 
 // Returns the modified Bessel functions of the first kind of order 0 and 1.
@@ -71,9 +96,35 @@ Array bessel_jn(Operand x, int64_t v, int64_t n_iter = 50, Loc loc = Loc::Curren
 // Returns the integral of e^t / t up to x, and of e^-t / t from x.
 Array expi(Operand x, Loc loc = Loc::Current());
 Array exp1(Operand x, Loc loc = Loc::Current());
+// Returns the integral of e^(-x t) / t^n from 1; NaN for x < 0. Differentiable with respect to x
+// only.
+Array expn(Operand n, Operand x, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns the sine and the cosine integral.
 std::pair<Array, Array> sici(Operand x, Loc loc = Loc::Current());
 // Returns the dilogarithm, the integral of log(t) / (1 - t) from 1 to x.
 Array spence(Operand x, Loc loc = Loc::Current());
+
+// Returns the Fresnel integrals of sin(pi t^2 / 2) and of cos(pi t^2 / 2) from 0 to x.
+std::pair<Array, Array> fresnel(Operand x, Loc loc = Loc::Current());
+
+// ---- hypergeometric functions and spherical harmonics ----
+
+// Returns the sum of (a)_k x^k / ((b)_k k!) over k >= 0, where (a)_k = poch(a, k). Infinite for
+// b = 0; 1 for a = 0.
+Array hyp1f1(Operand a, Operand b, Operand x, Loc loc = Loc::Current());
+// Returns the sum of (a)_k (b)_k x^k / ((c)_k k!) over k >= 0, continued to x < -1; infinite for
+// x > 1 unless the sum is finite or c - a - b <= -1. Derivatives in a, b and c are right for
+// |x| < 1.
+Array hyp2f1(Operand a, Operand b, Operand c, Operand x, Loc loc = Loc::Current());
+
+struct HarmonicsOptions {
+  // The largest degree, to which larger ones are set. Default: the largest element of n, which must
+  // be known while tracing.
+  std::optional<int64_t> n_max = {};
+};
+// Returns the spherical harmonics of the degrees n and the orders m, which are ints with |m| <= n,
+// at the polar angles theta and the azimuths phi: complex, of the operands' broadcast shape.
+Array sph_harm_y(Operand n, Operand m, Operand theta, Operand phi, HarmonicsOptions options = {},
+                 Loc loc = Loc::Current());
 
 }  // namespace tessera

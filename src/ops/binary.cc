@@ -7,6 +7,7 @@
 
 #include "ops/derivatives.h"
 #include "ops/elementwise.h"
+#include "ops/special_references.h"
 
 namespace tessera::ops {
 namespace {
@@ -71,45 +72,6 @@ void Nextafter(const ElementCall& e) {
   if (from == 0) return e.SetBits(to > 0 ? 1 : sign | 1);
   const bool outwards = (from < to) == (from > 0);
   e.SetBits(outwards ? e.Bits(0) + 1 : e.Bits(0) - 1);
-}
-
-// Returns the sum of (q + k)^-s over k >= 0, for q > 0 and s > 1, by Euler-Maclaurin summation
-// (Abramowitz and Stegun, "Handbook of Mathematical Functions", 23.1.30). Adds terms one by one
-// until eight correction terms suffice for 1e-18, or until terms no longer count.
-long double ZetaSeries(long double s, long double q) {
-  if (std::isinf(q)) return std::pow(q, -s);
-  long double sum = 0;
-  for (; !(q >= 30 + 4 * s); q += 1) {
-    const long double term = std::pow(q, -s);
-    sum += term;
-    if (!(term > sum * 1e-22L)) return sum;
-  }
-  constexpr long double kBernoulli[] = {1.0L / 6,  -1.0L / 30,     1.0L / 42, -1.0L / 30,
-                                        5.0L / 66, -691.0L / 2730, 7.0L / 6,  -3617.0L / 510};
-  sum += std::pow(q, 1 - s) / (s - 1) + std::pow(q, -s) / 2;
-  long double derivative = std::pow(q, -s) * s / q, factorial = 2;
-  for (int k = 1; k <= 8; ++k) {
-    sum += kBernoulli[k - 1] * derivative / factorial;
-    derivative *= (s + (2 * k - 1)) * (s + 2 * k) / (q * q);
-    factorial *= (2 * k + 1) * (2 * k + 2);
-  }
-  return sum;
-}
-
-// For negative bases a term is (-1)^s times the term of the positive base, if s is whole.
-double Zeta(double s, double q) {
-  const bool even = std::fmod(s, 2) == 0, odd = std::fabs(std::fmod(s, 2)) == 1;
-  if (s == 1) return kInf;
-  if (q <= 0 && q == std::floor(q)) return even ? kInf : kNaN;
-  if (s < 1 || (q < 0 && !even && !odd)) return kNaN;
-  if (!(q < 0)) return static_cast<double>(ZetaSeries(s, q));
-  const long double x = q, above = x - std::floor(x), below = std::ceil(x) - x;
-  const long double up = ZetaSeries(s, above), down = ZetaSeries(s, below);
-  const long double rest = ZetaSeries(s, 1 - x);
-  if (even) return static_cast<double>(up + (down - rest));
-  const bool overflow = std::isinf(up) && std::isinf(down);
-  if (overflow && above != below) return below < above ? -kInf : kInf;
-  return static_cast<double>((above == below ? 0 : up - down) + rest);
 }
 
 double Plus(double x, double y) { return x + y; }
@@ -301,6 +263,24 @@ constexpr auto ExtremeOf = [](X g, X a, X b, X y) {
 
 constexpr auto ZetaOfShift = [](X g, X s, X q, X) { return g * -(s * Zeta(s + 1, q)); };
 
+// As in JAX, in the dtype itself.
+X GammaDensity(X a, X x) { return Exp((a - 1) * Log(x) - x - Apply(ScalarOp::kLgamma, {a})); }
+constexpr auto IgammaOfShape = [](X g, X a, X x, X) {
+  return g * Apply(ScalarOp::kIgammaGradA, {a, x});
+};
+constexpr auto IgammacOfShape = [](X g, X a, X x, X y) { return -IgammaOfShape(g, a, x, y); };
+constexpr auto IgammaOfNumber = [](X g, X a, X x, X) { return g * GammaDensity(a, x); };
+constexpr auto IgammacOfNumber = [](X g, X a, X x, X) { return g * -GammaDensity(a, x); };
+constexpr auto ExpnOfNumber = [](X g, X n, X x, X) {
+  return g * -Apply(ScalarOp::kExpn, {n - 1, x});
+};
+constexpr auto BetaincOfNumber = [](X g, X a, X b, X x, X) {
+  const auto log_gamma = [](X v) { return Apply(ScalarOp::kLgamma, {v}); };
+  const X log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b);
+  const X log_other = Apply(ScalarOp::kLog1p, {-x});
+  return g * Exp((b - 1) * log_other + (a - 1) * Log(x) - log_beta);
+};
+
 constexpr auto ClampOfOperand = [](X g, X lo, X x, X hi, X y) {
   return g * Where(And(Less(lo, x), Less(x, hi)), y.Number(1), y.Number(0));
 };
@@ -417,6 +397,52 @@ constexpr OpDef kBinaryOps[] = {
             .reference = Floats<Zeta>,
             .diff = ir::Derivative{.of = {nullptr, ByFormula<ZetaOfShift>},
                                    .none = {"it has no known closed form"}}}),
+    Binary({.name = "igamma",
+            .doc = "Regularized lower incomplete gamma function of the shape a at b.",
+            .op = kIgamma,
+            .takes = kFloat,
+            .flops = 400,
+            .reference = Floats<LowerGamma>,
+            .diff = By<IgammaOfShape, IgammaOfNumber>()}),
+    Binary({.name = "igammac",
+            .doc = "1 - igamma(a, b)",
+            .op = kIgammac,
+            .takes = kFloat,
+            .flops = 400,
+            .reference = Floats<UpperGamma>,
+            .diff = By<IgammacOfShape, IgammacOfNumber>()}),
+    Binary({.name = "igamma_grad_a",
+            .doc = "Derivative of igamma in the shape a.",
+            .op = kIgammaGradA,
+            .takes = kFloat,
+            .flops = 800,
+            .reference = Floats<LowerGammaByShape>,
+            .diff = ir::NotDifferentiable{"it has no known closed form"}}),
+    Binary({.name = "random_gamma_grad",
+            .doc = "Derivative in the shape a of the number b that keeps igamma(a, b) constant.",
+            .op = kRandomGammaGrad,
+            .takes = kFloat,
+            .flops = 800,
+            .reference = Floats<GammaSampleByShape>,
+            .diff = ir::NotDifferentiable{"it has no known closed form"}}),
+    Binary({.name = "expn",
+            .doc = "Exponential integral of the order a: the integral of e^(-b t) / t^a from 1.",
+            .op = kExpn,
+            .takes = kFloat,
+            .flops = 400,
+            .reference = Floats<ExponentialIntegral>,
+            .diff = ir::Derivative{.of = {nullptr, ByFormula<ExpnOfNumber>},
+                                   .none = {"it has no known closed form"}}}),
+    Ternary({.name = "betainc",
+             .doc = "Regularized incomplete beta function of a and b at x.",
+             .op = kBetainc,
+             .takes = kFloat,
+             .flops = 400,
+             .reference = Floats<IncompleteBeta>,
+             .diff = ir::Derivative{.of = {nullptr, nullptr, ByFormula<BetaincOfNumber>},
+                                    .none = {"it has no known closed form",
+                                             "it has no known closed form"}}},
+            {"a", "b", "x", ""}),
     Binary({.name = "bitwise_and",
             .doc = "a & b",
             .op = kAnd,

@@ -206,6 +206,13 @@ constexpr OpDef Binary(const ElementFields& f) {
   return op;
 }
 
+constexpr OpDef Ternary(const ElementFields& f, std::array<std::string_view, 4> names) {
+  OpDef op = ElementOp<3>(f);
+  op.out_sharding = true;
+  op.operand_names = names;
+  return op;
+}
+
 // ---- Every scalar op has one record -------------------------------------------------------------
 
 template <ScalarOp op, const auto& records>
@@ -241,6 +248,11 @@ void Floats(const ir::ReferenceCall& call) {
 template <double (*f)(double, double)>
 void Floats(const ir::ReferenceCall& call) {
   ForEachElement(call, [&](const ElementCall& e) { e.SetFloat(f(e.Float(0), e.Float(1))); });
+}
+template <double (*f)(double, double, double)>
+void Floats(const ir::ReferenceCall& call) {
+  ForEachElement(call,
+                 [&](const ElementCall& e) { e.SetFloat(f(e.Float(0), e.Float(1), e.Float(2))); });
 }
 template <int64_t (*f)(Int)>
 void Ints(const ir::ReferenceCall& call) {

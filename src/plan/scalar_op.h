@@ -70,6 +70,11 @@ enum class ScalarOp : uint8_t {
   kNextafter,
   kComplex /* of its real and imaginary parts */,
   kZeta /* the sum of (y + k)^-x over k >= 0 */,
+  kIgamma /* of a shape and a number: the regularized incomplete gamma functions */,
+  kIgammac,
+  kIgammaGradA /* the derivative of kIgamma in the shape */,
+  kRandomGammaGrad /* of samples of the gamma distribution, in the shape */,
+  kExpn /* the integral of e^(-y t) / t^x from 1 */,
   kAnd,
   kOr,
   kXor,
@@ -91,6 +96,7 @@ enum class ScalarOp : uint8_t {
   // three operands
   kSelect /* bool p, a, b: p ? b : a (select_n's order) */,
   kClamp /* lo, x, hi */,
+  kBetainc /* the regularized incomplete beta function of a, b and x */,
 };
 
 struct ScalarFacts {
@@ -165,6 +171,12 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
       return {.operands = 2, .cost = 10};
     case kZeta:
       return {.operands = 2, .cost = 20};
+    case kIgamma:
+    case kIgammac:
+    case kIgammaGradA:
+    case kRandomGammaGrad:
+    case kExpn:
+      return {.operands = 2, .cost = 400};
     case kRandomFoldIn:
     case kRandomBits64:
     case kRandomBits32:
@@ -193,6 +205,8 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
     case kSelect:
     case kClamp:
       return {.operands = 3};
+    case kBetainc:
+      return {.operands = 3, .cost = 400};
   }
   return {};
 }
@@ -224,6 +238,6 @@ inline constexpr int kScalarOps = [] {
   while (FactsOf(static_cast<ScalarOp>(n)).operands > 0) ++n;
   return n;
 }();
-static_assert(kScalarOps == static_cast<int>(ScalarOp::kClamp) + 1);
+static_assert(kScalarOps == static_cast<int>(ScalarOp::kBetainc) + 1);
 
 }  // namespace tessera::plan

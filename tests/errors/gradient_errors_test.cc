@@ -37,6 +37,11 @@ const std::vector<Case>& Cases() {
          grad([](Array x) { return sum(same({x})); })(ones({3}));
        }},
       {"exponent_of_zeta", [] { grad([](Array s) { return zeta(s, 2.0); })(3.0); }},
+      {"shape_of_betainc", [] { grad([](Array a) { return betainc(a, 2.0, 0.5); })(3.0); }},
+      {"order_of_expn", [] { grad([](Array n) { return expn(n, 0.5); })(3.0); }},
+      {"slope_of_igamma_grad_a", [] { grad([](Array x) { return igamma_grad_a(2.0, x); })(3.0); }},
+      {"slope_of_random_gamma_grad",
+       [] { grad([](Array x) { return random_gamma_grad(2.0, x); })(3.0); }},
       {"jacobian_of_integers", [] { jacfwd([](Array x) { return x.astype(i32); })(ones({3})); }},
       {"jacobian_in_integers",
        [] {

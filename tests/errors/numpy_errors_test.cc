@@ -158,6 +158,28 @@ const std::vector<Case>& Cases() {
       {"ldexp_floats", [] { ldexp(ones({2}), ones({2})); }},
       {"positive_bool", [] { positive(ones({2}, bool_)); }},
       {"gamma_complex", [] { gamma(ones({2}, c64)); }},
+      {"bernoulli_negative", [] { bernoulli(-1); }},
+      {"harmonics_degrees",
+       [] {
+         sph_harm_y(ones({2}), array({0, 1}), ones({2}), ones({2}));
+       }},
+      {"harmonics_highest",
+       [] {
+         sph_harm_y(array({0, 1}), array({0, 1}), ones({2}), ones({2}), {.n_max = -1});
+       }},
+      {"harmonics_unknown",
+       [] {
+         jit([](Array n) { return sph_harm_y(n, n, ones({2}), ones({2})); })(array({0, 1}));
+       }},
+      {"igamma_complex", [] { igamma(ones({2}), ones({2}, c64)); }},
+      {"igammac_sizes", [] { igammac(ones({2}), ones({3})); }},
+      {"betainc_complex", [] { betainc(1.0, 2.0, ones({2}, c64)); }},
+      {"betainc_sizes", [] { betainc(ones({2}), ones({3}), 0.5); }},
+      {"expn_complex", [] { expn(1, ones({2}, c64)); }},
+      {"owens_t_complex", [] { owens_t(1.0, ones({2}, c64)); }},
+      {"hyp1f1_complex", [] { hyp1f1(1.0, 2.0, ones({2}, c64)); }},
+      {"hyp2f1_sizes", [] { hyp2f1(ones({2}), 1.0, 2.0, ones({3})); }},
+      {"fresnel_complex", [] { fresnel(ones({2}, c64)); }},
       {"bessel_jn_order", [] { bessel_jn(ones({2}), -1); }},
       {"multigammaln_dims", [] { multigammaln(ones({2}), -1); }},
   };

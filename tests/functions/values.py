@@ -144,4 +144,5 @@ def main():
     print(len(lines), 'rows')
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -104,6 +104,21 @@ void AddChoices(Table& table) {
       .truth = true;
 }
 
+void AddIncompleteBeta(Table& table) {
+  constexpr Fill kShape = Range(0.5, 6), kPart = Range(0.05, 0.95);
+  const auto add = [&](DType dtype, const base::Shape& a, const base::Shape& b,
+                       const base::Shape& x) -> Sample& {
+    Sample& sample = Add(table, Elementwise(ScalarOp::kBetainc), {},
+                         {{a, dtype, kShape}, {b, dtype, kShape}, {x, dtype, kPart}});
+    sample.forward = Close(dtype, 64);
+    return sample;
+  };
+  for (const auto& [a, b] : kBinaryShapes) add(f32, a, b, b);
+  add(f32, {24, 1}, {}, {1, 12});
+  for (DType dtype : kFloats) add(dtype, {24, 5}, {24, 5}, {24, 5});
+  add(f32, {4, 8}, {4, 8}, {4, 8}).truth = true;
+}
+
 // Keys and counters with both words set.
 void AddRandom(Table& table) {
   constexpr Fill kCounters{.lo = 0, .hi = 0x1p40, .whole = true, .wild = true};
@@ -157,6 +172,7 @@ void AddElementwise(Table& table) {
   AddBinary(table);
   AddConversions(table);
   AddChoices(table);
+  AddIncompleteBeta(table);
   AddRandom(table);
   AddMakers(table);
 }

@@ -12,6 +12,7 @@
 #include "tessera/control.h"
 #include "tessera/custom_rules.h"
 #include "tessera/random.h"
+#include "tessera/special.h"
 
 namespace tessera {
 
@@ -79,121 +80,9 @@ Array GammaOne(const Array& key, const Array& a, Scale scale, Call call) {
 }
 
 // ---- derivative ---------------------------------------------------------------------------------
-//
-// The derivative of a sample x in its shape parameter a keeps P(a, x) constant (implicit
-// reparameterisation): dx/da = -(dP(a, x)/da) / p(x), where P is the regularized incomplete gamma
-// function and p the density.
 
-// An array in a formula, with the location of the call.
-struct InFormula {
-  Array x;
-  Loc loc;
-  InFormula Of(double v) const {
-    return {StrongScalar(v, TypeOf(x)->dtype(), {"random::gamma", loc}), loc};
-  }
-  friend InFormula operator+(const InFormula& a, const InFormula& b) {
-    return {add(a.x, b.x, {}, a.loc), a.loc};
-  }
-  friend InFormula operator-(const InFormula& a, const InFormula& b) {
-    return {sub(a.x, b.x, {}, a.loc), a.loc};
-  }
-  friend InFormula operator*(const InFormula& a, const InFormula& b) {
-    return {mul(a.x, b.x, {}, a.loc), a.loc};
-  }
-  friend InFormula operator/(const InFormula& a, const InFormula& b) {
-    return {div(a.x, b.x, {}, a.loc), a.loc};
-  }
-  friend InFormula operator-(const InFormula& a) { return {neg(a.x, a.loc), a.loc}; }
-};
-InFormula Size(const InFormula& a) { return {abs(a.x, a.loc), a.loc}; }
-InFormula Choose(const Array& first, const InFormula& a, const InFormula& b) {
-  return {where(first, a.x, b.x, {}, a.loc), a.loc};
-}
-
-double Epsilon(DType t) { return t == f64 ? 0x1p-52 : 0x1p-23; }
-
-// Computes dx/da from P(a, x) = x^a e^-x / gamma(a+1) * (sum over n of x^n / ((a+1) ... (a+n))),
-// for x not much larger than a. The loop computes each term c with its derivative in a.
-Array BySeries(const InFormula& a, const InFormula& x) {
-  using State = std::array<Array, 6>;  // whether to go on, a + n, c, dc, sum of c, sum of dc
-  const Loc loc = a.loc;
-  const auto more = [](State s) { return s[0]; };
-  const auto next = [&](State s) {
-    const InFormula last{s[2], loc}, last_d{s[3], loc}, r = InFormula{s[1], loc} + a.Of(1);
-    const InFormula d = last_d * (x / r) - last * x / (r * r), c = last * (x / r);
-    const InFormula sum = InFormula{s[4], loc} + c, sum_d = InFormula{s[5], loc} + d;
-    const Array goes_on = gt(Size(d / sum_d).x, a.Of(Epsilon(TypeOf(a.x)->dtype())).x, {}, loc);
-    return State{goes_on, r.x, c.x, d.x, sum.x, sum_d.x};
-  };
-  const Array zero = a.Of(0).x, one = a.Of(1).x;
-  const State s =
-      while_loop(more, next, State{eq(one, one, {}, loc), a.x, one, zero, one, zero}, loc);
-  const InFormula sum{s[4], loc}, sum_d{s[5], loc};
-  const InFormula d_log =
-      InFormula{log(x.x, loc), loc} - InFormula{digamma((a + a.Of(1)).x, loc), loc};
-  return (-(sum_d + sum * d_log) * x / a).x;
-}
-
-// Computes dx/da from 1 - P(a, x) = x^a e^-x / gamma(a) times a continued fraction, for larger x.
-// The loop keeps the numerators p and denominators q of two steps, and their derivatives in a.
-Array ByFraction(const InFormula& a, const InFormula& x) {
-  enum { kMore, kStep, kP1, kQ1, kP2, kQ2, kDp1, kDq1, kDp2, kDq2, kValue, kD, kSize };
-  using State = std::array<Array, kSize>;
-  constexpr double kMostSteps = 2000;
-  const Loc loc = a.loc;
-  const double epsilon = Epsilon(TypeOf(a.x)->dtype());
-  const auto more = [](State s) { return s[kMore]; };
-  const auto next = [&](State s) {
-    const auto of = [&](int k) { return InFormula{base::At(s, k), loc}; };
-    const InFormula c = of(kStep) + a.Of(1), y = a.Of(1) - a + c, z = x + y + c + a.Of(1),
-                    yc = y * c;
-    const InFormula p = of(kP1) * z - of(kP2) * yc, q = of(kQ1) * z - of(kQ2) * yc;
-    const InFormula dp = of(kDp1) * z - of(kP1) - of(kDp2) * yc + of(kP2) * c;
-    const InFormula dq = of(kDq1) * z - of(kQ1) - of(kDq2) * yc + of(kQ2) * c;
-    const Array exists = ne(q.x, a.Of(0).x, {}, loc);
-    const InFormula value = Choose(exists, p / q, of(kValue));
-    const InFormula d = Choose(exists, (dp - value * dq) / q, of(kD));
-    const Array moves = gt(Size(d - of(kD)).x, a.Of(epsilon).x, {}, loc);
-    const Array goes_on =
-        logical_and(lt(c.x, a.Of(kMostSteps).x, {}, loc),
-                    logical_or(moves, logical_not(exists, loc), {}, loc), {}, loc);
-    const Array large = gt(Size(p).x, a.Of(1 / epsilon).x, {}, loc);
-    const auto scaled = [&](const InFormula& t) { return Choose(large, t * a.Of(epsilon), t).x; };
-    return State{goes_on,         c.x,        scaled(p),  scaled(q),        scaled(of(kP1)),
-                 scaled(of(kQ1)), scaled(dp), scaled(dq), scaled(of(kDp1)), scaled(of(kDq1)),
-                 value.x,         d.x};
-  };
-  const InFormula zero = a.Of(0), one = a.Of(1);
-  const InFormula p = x + one, q = (x + one - a + one) * x, value = p / q, d = value * x / q;
-  const State s = while_loop(more, next,
-                             State{eq(one.x, one.x, {}, loc), zero.x, p.x, q.x, one.x, x.x, zero.x,
-                                   (-x).x, zero.x, zero.x, value.x, d.x},
-                             loc);
-  const InFormula d_log = InFormula{log(x.x, loc), loc} - InFormula{digamma(a.x, loc), loc};
-  return ((InFormula{s[kD], loc} + InFormula{s[kValue], loc} * d_log) * x).x;
-}
-
-// Returns dx/da of one sample. Both algorithms run; the one that is not selected gets arguments for
-// which its loop ends at once.
-Array OfOne(const Array& shape, const Array& sample, Loc loc) {
-  const InFormula a{shape, loc}, x{sample, loc}, zero = a.Of(0), one = a.Of(1);
-  const Array far = logical_and(gt(sample, one.x, {}, loc), gt(sample, shape, {}, loc), {}, loc);
-  const Array none = logical_or(far, eq(sample, zero.x, {}, loc), {}, loc);
-  const Array series = BySeries(a, Choose(none, one, x));
-  const Array fraction = ByFraction(Choose(far, a, one), Choose(far, x, a.Of(100)));
-  const Array found = where(far, fraction, series, {}, loc);
-  return where(eq(sample, zero.x, {}, loc), zero.x, found, {}, loc);
-}
-
-// Returns dx/da of each sample, for arrays of one shape.
-Array GammaDerivative(const Array& shapes, const Array& samples, Loc loc) {
-  std::function<Array(Array, Array)> f = [loc](Array a, Array x) { return OfOne(a, x, loc); };
-  for (int d = 0; d < TypeOf(samples)->rank(); ++d)
-    f = [mapped = vmap(f, {}, loc), loc](Array a, Array x) { return mapped(a, x, loc); };
-  return f(shapes, samples);
-}
-
-// Returns the samples with a derivative in their shape parameters.
+// Returns the samples with a derivative in their shape parameters, which keeps the value of their
+// distribution function (implicit reparameterisation).
 Array WithGammaDerivative(const Array& samples, const Array& shapes, Scale scale, Call call) {
   const std::function<Array(Array, Array)> first = [](Array x, Array) { return x; };
   const auto rule = [scale, call](std::tuple<Array, Array> values,
@@ -207,7 +96,7 @@ Array WithGammaDerivative(const Array& samples, const Array& shapes, Scale scale
       const double tiny = computed == f64 ? 0x1p-1022 : 0x1p-126;
       number = maximum(exp(number, loc), StrongScalar(tiny, computed, call), {}, loc);
     }
-    Array slope = GammaDerivative(Convert(a, computed, call), number, loc);
+    Array slope = random_gamma_grad(Convert(a, computed, call), number, {}, loc);
     if (scale == Scale::kLog) slope = div(slope, number, {}, loc);
     return std::pair(x, add(dx, mul(Convert(slope, t, call), da, {}, loc), {}, loc));
   };

@@ -1,12 +1,15 @@
-// Gamma and beta functions, and counts of choices.
+// Gamma and beta functions, counts of choices, and Bernoulli numbers.
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "api/special/real.h"
-#include "tessera/custom_rules.h"
+#include "base/at.h"
+#include "base/dtype.h"
 #include "tessera/special.h"
 
 namespace tessera {
@@ -26,7 +29,42 @@ Located GammaSign(const Located& x) {
   const Located sign = If(is_minus, x.With(full_like(x, Operand(-1, x.loc()), {}, x.loc())), 1);
   return If(((x < 0) & (x == whole)) | IsNan(x), kNotANumber, sign);
 }
-Located Gamma(const Located& x) { return GammaSign(x) * Exp(Lgamma(x)); }
+
+// Returns the gamma function in f64 within a few units: by recurrence to z >= 10, and there by
+// Stirling's formula. What the sums 1 - x and x + k lose is added as a derivative.
+Located GammaValue(const Located& x) {
+  const auto power = [](const Located& a, const Located& b) {
+    return a.With(pow(a, b, {}, a.loc()));
+  };
+  const Located is_low = x < 0.5, r = If(is_low, 1.0 - x, x);
+  const Located lost = If(is_low, (1.0 - r) - x, 0.0);
+  const Located gap = 10.0 - r, steps = If(r < 10, -Floor(-gap), 0.0);
+  const Located z = If(x > 180, 10.0, r + steps), left = r - (z - steps);
+  Located product = If(steps > 0, r, 1.0);
+  for (int k = 1; k < 10; ++k) product = If(steps > k, product * (r + k), product);
+  const Located inverse = 1 / z, half = power(z, 0.5 * z - 0.25);
+  // B_2k / (2k (2k - 1))
+  constexpr std::array<double, 9> kTerms = {43867. / 244188, -3617. / 122400, 1. / 156,
+                                            -691. / 360360,  1. / 1188,       -1. / 1680,
+                                            1. / 1260,       -1. / 360,       1. / 12};
+  const Located series = Exp(Polynomial(kTerms, Square(inverse)) * inverse);
+  const Located scale = std::sqrt(2 * std::numbers::pi) * series / product;
+  const Located turn = 1.0 + (left * (Log(z) - 0.5 * inverse) + lost * Digamma(r));
+  const Located rest = half * Exp(-z) * scale * turn;
+  const Located nearest = x.With(round(x, {}, x.loc())), part = x - nearest;
+  const Located is_odd = x.With(remainder(nearest, Operand(2, x.loc()), {}, x.loc())) != 0;
+  const Located sine = Sin(std::numbers::pi * part) * If(is_odd, -1.0, 1.0);
+  const Located y = If(is_low, std::numbers::pi / (sine * rest) / half, rest * half);
+  const Located ends = If(x > 180, std::numeric_limits<double>::infinity(), y);
+  return If((x < 0) & (x == Floor(x)), kNotANumber, If(x < -200, 0.0 * sine, ends));
+}
+Located Gamma(const Located& x) {
+  return WithSlopes(
+      {x}, [](const std::vector<Located>& xs) { return GammaValue(xs[0]); },
+      [](const std::vector<Located>& xs, const Located& y) {
+        return std::vector<Located>{y * Digamma(xs[0])};
+      });
+}
 
 // Returns log(gamma(b) / gamma(a + b)) for b of 8 or more, by the series of the logarithms'
 // difference (algdiv of CDFLIB, as SciPy and JAX).
@@ -51,47 +89,77 @@ Located LogBeta(const Located& x, const Located& y) {
 
 }  // namespace
 
-Array gamma(Operand x, Loc loc) { return RealFormula({"gamma", loc}, x, Gamma); }
+Array gamma(Operand x, Loc loc) {
+  return WideFormula({"gamma", loc}, {x},
+                     [](const std::vector<Located>& xs) { return Gamma(xs[0]); });
+}
 Array gammasgn(Operand x, Loc loc) { return RealFormula({"gammasgn", loc}, x, GammaSign); }
 Array loggamma(Operand x, Loc loc) {
   return RealFormula({"loggamma", loc}, x,
                      [](const Located& a) { return If(a > 0, Lgamma(a), kNotANumber); });
 }
 Array betaln(Operand a, Operand b, Loc loc) {
-  return RealFormula({"betaln", loc}, {"a", a}, {"b", b}, LogBeta);
+  return WideFormula({"betaln", loc}, {{"a", a}, {"b", b}},
+                     [](const std::vector<Located>& xs) { return LogBeta(xs[0], xs[1]); });
 }
+// Quotients of gamma functions while they are finite, else exponentials.
 Array beta(Operand a, Operand b, Loc loc) {
-  return RealFormula({"beta", loc}, {"a", a}, {"b", b}, [](const Located& x, const Located& y) {
-    return GammaSign(x) * GammaSign(y) * GammaSign(x + y) * Exp(LogBeta(x, y));
+  return WideFormula({"beta", loc}, {{"a", a}, {"b", b}}, [](const std::vector<Located>& xs) {
+    const Located &x = xs[0], &y = xs[1];
+    const Located is_small = (Abs(x) < 170) & (Abs(y) < 170) & (Abs(x + y) < 170);
+    const Located u = If(is_small, x, 1.0), v = If(is_small, y, 1.0);
+    const Located p = If(is_small, 1.0, x), q = If(is_small, 1.0, y);
+    const Located sign = GammaSign(p) * GammaSign(q) * GammaSign(p + q);
+    return If(is_small, Gamma(u) / Gamma(u + v) * Gamma(v), sign * Exp(LogBeta(p, q)));
   });
 }
 Array factorial(Operand n, Loc loc) {
-  return RealFormula({"factorial", loc}, n,
-                     [](const Located& a) { return If(a < 0, 0.0, Exp(Lgamma(a + 1))); });
+  return WideFormula({"factorial", loc}, {n}, [](const std::vector<Located>& xs) {
+    return If(xs[0] < 0, 0.0, Gamma(xs[0] + 1));
+  });
 }
 Array comb(Operand n, Operand k, Loc loc) {
-  return RealFormula(
-      {"comb", loc}, {"n", n}, {"k", k}, [](const Located& all, const Located& some) {
-        const Located is_there = (some <= all) & (all >= 0) & (some >= 0);
-        const Located a = If(is_there, all, 0.0), b = If(is_there, some, 0.0);
-        return If(is_there, Exp(Lgamma(a + 1) - Lgamma(b + 1) - Lgamma(a + 1 - b)), 0.0);
-      });
+  return WideFormula({"comb", loc}, {{"n", n}, {"k", k}}, [](const std::vector<Located>& xs) {
+    const Located &all = xs[0], &some = xs[1];
+    const Located is_there = (some <= all) & (all >= 0) & (some >= 0), is_small = all < 169;
+    const Located a = If(is_there, all, 0.0), b = If(is_there, some, 0.0);
+    const Located c = If(is_small, a, 0.0), d = If(is_small, b, 0.0);
+    const Located quotient = Gamma(c + 1) / Gamma(d + 1) / Gamma(c + 1 - d);
+    const Located power = Exp(Lgamma(a + 1) - Lgamma(b + 1) - Lgamma(a + 1 - b));
+    return If(is_there, If(is_small, quotient, power), 0.0);
+  });
+}
+
+// For even k from 10 on: 2 k! / (2 pi)^k times the sum of j^-k, with alternating signs.
+Array bernoulli(int64_t n, Loc loc) {
+  const Call call{"bernoulli", loc};
+  if (n < 0) FailShape(call, 17, fmt::format("there is no Bernoulli number B_{}", n));
+  CheckShape({n + 1}, call);
+  std::vector<double> numbers = {1, -0.5, 1.0 / 6, 0, -1.0 / 30, 0, 1.0 / 42, 0, -1.0 / 30};
+  numbers.resize(static_cast<size_t>(n) + 1, 0.0);
+  long double size = 2;
+  for (int64_t k = 1; k <= n; ++k) {
+    const auto wide = static_cast<long double>(k);
+    size *= wide / (2 * std::numbers::pi_v<long double>);
+    if (k < 10 || k % 2 != 0) continue;
+    long double sum = 1;
+    for (int j = 2; j < 1000; ++j) sum += std::pow(static_cast<long double>(j), -wide);
+    base::At(numbers, k) = static_cast<double>(k % 4 == 0 ? -size * sum : size * sum);
+  }
+  return astype(array(numbers, {.dtype = f64}, loc), base::DefaultFloat(), loc);
 }
 
 Array poch(Operand z, Operand m, Loc loc) {
-  const auto f = [loc](Array x, Array y) -> Array {
-    const Located a(x, loc), b(y, loc);
-    return If(b == 0, 1.0, Gamma(a + b) / Gamma(a));
-  };
-  using Pair = std::tuple<Array, Array>;
-  const auto rule = [=](const Pair& primals, const Pair& tangents) {
-    const Located a(std::get<0>(primals), loc), b(std::get<1>(primals), loc);
-    const Located da(std::get<0>(tangents), loc), db(std::get<1>(tangents), loc);
-    const Located y(f(a, b), loc), slope = Digamma(a + b);
-    return std::pair<Array, Array>(y, (slope - Digamma(a)) * y * da + slope * y * db);
-  };
-  return RealFormula({"poch", loc}, {"z", z}, {"m", m}, [&](const Located& a, const Located& b) {
-    return a.With(custom_jvp(f, rule, loc)(a.plain(), b.plain(), loc));
+  return WideFormula({"poch", loc}, {{"z", z}, {"m", m}}, [](const std::vector<Located>& given) {
+    return WithSlopes(
+        given,
+        [](const std::vector<Located>& xs) {
+          return If(xs[1] == 0, 1.0, Gamma(xs[0] + xs[1]) / Gamma(xs[0]));
+        },
+        [](const std::vector<Located>& xs, const Located& y) {
+          const Located slope = Digamma(xs[0] + xs[1]);
+          return std::vector<Located>{(slope - Digamma(xs[0])) * y, slope * y};
+        });
   });
 }
 

@@ -108,6 +108,47 @@ Located CosineIntegral(const Located& x) {
   return If(IsNan(x), x, If(x == -kEndless, kNoNumber, SiciOf(Abs(x)).cosine));
 }
 
+// ---- Fresnel integrals ----
+
+// Returns the sine and the cosine of pi x^2 / 2 for x >= 0. With x = 2 n + s, x^2 / 2 is
+// s (x - s / 2) plus an even number.
+Waves HalfTurns(const Located& x) {
+  constexpr double kPi = std::numbers::pi;
+  const auto rest = [](const Located& v) {
+    return v.With(rem(v, Operand(2, v.loc()), {}, v.loc()));
+  };
+  const Located s = rest(x), r = rest(s * (x - s / 2.0));
+  const Located sine =
+      If(r < 0.5, Sin(kPi * r), If(r > 1.5, Sin(kPi * (r - 2.0)), -Sin(kPi * (r - 1.0))));
+  const Located cosine = If(r < 1.0, -Sin(kPi * (r - 0.5)), Sin(kPi * (r - 1.5)));
+  return {sine, cosine};
+}
+
+Waves FresnelOf(const Located& x) {
+  const Located is_near = Square(x)<2.5625, is_far = x> 1e10;
+  const Located a = If(is_near, x, 1.0), t = Square(Square(a));
+  const Located near_sine = a * Square(a) * Rational(kFresnelSineTop, kFresnelSineBottom, t);
+  const Located near_cosine = a * Rational(kFresnelCosineTop, kFresnelCosineBottom, t);
+  const Located b = If(is_near | is_far, 2.0, x), p = std::numbers::pi * Square(b),
+                z = 1 / Square(p);
+  const Located f = 1.0 - z * Rational(kFresnelFTop, kFresnelFBottom, z);
+  const Located g = Rational(kFresnelGTop, kFresnelGBottom, z) / p;
+  const auto [s, c] = HalfTurns(b);
+  const Located scale = std::numbers::pi * b;
+  const Located sine = 0.5 - (f * c + g * s) / scale, cosine = 0.5 + (f * s - g * c) / scale;
+  // Far away the waves are less than the last digit, or almost.
+  const auto [far_s, far_c] = HalfTurns(If(is_far & (x < 1e300), x, 0.0));
+  const Located far_scale = std::numbers::pi * If(is_far, x, 1.0);
+  return {If(is_near, near_sine, If(is_far, 0.5 - far_c / far_scale, sine)),
+          If(is_near, near_cosine, If(is_far, 0.5 + far_s / far_scale, cosine))};
+}
+// Returns the odd continuation of one of the two, with its derivative.
+Located FresnelPart(const Located& x, Located Waves::*part) {
+  return WithDerivative(
+      x, [part](const Located& u) { return If(IsNan(u), u, Sign(u) * (FresnelOf(Abs(u)).*part)); },
+      [part](const Located& u) { return HalfTurns(Abs(u)).*part; });
+}
+
 // ---- dilogarithm ----
 
 // Large x are mapped to 1 / x, then x is mapped near 0.
@@ -179,6 +220,14 @@ std::pair<Array, Array> sici(Operand x, Loc loc) {
     return WithDerivative(a, CosineIntegral, [](const Located& u) { return Cos(u) / u; });
   });
   return {sine, cosine};
+}
+std::pair<Array, Array> fresnel(Operand x, Loc loc) {
+  const auto part = [&](Located Waves::*which) {
+    return WideFormula({"fresnel", loc}, {x}, [which](const std::vector<Located>& xs) {
+      return FresnelPart(xs[0], which);
+    });
+  };
+  return {part(&Waves::sine), part(&Waves::cosine)};
 }
 Array spence(Operand x, Loc loc) { return RealFormula({"spence", loc}, x, Spence); }
 

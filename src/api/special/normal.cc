@@ -1,8 +1,10 @@
-// The normal distribution, and scaled error functions.
+// The normal distribution, and error functions of real and complex numbers.
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <span>
+#include <vector>
 
 #include "api/special/coefficients.h"
 #include "api/special/real.h"
@@ -14,6 +16,8 @@ namespace tessera {
 using namespace api;
 
 namespace {
+
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 // Returns f with this derivative: slope(x, f(x)).
 template <class F, class G>
@@ -98,7 +102,96 @@ Located Dawsn(const Located& x) {
   return Sign(x) * If(is_near, near, If(a < 6.25, between, far));
 }
 
+// ---- Owen's function ----
+
+// Returns e^(-h^2 / 2) without the rounding of h^2: a part of h has few digits, so that its square
+// is exact.
+Located Bell(const Located& h) {
+  const Located part = Floor(h * 16) / 16;
+  return Exp(-0.5 * Square(part)) * Exp(-0.5 * (h - part) * (h + part));
+}
+
+// For h >= 0 and 0 <= a <= 1, by the rule of Gauss up to where the integrand vanishes.
+Located OwensIntegral(const Located& h, const Located& a) {
+  const Located end = If(h * a > 9, 9 / If(h == 0, 1.0, h), a);
+  Located sum = end * 0.0;
+  for (size_t i = 0; i < kGaussPoints.size(); ++i) {
+    const Located t = end * kGaussPoints[i];
+    sum = sum + kGaussWeights[i] * Exp(-0.5 * Square(h * t)) / (1 + Square(t));
+  }
+  return Bell(h) * end * sum / (2 * std::numbers::pi);
+}
+
+Located OwensT(const std::vector<Located>& xs) {
+  constexpr double kHalfRoot = std::numbers::sqrt2 / 2;
+  const Located h = Abs(xs[0]), a = Abs(xs[1]), is_over = a > 1;
+  // Past 40, e^(-h^2 / 2) is 0. Infinite a are as good as large ones.
+  const Located near = If(h > 40, 40.0, h), steep = If(a > 1e300, 1e300, a);
+  const Located scaled = If(is_over, steep * near, near), other = If(scaled > 40, 40.0, scaled);
+  const Located part = OwensIntegral(other, If(is_over, 1 / steep, a));
+  const Located u = near * kHalfRoot, v = other * kHalfRoot;
+  const Located small = 0.25 - 0.25 * Erf(u) * Erf(v) - part;
+  const Located large = 0.25 * (Erfc(u) + Erfc(v) - Erfc(u) * Erfc(v)) - part;
+  const Located y = If(is_over, If(scaled <= 0.67, small, large), part);
+  return If(IsNan(h) | IsNan(a), kNoValue, Sign(xs[1]) * y);
+}
+
+std::vector<Located> SlopesOfOwensT(const std::vector<Located>& xs, const Located&) {
+  const Located &h = xs[0], &a = xs[1], u = 1 + Square(a);
+  const Located by_h = -Exp(-0.5 * Square(h)) * Erf(a * h * (std::numbers::sqrt2 / 2)) /
+                       (2 * std::sqrt(2 * std::numbers::pi));
+  return {by_h, Exp(-0.5 * u * Square(h)) / (2 * std::numbers::pi * u)};
+}
+
+// ---- the Faddeeva function ----
+
+Located ComplexLike(const Located& like, double re, double im) {
+  const Array z = complex(Operand(Array(re).astype(f64), like.loc()),
+                          Operand(Array(im).astype(f64), like.loc()), {}, like.loc());
+  return like.With(z);
+}
+
+// For imaginary parts of 0 and more: Weideman's rational function, and for large z a continued
+// fraction.
+Located UpperFaddeeva(const Located& z) {
+  const Located is_far = z.With(abs(z, z.loc())) >= 7;
+  const Located zero = ComplexLike(z, 0, 0), i = ComplexLike(z, 0, 1);
+  const Located near = If(is_far, zero, z), far = If(is_far, z, ComplexLike(z, 8, 0));
+  const Located scale = ComplexLike(z, kFaddeevaScale, 0), below = scale - i * near;
+  const Located ratio = (scale + i * near) / below;
+  Located sum = ratio * 0.0 + kFaddeeva[0];
+  for (const double c : std::span(kFaddeeva).subspan(1)) sum = sum * ratio + c;
+  const Located inner = (2.0 * sum / below + std::numbers::inv_sqrtpi) / below;
+  Located rest = far * 0.0;
+  for (int k = 20; k > 0; --k) rest = 0.5 * k / (far - rest);
+  return If(is_far, i * std::numbers::inv_sqrtpi / (far - rest), inner);
+}
+
+Located Faddeeva(const Located& z) {
+  const Located is_upper = z.With(imag(z, z.loc())) >= 0;
+  const Located upper = UpperFaddeeva(If(is_upper, z, -z));
+  return If(is_upper, upper, 2.0 * Exp(-(z * z)) - upper);
+}
+
 }  // namespace
+
+Array owens_t(Operand h, Operand a, Loc loc) {
+  return WideFormula({"owens_t", loc}, {{"h", h}, {"a", a}}, [](const std::vector<Located>& xs) {
+    return WithSlopes(xs, OwensT, SlopesOfOwensT);
+  });
+}
+Array wofz(Operand z, Loc loc) {
+  const Call call{"wofz", loc};
+  return AsOne(call, {z}, [&](const Operand& operand) -> Array {
+    const Array x = ToFloat(operand, call);
+    const DType t = TypeOf(x)->dtype(), made = t == f64 || t == c128 ? c128 : c64;
+    const Located wide(Convert(x, c128, call), loc);
+    const Located y = WithSlope(wide, Faddeeva, [](const Located& u, const Located& w) {
+      return ComplexLike(u, 0, 2 * std::numbers::inv_sqrtpi) - 2.0 * u * w;
+    });
+    return Convert(y, made, call);
+  });
+}
 
 Array ndtr(Operand x, Loc loc) { return RealFormula({"ndtr", loc}, x, Ndtr); }
 Array log_ndtr(Operand x, Loc loc) {

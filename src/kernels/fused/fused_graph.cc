@@ -70,14 +70,15 @@ int LaneGraphBuilder::Number(Lane lane, double value) {
   }
 }
 
-int LaneGraphBuilder::Op(Lane lane, ScalarOp op, int a, int b) {
+int LaneGraphBuilder::Op(Lane lane, ScalarOp op, int a, int b, int c) {
   if (op == ScalarOp::kMul && a == b) return Coded(lane, kSquare, a);
   LaneNode node{.lane = lane, .op_lane = lane, .code = CodeOf(op)};
-  node.args[0] = a, node.args[1] = b;
+  node.args[0] = a, node.args[1] = b, node.args[2] = c;
   node.cost = plan::FactsOf(op).cost;
   if (base::At(table_.op, lane)[node.code].vector == nullptr) {
     node.block = base::At(table_.vector_math, lane)[node.code];
-    if (node.block == nullptr) node.block = ScalarBlock(lane, op), node.cost = 60;
+    if (node.block == nullptr)
+      node.block = ScalarBlock(lane, op), node.cost = std::max(node.cost, 60.0f);
     if (node.block == nullptr) FailWithoutKernel();
   }
   return Append(node);
@@ -273,7 +274,7 @@ int LaneGraphBuilder::Function(ScalarOp op, DType operand, DType dtype, std::arr
   if (!dtype.is_floating() && (facts.rounds || (op == kAbs && dtype.is_unsigned()))) return a;
   if (dtype.is_integer() && dtype.size() < 4) return SmallInteger(op, dtype, a, b);
   if (op == kNextafter) return Block(lane, NextafterBlock(dtype), 10, a, b);
-  const int v = Op(lane, op, a, b);
+  const int v = Op(lane, op, a, b, c);
   if (op == kRandomBits32) return Convert(u64, dtype, v);
   return facts.exact ? v : Fit(dtype, v);
 }

@@ -26,7 +26,7 @@ class LaneGraphBuilder {
   int Constant(Lane lane, uint64_t bits);
   int Number(Lane lane, double value);
   // Adds a function of lanes: a kernel if there is one, otherwise a block.
-  int Op(Lane lane, plan::ScalarOp op, int a, int b = -1);
+  int Op(Lane lane, plan::ScalarOp op, int a, int b = -1, int c = -1);
   int Coded(Lane lane, uint8_t code, int a);
   [[noreturn]] static void FailWithoutKernel();
   int Block(Lane lane, BlockFn block, float cost, int a, int b = -1);

@@ -13,6 +13,7 @@
 
 #include "base/at.h"
 #include "kernels/elements/scalar_elements.h"
+#include "kernels/fused/incomplete_gamma.h"
 
 namespace tessera::kernels {
 namespace {
@@ -22,29 +23,6 @@ using plan::ScalarOp;
 // A type with more digits than T, for functions whose terms cancel.
 template <class T>
 using Wider = std::conditional_t<sizeof(T) == 4, double, long double>;
-
-// Digamma by recurrence to x >= 12, where eight terms of the asymptotic series reach 1e-19. Poles
-// give NaN. Real has more digits than the result because terms cancel near the zeros.
-template <class Real>
-Real Digamma(Real x) {
-  constexpr Real kOne = 1;
-  if (x <= 0) {
-    if (x == std::floor(x)) return std::numeric_limits<Real>::quiet_NaN();
-    // The reflection reduces its argument first: tan(pi x) has period 1.
-    constexpr Real kPi = std::numbers::pi_v<Real>;
-    const Real part = x - std::round(x);
-    return Digamma(1 - x) - kPi / std::tan(kPi * part);
-  }
-  Real sum = 0;
-  for (; x < 12; x += 1) sum -= 1 / x;
-  // B_2k / 2k
-  constexpr Real kTerms[] = {kOne / 12,  -kOne / 120,         kOne / 252, -kOne / 240,
-                             kOne / 132, -691 * kOne / 32760, kOne / 12,  -3617 * kOne / 8160};
-  const Real y = 1 / (x * x);
-  Real series = 0;
-  for (int k = 7; k >= 0; --k) series = (series + kTerms[k]) * y;
-  return sum + std::log(x) - 1 / (2 * x) - series;
-}
 
 // Returns the sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: nine terms directly, and the rest
 // by the Euler-Maclaurin formula, as in Cephes (S. Moshier).
@@ -281,7 +259,7 @@ inline int32_t MulHigh(int32_t x, int32_t y) { return static_cast<int32_t>(int64
 
 // ---- the table ----------------------------------------------------------------------------------
 
-// Applies f(x) or f(x, y) to the elements of a block.
+// Applies f(x), f(x, y) or f(x, y, z) to the elements of a block.
 template <class T, auto f>
 void Loop(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   T* x = reinterpret_cast<T*>(acc);
@@ -289,7 +267,12 @@ void Loop(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* a
     for (size_t k = 0; k < n; ++k) x[k] = f(x[k]);
   } else {
     const T* y = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, i));
-    for (size_t k = 0; k < n; ++k) x[k] = f(x[k], y[k]);
+    if constexpr (std::is_invocable_v<decltype(f), T, T>) {
+      for (size_t k = 0; k < n; ++k) x[k] = f(x[k], y[k]);
+    } else {
+      const T* z = reinterpret_cast<const T*>(EffectiveAddress(c, instr.b, i));
+      for (size_t k = 0; k < n; ++k) x[k] = f(x[k], y[k], z[k]);
+    }
   }
 }
 
@@ -346,6 +329,26 @@ Blocks BlocksOf(ScalarOp op) {
       return Floats<[](auto x, auto y) { return std::nextafter(x, y); }>();
     case kZeta:
       return Floats<[]<class T>(T s, T q) { return static_cast<T>(Zeta<Wider<T>>(s, q)); }>();
+    case kIgamma:
+      return Floats<[]<class T>(T x, T y) { return static_cast<T>(LowerGamma<Wider<T>>(x, y)); }>();
+    case kIgammac:
+      return Floats<[]<class T>(T x, T y) { return static_cast<T>(UpperGamma<Wider<T>>(x, y)); }>();
+    case kIgammaGradA:
+      return Floats<[]<class T>(T x, T y) {
+        return static_cast<T>(LowerGammaByShape<Wider<T>>(x, y));
+      }>();
+    case kRandomGammaGrad:
+      return Floats<[]<class T>(T x, T y) {
+        return static_cast<T>(GammaSampleByShape<Wider<T>>(x, y));
+      }>();
+    case kExpn:
+      return Floats<[]<class T>(T x, T y) {
+        return static_cast<T>(ExponentialIntegral<Wider<T>>(x, y));
+      }>();
+    case kBetainc:
+      return Floats<[]<class T>(T a, T b, T x) {
+        return static_cast<T>(IncompleteBeta<Wider<T>>(a, b, x));
+      }>();
     case kPow:
       return AndIntegers<[](auto x, auto y) { return IntegerPower(x, y); }>(
           Floats<[](auto x, auto y) { return std::pow(x, y); }>());

@@ -22,8 +22,8 @@ const absl::flat_hash_map<std::string_view, WriteOp>& Writers() {
     auto* all = new absl::flat_hash_map<std::string_view, WriteOp>;
     for (const auto& writers :
          {ElementwiseWriters(), MovementWriters(), ReductionWriters(), ContractionWriters(),
-          LookupWriters(), ControlWriters(), LinalgWriters(), RandomWriters(), ShardingWriters(),
-          CollectiveWriters()})
+          LookupWriters(), ControlWriters(), LinalgWriters(), RandomWriters(), SpecialWriters(),
+          ShardingWriters(), CollectiveWriters()})
       for (const OpWriter& w : writers) all->emplace(w.name, w.write);
     return all;
   }();

@@ -53,6 +53,7 @@ std::vector<OpWriter> LookupWriters();
 std::vector<OpWriter> ControlWriters();
 std::vector<OpWriter> LinalgWriters();
 std::vector<OpWriter> RandomWriters();
+std::vector<OpWriter> SpecialWriters();
 std::vector<OpWriter> ShardingWriters();
 std::vector<OpWriter> CollectiveWriters();
 
