@@ -90,11 +90,12 @@ Array entr(Operand x, Loc loc) {
                      [](const Located& a) { return If(a < 0, -kInfinite, -XLogX(a)); });
 }
 Array rel_entr(Operand p, Operand q, Loc loc) {
-  return RealFormula({"rel_entr", loc}, {"p", p}, {"q", q}, RelativeEntropy);
+  return WideFormula({"rel_entr", loc}, {{"p", p}, {"q", q}},
+                     [](const std::vector<Located>& xs) { return RelativeEntropy(xs[0], xs[1]); });
 }
 Array kl_div(Operand p, Operand q, Loc loc) {
-  return RealFormula({"kl_div", loc}, {"p", p}, {"q", q}, [](const Located& a, const Located& b) {
-    return RelativeEntropy(a, b) - a + b;
+  return WideFormula({"kl_div", loc}, {{"p", p}, {"q", q}}, [](const std::vector<Located>& xs) {
+    return RelativeEntropy(xs[0], xs[1]) - xs[0] + xs[1];
   });
 }
 Array boxcox(Operand x, Operand lambda, Loc loc) {

@@ -62,9 +62,14 @@ Array sph_harm_y(Operand n, Operand m, Operand theta, Operand phi, HarmonicsOpti
           fmt::format("degrees and orders are ints, not {}", TypeOf(whole[0])->dtype().name()));
     if (options.n_max && *options.n_max < 0)
       FailShape(call, 17, fmt::format("the largest degree, {}, is negative", *options.n_max));
+    if (!options.n_max && (whole[0].is_traced() || whole[0].is_abstract()))
+      FailTrace(call, 17, "the largest degree depends on elements that are not known here",
+                {"give .n_max"});
     const int64_t highest = SizeOr(options.n_max, max(whole[0], All, {}, loc), call);
     const std::vector<Array> angles = PromoteFloat({xs[2], xs[3]}, call);
-    const Located polar(Widened(angles[0], call), loc), azimuth(Widened(angles[1], call), loc);
+    for (const Array& x : angles) CheckReal(x, call);
+    const Located polar(Convert(angles[0], f64, call), loc),
+        azimuth(Convert(angles[1], f64, call), loc);
     const auto number = [&](const Array& x) {
       return Located(Convert(x, polar.dtype(), call), loc);
     };
@@ -79,7 +84,8 @@ Array sph_harm_y(Operand n, Operand m, Operand theta, Operand phi, HarmonicsOpti
     // Y of -m is the conjugate of Y of m, times (-1)^m.
     const Located size = If(is_low & odd, -value, value);
     const Located imaginary = size * Sin(angle);
-    return complex(size * Cos(angle), If(is_low, -imaginary, imaginary), {}, loc);
+    const Array made = complex(size * Cos(angle), If(is_low, -imaginary, imaginary), {}, loc);
+    return TypeOf(angles[0])->dtype() == f64 ? made : Convert(made, c64, call);
   });
 }
 

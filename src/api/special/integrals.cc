@@ -210,14 +210,14 @@ Array exp1(Operand x, Loc loc) {
   });
 }
 std::pair<Array, Array> sici(Operand x, Loc loc) {
-  const Array sine = RealFormula({"sici", loc}, x, [](const Located& a) {
-    return WithDerivative(a, SineIntegral, [](const Located& u) {
+  const Array sine = WideFormula({"sici", loc}, {x}, [](const std::vector<Located>& xs) {
+    return WithDerivative(xs[0], SineIntegral, [](const Located& u) {
       const Located safe = If(u == 0, 1.0, u);
       return If(u == 0, 1.0, Sin(safe) / safe);
     });
   });
-  const Array cosine = RealFormula({"sici", loc}, x, [](const Located& a) {
-    return WithDerivative(a, CosineIntegral, [](const Located& u) { return Cos(u) / u; });
+  const Array cosine = WideFormula({"sici", loc}, {x}, [](const std::vector<Located>& xs) {
+    return WithDerivative(xs[0], CosineIntegral, [](const Located& u) { return Cos(u) / u; });
   });
   return {sine, cosine};
 }

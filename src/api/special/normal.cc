@@ -73,6 +73,13 @@ Located Ndtri(const Located& p) {
   return If(p == 0, -kEnd, If(p == 1, kEnd, x));
 }
 
+// Returns e^(scale x^2) without the rounding of x^2: a part of x has few digits, so that its square
+// is exact.
+Located ExpOfSquare(const Located& x, double scale) {
+  const Located part = Floor(x * 16) / 16;
+  return Exp(scale * Square(part)) * Exp(scale * (x - part) * (x + part));
+}
+
 // An asymptotic series where e^(x^2) would overflow.
 Located Erfcx(const Located& x) {
   const double most =
@@ -85,7 +92,7 @@ Located Erfcx(const Located& x) {
   const std::span<const double> terms = kSeries;
   const Located large = Polynomial(x.dtype() == f64 ? terms : terms.subspan(4), t) /
                         (x * std::sqrt(std::numbers::pi));
-  return If(is_large, large, Exp(Square(small)) * Erfc(small));
+  return If(is_large, large, ExpOfSquare(small, 1) * Erfc(small));
 }
 
 Located Dawsn(const Located& x) {
@@ -104,13 +111,6 @@ Located Dawsn(const Located& x) {
 
 // ---- Owen's function ----
 
-// Returns e^(-h^2 / 2) without the rounding of h^2: a part of h has few digits, so that its square
-// is exact.
-Located Bell(const Located& h) {
-  const Located part = Floor(h * 16) / 16;
-  return Exp(-0.5 * Square(part)) * Exp(-0.5 * (h - part) * (h + part));
-}
-
 // For h >= 0 and 0 <= a <= 1, by the rule of Gauss up to where the integrand vanishes.
 Located OwensIntegral(const Located& h, const Located& a) {
   const Located end = If(h * a > 9, 9 / If(h == 0, 1.0, h), a);
@@ -119,7 +119,7 @@ Located OwensIntegral(const Located& h, const Located& a) {
     const Located t = end * kGaussPoints[i];
     sum = sum + kGaussWeights[i] * Exp(-0.5 * Square(h * t)) / (1 + Square(t));
   }
-  return Bell(h) * end * sum / (2 * std::numbers::pi);
+  return ExpOfSquare(h, -0.5) * end * sum / (2 * std::numbers::pi);
 }
 
 Located OwensT(const std::vector<Located>& xs) {
@@ -146,9 +146,8 @@ std::vector<Located> SlopesOfOwensT(const std::vector<Located>& xs, const Locate
 // ---- the Faddeeva function ----
 
 Located ComplexLike(const Located& like, double re, double im) {
-  const Array z = complex(Operand(Array(re).astype(f64), like.loc()),
-                          Operand(Array(im).astype(f64), like.loc()), {}, like.loc());
-  return like.With(z);
+  const auto part = [&](double v) { return array(v, {.dtype = f64}, like.loc()); };
+  return like.With(complex(part(re), part(im), {}, like.loc()));
 }
 
 // For imaginary parts of 0 and more: Weideman's rational function, and for large z a continued
@@ -193,7 +192,10 @@ Array wofz(Operand z, Loc loc) {
   });
 }
 
-Array ndtr(Operand x, Loc loc) { return RealFormula({"ndtr", loc}, x, Ndtr); }
+Array ndtr(Operand x, Loc loc) {
+  return WideFormula({"ndtr", loc}, {x},
+                     [](const std::vector<Located>& xs) { return Ndtr(xs[0]); });
+}
 Array log_ndtr(Operand x, Loc loc) {
   return RealFormula({"log_ndtr", loc}, x, [](const Located& a) {
     return WithSlope(a, LogNdtr, [](const Located& u, const Located& y) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "api/core/located.h"
+#include "ir/inline.h"
 #include "stablehlo/write/exporter.h"
 #include "tessera/control.h"
 #include "tessera/program.h"
@@ -81,7 +82,7 @@ Locateds UpperFraction(const Located& a, const Located& x) {
   const Locateds start = {ones,  zeros, zeros, zeros,       first,
                           -ones, ones,  zeros, 1.0 / first, 1.0 / (first * first)};
   const Locateds end = Repeat(start, 2000, [&](const Located& k, Locateds s) {
-    const Located b = first + 2.0 * k, c = k * (k - a), scale = 1.0 / b;
+    const Located b = first + 2.0 * k, c = k * (k - a), scale = 2.0 / b;
     Locateds next;
     for (const size_t i : {size_t{0}, size_t{4}}) {
       const Located &now = s[i], &now_slope = s[i + 1], &last = s[i + 2], &last_slope = s[i + 3];
@@ -93,7 +94,8 @@ Locateds UpperFraction(const Located& a, const Located& x) {
     const Located y = next[0] / next[4], slope = (next[1] - y * next[5]) / next[4];
     next.push_back(y);
     next.push_back(slope);
-    return Step{next, (Abs(y - s[8]) > kUnit * Abs(y)) | (Abs(slope - s[9]) > kUnit * Abs(slope))};
+    const double unit = 4 * kUnit;
+    return Step{next, (Abs(y - s[8]) > unit * Abs(y)) | (Abs(slope - s[9]) > unit * Abs(slope))};
   });
   return {end[8], end[9]};
 }
@@ -221,8 +223,8 @@ OutValues AsProgram(const WriteCall& c) {
     for (const Array& x : xs) located.emplace_back(x, loc);
     return f(located);
   };
-  const Program program = jit(function).trace(operands);
-  return {c.w.Convert(c.exporter.Run(*program.program(), in)[0], c.out().dtype)};
+  const auto program = ir::InlineCallsAlone(jit(function).trace(operands).program());
+  return {c.w.Convert(c.exporter.Run(*program, in)[0], c.out().dtype)};
 }
 
 }  // namespace
