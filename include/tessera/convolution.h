@@ -73,4 +73,11 @@ Array conv_general_dilated_patches(Operand lhs, std::vector<int64_t> window,
                                    std::vector<int64_t> window_strides, WindowPadding padding,
                                    ConvOptions options = {}, Loc loc = Loc::Current());
 
+// Returns a convolution with another kernel for each window: the spatial dims of rhs are those of
+// the result, and its input features are the elements of a window of size `window`, as features of
+// conv_general_dilated_patches. It has no groups.
+Array conv_general_dilated_local(Operand lhs, Operand rhs, std::vector<int64_t> window_strides,
+                                 WindowPadding padding, std::vector<int64_t> window,
+                                 ConvOptions options = {}, Loc loc = Loc::Current());
+
 }  // namespace tessera

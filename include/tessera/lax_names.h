@@ -5,8 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/combiners.h"
+#include "tessera/control.h"
 #include "tessera/lookup.h"
 #include "tessera/ops.h"
+#include "tessera/shard_map.h"
 
 namespace TESSERA_PUBLIC tessera {
 
@@ -93,6 +96,54 @@ inline Array scatter_sub(Operand x, Operand indices, Operand updates, ScatterDim
                          ScatterOptions options = {}, Loc loc = Loc::Current()) {
   return scatter_add(std::move(x), std::move(indices), neg(std::move(updates), loc),
                      std::move(dims), std::move(options), loc);
+}
+// Returns x broadcast to the shape and the sharding of another array.
+inline Array broadcast_like(Operand x, Array like, Loc loc = Loc::Current()) {
+  const ArrayType type = type_of(like, loc);
+  OutOptions options;
+  if (!type.mesh().empty()) options.out_sharding = PartitionSpec(type.spec().dims());
+  return broadcast_to(std::move(x), type.shape(), std::move(options), loc);
+}
+// Returns the slices x[..., i, ..., j, ...] for the numbers i, j, ... of the arrays [n] along these
+// dims: [n, other dims...]. Negative numbers count from the end.
+inline Array index_take(Array x, std::vector<Array> numbers, std::vector<int64_t> dims,
+                        Loc loc = Loc::Current()) {
+  std::vector<int64_t> sizes = x.shape(), offset, bounds;
+  for (int64_t d : dims) {
+    bounds.push_back(sizes.at(static_cast<size_t>(d)));
+    sizes[static_cast<size_t>(d)] = 1;
+  }
+  for (size_t d = 0; d + dims.size() < sizes.size(); ++d)
+    offset.push_back(static_cast<int64_t>(d) + 1);
+  const Array all = stack(std::move(numbers), 1, loc);
+  const Array places = remainder(all, astype(array(bounds, {}, loc), all.dtype(), loc), {}, loc);
+  return gather(std::move(x), places, {.offset = offset, .collapsed = dims, .start = dims}, sizes,
+                {}, loc);
+}
+// Returns x with f applied to the elements of slices, which have the shape of updates of a scatter.
+template <class F>
+Array scatter_apply(Operand x, Operand indices, F f, Shape update_shape, ScatterDims dims,
+                    ScatterOptions options = {}, Loc loc = Loc::Current()) {
+  const Array unused = zeros(std::move(update_shape), {.dtype = x.array().dtype()}, loc);
+  const auto apply = [f = std::move(f)](Array element, Array) -> Array { return f(element); };
+  return scatter(std::move(x), std::move(indices), unused, apply, std::move(dims),
+                 std::move(options), loc);
+}
+// Returns f of each slice of xs, one after the other.
+template <class F, class Xs>
+auto map(F f, Xs xs, LaxMapOptions options = {}, Loc loc = Loc::Current()) {
+  return lax_map(std::move(f), std::move(xs), std::move(options), loc);
+}
+// Inside of shard_map: returns the array of position sources[i] of the group on position i.
+inline Array pshuffle(Operand x, AxisSet axes, std::vector<int> sources, Loc loc = Loc::Current()) {
+  std::vector<std::pair<int, int>> pairs;
+  for (size_t i = 0; i < sources.size(); ++i) pairs.emplace_back(sources[i], static_cast<int>(i));
+  return ppermute(std::move(x), std::move(axes), std::move(pairs), loc);
+}
+// Inside of shard_map: returns the array with a dim of the size of the group and the group
+// exchanged: element i goes to device i of the group.
+inline Array pswapaxes(Operand x, AxisSet axes, int dim, Loc loc = Loc::Current()) {
+  return all_to_all(std::move(x), std::move(axes), dim, dim, {}, loc);
 }
 // Returns the matrix products of stacks, whose other dims are equal.
 inline Array batch_matmul(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current()) {

@@ -20,6 +20,7 @@
 // NanWatch such a result throws (debug.h). A matrix with an element that is not finite gives NaN.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -138,6 +139,21 @@ struct QrOptions {
 // Returns q [..., m, k] with orthonormal columns and r [..., k, n], upper triangular, with
 // q r = a [..., m, n]. k is min(m, n), or m with full_matrices.
 Qr qr(Operand a, QrOptions options = {}, Loc loc = Loc::Current());
+// The side of q on which c stands.
+enum class QrSide : uint8_t { kLeft, kRight };
+struct QrMultiplyOptions {
+  QrSide mode = QrSide::kRight;  // c q; else q c
+  bool pivoting = false;
+  bool conjugate = false;  // multiplies by conj(q)
+};
+struct QrMultiplied {
+  Array product, r;
+  Array permutation = {};  // of the columns of a, with .pivoting
+};
+// Returns c q [..., p, k] for c [..., p, m], or q c [..., m, p] for c [..., k, p], and the r of the
+// factors of a [..., m, n], where k is min(m, n). A vector c is one row, or one column.
+QrMultiplied qr_multiply(Operand a, Operand c, QrMultiplyOptions options = {},
+                         Loc loc = Loc::Current());
 struct PivotedQrOptions {
   bool full_matrices = false;
 };
@@ -279,6 +295,15 @@ Array matrix_power(Operand a, int64_t n, Loc loc = Loc::Current());
 // Returns e^a, by Pade approximation with scaling and squaring (Higham, 2005). NaN if the 1-norm of
 // a exceeds about 2^18 (f32) or 2^18.4 (f64), which takes more than 16 squarings.
 Array expm(Operand a, Loc loc = Loc::Current());
+struct ExpmFrechet {
+  Array expm, derivative;
+};
+// Returns e^a, and its derivative in the direction e.
+ExpmFrechet expm_frechet(Operand a, Operand e, Loc loc = Loc::Current());
+// Returns f of a, where f is applied to the eigenvalues [..., n], by the complex Schur form and
+// Parlett's recurrence (Golub and Van Loan, Matrix Computations, algorithm 11.1.1): complex, also
+// for real matrices. Equal eigenvalues make it inexact. No derivative.
+Array funm(Operand a, const std::function<Array(Array)>& f, Loc loc = Loc::Current());
 // Returns the square root of a, by its complex Schur form: complex, also for real matrices. No
 // derivative.
 Array sqrtm(Operand a, Loc loc = Loc::Current());

@@ -444,7 +444,9 @@ Array matrix_trace(Operand x, TraceOptions options = {}, Loc loc = Loc::Current(
 // ---- reduce: [...] without `dims`; these default to all, and {} reduces nothing ----
 //
 // If a reduced dim is sharded, the partial results are combined on all devices, unless out_sharding
-// leaves the result unreduced.
+// leaves the result unreduced. Elements where .where does not hold are left out: its sharding is one
+// that broadcasts with x's. A .where that is not bool is a DTypeError; another shape, and an option
+// that a function does not have, are ShapeErrors.
 
 // Returns the sum. Bools and ints narrower than the default int become the default int; unsigned
 // ints become its unsigned counterpart. reduce_sum does not widen.
@@ -452,9 +454,9 @@ Array sum(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc:
 // Returns the product. Widens as sum does.
 Array prod(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns the largest element (`maximum` compares two arrays). NaN wins. Throws ShapeError for an
-// empty dim.
+// empty dim, and for a .where, without .initial.
 Array max(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// Returns the smallest element. NaN wins. Throws ShapeError for an empty dim.
+// Returns the smallest element. NaN wins. Throws as max does.
 Array min(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns the sum divided by the number of elements; floating. Floats of fewer than 32 bits are
 // summed in f32. NaN for an empty dim.

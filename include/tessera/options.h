@@ -63,12 +63,15 @@ struct ReduceOptions {
   DType dtype = {};
   bool keepdims = false;
   std::optional<PartitionSpec> out_sharding = {};
+  Array where = {};    // the elements that count, as bools that broadcast to x; default: all
+  Array initial = {};  // a number with which the elements are combined: of sum, prod, max and min
 };
 struct VarOptions {
   DType dtype = {};
   bool keepdims = false;
   double ddof = 0;  // divide by n - ddof
   std::optional<PartitionSpec> out_sharding = {};
+  Array where = {};  // the elements that count, as bools that broadcast to x; default: all
 };
 // The order of a norm: a number, which may be infinite; for matrices also "fro" (Frobenius) and
 // "nuc" (nuclear: the sum of the singular values).

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "conformance/compare.h"
+#include "functions/arrays.h"
 #include "functions/rows.h"
 
 namespace tessera::functions {
@@ -15,7 +16,8 @@ namespace tessera::functions {
 std::vector<const Row*> AllRows() {
   std::vector<const Row*> all;
   for (const Rows* part : {&NnRows(), &ArithmeticRows(), &PieceRows(), &SetRows(), &StatisticRows(),
-                           &PolynomialRows(), &NumpyNameRows(), &SpecialRows(), &LaxNameRows()})
+                           &PolynomialRows(), &NumpyNameRows(), &SpecialRows(), &LaxNameRows(),
+                           &LinalgRows(), &MaskedRows(), &SignalRows()})
     for (const Row& row : *part) all.push_back(&row);
   return all;
 }
@@ -36,24 +38,6 @@ const std::map<std::string, Json>& Values() {
     return read;
   }();
   return *values;
-}
-
-Array FromJson(const Json& json) {
-  const ArrayType type = ArrayType::Parse(json["type"].get<std::string>());
-  const ArrayOptions as{.dtype = type.dtype(), .shape = type.shape()};
-  if (type.dtype().is_complex()) {
-    std::vector<std::complex<double>> data;
-    for (const Json& v : json["data"]) data.push_back(conformance::ComplexNumber(v));
-    return astype(array(data, {.shape = type.shape()}), type.dtype());
-  }
-  if (type.dtype().is_inexact()) {
-    std::vector<double> data;
-    for (const Json& v : json["data"]) data.push_back(conformance::Number(v));
-    return astype(array(data, {.shape = type.shape()}), type.dtype());
-  }
-  std::vector<int64_t> data;
-  for (const Json& v : json["data"]) data.push_back(v.get<int64_t>());
-  return astype(array(data, {.shape = type.shape()}), type.dtype());
 }
 
 std::vector<Array> AllFromJson(const Json& list) {

@@ -27,11 +27,14 @@ struct Row {
 using Rows = std::vector<Row>;
 const Rows& ArithmeticRows();
 const Rows& LaxNameRows();
+const Rows& LinalgRows();
+const Rows& MaskedRows();
 const Rows& NnRows();
 const Rows& NumpyNameRows();
 const Rows& PieceRows();
 const Rows& PolynomialRows();
 const Rows& SetRows();
+const Rows& SignalRows();
 const Rows& SpecialRows();
 const Rows& StatisticRows();
 std::vector<const Row*> AllRows();  // functions_test.cc

@@ -126,29 +126,21 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
   const Call call{"diff", loc};
   if (options.n < 0)
     FailShape(call, 17, fmt::format("differences cannot be taken {} times", options.n));
-  const bool before = options.prepend.is_given(), behind = options.append.is_given();
-  const Operand first(before ? options.prepend : Array(0, loc), loc),
-      last(behind ? options.append : Array(0, loc), loc);
   const auto differ = [&](const Operands& xs) {
     Array a = ToArray(xs[0], call);
     if (options.n == 0) return Same(a);
     base::Shape row = ShapeOf(a);
     base::At(row, NormalDim(dim, Rank(a), call)) = 1;
-    const auto edge = [&](const Operand& part) {
-      const Array rows = ToArray(part, call);
+    const auto edge = [&](const Array& rows) {
       return Rank(rows) == 0 ? BroadcastTo(rows, row, call) : rows;
     };
     std::vector<Array> parts{a};
-    if (before) parts.insert(parts.begin(), edge(xs[1]));
-    if (behind) parts.push_back(edge(xs.back()));
+    if (options.prepend.is_given()) parts.insert(parts.begin(), edge(options.prepend));
+    if (options.append.is_given()) parts.push_back(edge(options.append));
     return Differences(a, parts, dim, options.n, call);
   };
-  Arguments arguments{{"operand", x}};
-  if (before) arguments.push_back(Argument::Field("prepend", first));
-  if (behind) arguments.push_back(Argument::Field("append", last));
-  arguments.emplace_back(dim);
-  arguments.emplace_back(options);
-  return AsOne(call, arguments, differ);
+  return AsOneWith(call, {{"operand", x}, dim, options},
+                   {{"prepend", &options.prepend}, {"append", &options.append}}, differ);
 }
 
 }  // namespace tessera

@@ -163,18 +163,21 @@ Array MaxAsConstant(const Array& a, const std::vector<int64_t>& dims, Call call)
 
 Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"logsumexp", loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
-    Array a = ToFloat(operand, call);
-    if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
-    std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-    Array top = MaxAsConstant(a, d, call);
-    Array zero = StrongScalar(0, TypeOf(a)->dtype(), call);
-    Array shift = where(isfinite(top, loc), top, zero, {}, loc);
-    Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
-                         {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-    Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
-    return add(log(total, loc), back, {}, loc);
-  });
+  CheckHasNo("initial", options.initial, call);
+  return AsOneWith(
+      call, {{"operand", x}, dims, options}, {{"where", &options.where}}, [&](const Operands& xs) {
+        Array a = ToFloat(xs[0], call);
+        if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
+        a = Masked(ops::kReduceMax, a, options.where, call);
+        std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+        Array top = MaxAsConstant(a, d, call);
+        Array zero = StrongScalar(0, TypeOf(a)->dtype(), call);
+        Array shift = where(isfinite(top, loc), top, zero, {}, loc);
+        Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
+                             {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+        Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
+        return add(log(total, loc), back, {}, loc);
+      });
 }
 
 namespace {

@@ -295,4 +295,31 @@ Array conv_general_dilated_patches(Operand lhs, std::vector<int64_t> window,
   });
 }
 
+Array conv_general_dilated_local(Operand lhs, Operand rhs, std::vector<int64_t> window_strides,
+                                 WindowPadding padding, std::vector<int64_t> window,
+                                 ConvOptions options, Loc loc) {
+  const Call call{"conv_general_dilated_local", loc};
+  const Arguments arguments{{"lhs", lhs}, {"rhs", rhs}, window_strides, padding, window, options};
+  if (options.feature_group_count != 1 || options.batch_group_count != 1)
+    FailShape(call, 21, "a convolution with a kernel for each window has no groups");
+  return AsOne(call, arguments, [&](const Operand& a, const Operand& b) {
+    const Sides sides = SidesOf(a, b, options.dtype, call);
+    ConvOptions how{.lhs_dilation = options.lhs_dilation,
+                    .rhs_dilation = options.rhs_dilation,
+                    .dims = options.dims};
+    if (how.dims == ConvDims{}) how.dims = DefaultDims(window.size() + 2, false);
+    const auto text = [](std::string letters, char from, char to) {
+      std::replace(letters.begin(), letters.end(), from, to);
+      return letters;
+    };
+    NumbersOf(how.dims, false, sides.lhs, sides.rhs, call);
+    const Array patches =
+        Patches(Operand(sides.lhs, loc), window, window_strides, padding, how, call);
+    const std::string terms =
+        how.dims.out + "," + text(how.dims.rhs, 'I', 'C') + "->" + text(how.dims.out, 'C', 'O');
+    return einsum(terms, {patches, sides.rhs},
+                  {.dtype = options.dtype, .out_sharding = options.out_sharding}, loc);
+  });
+}
+
 }  // namespace tessera

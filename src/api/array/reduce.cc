@@ -26,17 +26,30 @@ DType SumDType(DType t) {
   return t.is_bool() || t.bits() < d.bits() ? d : t;
 }
 
+using Combine = Array (*)(Operand, Operand, OutOptions, Loc);
+
+// Returns `made`, combined with an initial value if there is one.
+Array From(const Array& initial, Combine combine, const Array& made, Call call) {
+  if (!initial.is_given()) return made;
+  if (Rank(initial) != 0)
+    FailShape(
+        call, 17,
+        fmt::format(".initial is a scalar, not of shape {}", ir::FieldText(ShapeOf(initial))));
+  return combine(Convert(initial, TypeOf(made)->dtype(), call), made, {}, call.loc);
+}
+
 Array Summed(const ir::OpDef& op, const Operand& x, const Dims& dims, const ReduceOptions& o,
              Call call) {
   Array a = ToArray(x, call);
   DType t = o.dtype.is_default() ? SumDType(TypeOf(a)->dtype()) : o.dtype;
   a = Convert(a, t, call);
   // In dtype bool a sum is `or` and a product is `and`.
-  const ir::OpDef& used = !t.is_bool()              ? op
-                          : &op == &ops::kReduceSum ? ops::kReduceOr
-                                                    : ops::kReduceAnd;
-  return Reduce(a, {used, NormalDims(dims, TypeOf(a)->rank(), call), o.keepdims, o.out_sharding},
-                call);
+  const bool is_sum = &op == &ops::kReduceSum;
+  const ir::OpDef& used = !t.is_bool() ? op : is_sum ? ops::kReduceOr : ops::kReduceAnd;
+  a = Masked(used, a, o.where, call);
+  const std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+  return From(o.initial, is_sum ? add : mul, Reduce(a, {used, d, o.keepdims, o.out_sharding}, call),
+              call);
 }
 
 Array Extreme(const ir::OpDef& op, const Operand& x, const Dims& dims, const ReduceOptions& o,
@@ -44,16 +57,23 @@ Array Extreme(const ir::OpDef& op, const Operand& x, const Dims& dims, const Red
   Array a = ToArray(x, call);
   if (!o.dtype.is_default()) a = Convert(a, o.dtype, call);
   std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-  for (int64_t k : d)
-    if (base::At(ShapeOf(a), k) == 0)
-      FailShape(call, 18,
-                fmt::format("dim {} is empty: there is no largest or smallest element", k));
-  return Reduce(a, {op, d, o.keepdims, o.out_sharding}, call);
+  if (!o.initial.is_given()) {
+    for (int64_t k : d)
+      if (base::At(ShapeOf(a), k) == 0)
+        FailShape(call, 18,
+                  fmt::format("dim {} is empty: there is no largest or smallest element", k));
+    if (o.where.is_given())
+      FailShape(call, 18, "with a .where it needs an .initial, in case that no element counts");
+  }
+  a = Masked(op, a, o.where, call);
+  return From(o.initial, &op == &ops::kReduceMax ? maximum : minimum,
+              Reduce(a, {op, d, o.keepdims, o.out_sharding}, call), call);
 }
 
 Array Logical(const ir::OpDef& op, const Operand& x, const Dims& dims, const ReduceOptions& o,
               Call call) {
-  const Array a = ToBool(x, call);
+  CheckHasNo("initial", o.initial, call);
+  const Array a = Masked(op, ToBool(x, call), o.where, call);
   return Reduce(a, {op, NormalDims(dims, TypeOf(a)->rank(), call), o.keepdims, o.out_sharding},
                 call);
 }
@@ -92,8 +112,36 @@ using ReduceOf = Array (*)(const ir::OpDef&, const Operand&, const Dims&, const 
 // Runs a reduction that first converts its operand as one call.
 Array ReduceAsOne(ReduceOf f, const ir::OpDef& op, const Operand& x, const Dims& dims,
                   ReduceOptions options, Call call) {
-  return AsOne(call, {x, dims, options},
-               [&](const Operand& a) { return f(op, a, dims, options, call); });
+  return AsOneWith(call, {{"operand", x}, dims, options},
+                   {{"where", &options.where}, {"initial", &options.initial}},
+                   [&](const Operands& xs) { return f(op, xs[0], dims, options, call); });
+}
+
+// Returns total / (n - ddof), where n elements count; NaN where that is not above 0, if `ddof` is
+// given. `x` is what was summed.
+struct Averaged {
+  const Array& total;
+  const Array& x;
+  std::vector<int64_t> dims;
+  std::optional<double> ddof = {};
+};
+template <class Options>
+Array Average(const Averaged& a, const Options& options, Call call) {
+  const Loc loc = call.loc;
+  const DType t = base::PartOf(TypeOf(a.total)->dtype());
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  if (!options.where.is_given()) {
+    double n = Count(a.x, a.dims) - a.ddof.value_or(0);
+    if (a.ddof && n <= 0) n = kNan;  // too few elements for this ddof
+    return div(a.total, StrongScalar(n, TypeOf(a.total)->dtype(), call), {}, loc);
+  }
+  Array n = CountWhere(options.where, a.x, {a.dims, options.keepdims}, call);
+  if (a.ddof) {
+    n = sub(n, StrongScalar(*a.ddof, t, call), {}, loc);
+    n = where(gt(n, Operand(0, loc), {}, loc), n, StrongScalar(kNan, t, call), {}, loc);
+  }
+  return div(a.total, Convert(n, TypeOf(a.total)->dtype(), call),
+             {.out_sharding = options.out_sharding}, loc);
 }
 
 }  // namespace
@@ -119,15 +167,18 @@ Array all(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 
 Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"mean", loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
-    Array a = ToFloat(operand, call);
-    DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
-    a = Convert(a, WideDType(t), call);
-    std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-    double n = Count(a, d);
-    Array total = Reduce(a, {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-    return Convert(div(total, StrongScalar(n, WideDType(t), call), {}, loc), t, call);
-  });
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+                   [&](const Operands& xs) {
+                     CheckHasNo("initial", options.initial, call);
+                     Array a = ToFloat(xs[0], call);
+                     DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
+                     a = Convert(a, WideDType(t), call);
+                     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+                     const Array total =
+                         Reduce(Masked(ops::kReduceSum, a, options.where, call),
+                                {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+                     return Convert(Average({total, a, d}, options, call), t, call);
+                   });
 }
 
 // The variance takes two passes: the mean, then the mean squared distance from it, which is real.
@@ -137,32 +188,32 @@ Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, 
   Array a = ToFloat(x, call);
   DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
   a = Convert(a, WideDType(t), call);
-  Array centre = mean(a, dims, {.keepdims = true}, loc);
-  Array away = sub(a, centre, {}, loc);
+  Array centre = mean(a, dims, {.keepdims = true, .where = options.where}, loc);
+  Array away = Masked(ops::kReduceSum, sub(a, centre, {}, loc), options.where, call);
   std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-  double n = Count(a, d) - options.ddof;
-  if (n <= 0) n = std::numeric_limits<double>::quiet_NaN();  // too few elements for this ddof
   const bool is_complex = TypeOf(a)->dtype().is_complex();
   Array squares = mul(away, is_complex ? conj(away, loc) : away, {}, loc);
   Array total = Reduce(is_complex ? real(squares, loc) : squares,
                        {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  const DType made = base::PartOf(t);
-  return Convert(div(total, StrongScalar(n, WideDType(made), call), {}, loc), made, call);
+  return Convert(Average({total, a, d, options.ddof}, options, call), base::PartOf(t), call);
 }
 }  // namespace
 Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
   const Call call{"var", loc};
-  return AsOne(call, {x, dims, options},
-               [&](const Operand& a) { return VarianceOf(a, dims, options, call); });
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+                   [&](const Operands& xs) { return VarianceOf(xs[0], dims, options, call); });
 }
 Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
   const Call call{"stddev", loc};
-  return AsOne(call, {x, dims, options},
-               [&](const Operand& a) { return sqrt(VarianceOf(a, dims, options, call), loc); });
+  return AsOneWith(
+      call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+      [&](const Operands& xs) { return sqrt(VarianceOf(xs[0], dims, options, call), loc); });
 }
 
 Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   const Call call{"ptp", loc};
+  CheckHasNo("where", options.where, call);
+  CheckHasNo("initial", options.initial, call);
   return AsOne(call, {x, dims, options}, [&](const Operand& a) {
     return Run(ops::Elementwise(ops::ScalarOp::kSub), nullptr,
                {max(a, dims, options, loc), min(a, dims, options, loc)}, call);
@@ -170,11 +221,14 @@ Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 }
 
 Array count_nonzero(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return AsOne({"count_nonzero", loc}, {x, dims, options}, [&](const Operand& a) {
-    ReduceOptions counting = options;
-    if (counting.dtype.is_default()) counting.dtype = base::DefaultInt();
-    return sum(astype(a, bool_, loc), dims, counting, loc);
-  });
+  const Call call{"count_nonzero", loc};
+  CheckHasNo("initial", options.initial, call);
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+                   [&](const Operands& xs) {
+                     ReduceOptions counting = options;
+                     if (counting.dtype.is_default()) counting.dtype = base::DefaultInt();
+                     return sum(astype(xs[0], bool_, loc), dims, counting, loc);
+                   });
 }
 
 namespace {
@@ -211,9 +265,8 @@ Array average(Operand x, Dims dims, AverageOptions options, Loc loc) {
   if (!options.weights.is_given())
     return AsOne(call, {x, dims, options},
                  [&](const Operand& a) { return mean(a, dims, how(), loc); });
-  const Operand given(options.weights, loc);
-  const auto f = [&](const Operand& operand, const Operand& by) {
-    Array a = ToArray(operand, call), weights = by.array();
+  const auto f = [&](const Operands& xs) {
+    Array a = ToArray(xs[0], call), weights = options.weights;
     DType t = FloatOf(PromotedDType({a, weights}, call));
     a = Convert(a, t, call);
     weights = Convert(weights, t, call);
@@ -223,7 +276,7 @@ Array average(Operand x, Dims dims, AverageOptions options, Loc loc) {
     Array total = sum(mul(a, weights, {}, loc), dims, how(), loc);
     return div(total, sum(weights, dims, {.keepdims = options.keepdims}, loc), {}, loc);
   };
-  return AsOne(call, {{"operand", x}, Argument::Field("weights", given), dims, options}, f);
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"weights", &options.weights}}, f);
 }
 
 Array argmax(Operand x, int dim, ArgOptions options, Loc loc) {

@@ -2,8 +2,10 @@
 #include "api/array/reductions.h"
 
 #include <absl/algorithm/container.h>
+#include <fmt/format.h>
 
 #include "base/at.h"
+#include "base/dtype.h"
 #include "ops/params.h"
 
 namespace tessera::api {
@@ -31,6 +33,45 @@ Array Reduce(const Array& x, Reduced r, Call call) {
   Array y = Run(r.op, ir::MakeParams(ops::DimsParams{r.dims}), {x}, call,
                 {.out_sharding = r.out_sharding, .rank = rank});
   return r.keepdims ? Reshape(y, kept, call) : y;
+}
+
+Array IdentityOf(const ir::OpDef& op, DType t, Call call) {
+  return Run(op, ir::MakeParams(ops::DimsParams{{0}}), {zeros({0}, {.dtype = t}, call.loc)}, call);
+}
+
+namespace {
+void CheckMask(const Array& mask, const base::Shape& shape, Call call) {
+  if (!TypeOf(mask)->dtype().is_bool())
+    FailDType(call, 14, fmt::format(".where is bool, not {}", TypeOf(mask)->dtype().name()));
+  if (!CanBroadcastTo(ShapeOf(mask), shape))
+    FailShape(call, 18,
+              fmt::format(".where has shape {}, which does not broadcast to {}",
+                          ir::FieldText(ShapeOf(mask)), ir::FieldText(shape)));
+}
+}  // namespace
+
+Array Masked(const ir::OpDef& op, const Array& x, const Array& mask, Call call) {
+  if (!mask.is_given()) return x;
+  CheckMask(mask, ShapeOf(x), call);
+  return where(mask, x, IdentityOf(op, TypeOf(x)->dtype(), call), {}, call.loc);
+}
+
+void CheckHasNo(const char* option, const Array& value, Call call) {
+  if (value.is_given()) FailShape(call, 17, fmt::format("it has no .{}", option));
+}
+
+Array CountWhere(const Array& mask, const Array& x, const Counted& counted, Call call) {
+  CheckMask(mask, ShapeOf(x), call);
+  base::Shape shape = ShapeOf(mask);
+  shape.insert(shape.begin(), base::Size(Rank(x) - Rank(mask)), 1);
+  DType t = base::PartOf(TypeOf(x)->dtype());
+  double times = 1;  // how often an element of the mask counts
+  std::vector<int64_t> dims = counted.dims;
+  for (int64_t d : dims)
+    if (base::At(shape, d) == 1) times *= static_cast<double>(base::At(ShapeOf(x), d));
+  const Array ones = Convert(Reshape(mask, shape, call), t, call);
+  const Array n = Reduce(ones, {ops::kReduceSum, std::move(dims), counted.keepdims}, call);
+  return times == 1 ? n : mul(n, StrongScalar(times, t, call), {}, call.loc);
 }
 
 double Count(const Array& x, const std::vector<int64_t>& dims) {

@@ -64,6 +64,31 @@ auto AsOne(Call call, const Arguments& arguments, const F& f, const Rewritten& h
     return RunAsOne(call, arguments, apply, how);
 }
 
+// An array in a field of a call's options, which may be missing.
+struct ArrayField {
+  const char* name;
+  Array* array;
+};
+// As AsOne, for a function that takes all operands. The fields that are given are operands too,
+// after those of `arguments`. While f runs they hold these operands, which edits may change.
+template <class F>
+auto AsOneWith(Call call, Arguments arguments, std::initializer_list<ArrayField> fields,
+               const F& f) {
+  absl::InlinedVector<Operand, 4> given;  // the arguments refer to them
+  given.reserve(fields.size());
+  for (const ArrayField& field : fields) {
+    if (!field.array->is_given()) continue;
+    given.emplace_back(*field.array, call.loc);
+    arguments.push_back(Argument::Field(field.name, given.back()));
+  }
+  return AsOne(call, arguments, [&](const Operands& xs) {
+    size_t next = xs.size() - given.size();
+    for (const ArrayField& field : fields)
+      if (field.array->is_given()) *field.array = xs[next++].array();
+    return f(xs);
+  });
+}
+
 // Returns the code before and after an option in the call that takes it.
 using Around = absl::FunctionRef<std::pair<std::string, std::string>(const ErrorDetail&)>;
 // Throws the error again. Fixes that set an out_sharding are written as such a call.

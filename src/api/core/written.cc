@@ -113,7 +113,13 @@ std::string Code(const GeluOptions& v) {
   return OptionFields().Add("approximate", v.approximate, true).code();
 }
 std::string Code(const ReduceOptions& v) {
-  return OptionFields().Add(v.dtype).Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
+  return OptionFields()
+      .Add(v.dtype)
+      .Add("keepdims", v.keepdims, false)
+      .Add(v.out_sharding)
+      .AddNamed("where", v.where)
+      .AddNamed("initial", v.initial)
+      .code();
 }
 std::string Code(const VarOptions& v) {
   return OptionFields()
@@ -121,6 +127,7 @@ std::string Code(const VarOptions& v) {
       .Add("keepdims", v.keepdims, false)
       .Add("ddof", v.ddof, 0.0)
       .Add(v.out_sharding)
+      .AddNamed("where", v.where)
       .code();
 }
 std::string Code(const NormOrder& v) {
@@ -245,6 +252,11 @@ std::string Code(const AtOptions& v) {
       .code();
 }
 
+std::string Code(ConvolveMode v) {
+  return v == ConvolveMode::kFull   ? "ConvolveMode::kFull"
+         : v == ConvolveMode::kSame ? "ConvolveMode::kSame"
+                                    : "ConvolveMode::kValid";
+}
 std::string Code(Reduction v) {
   static constexpr const char* kNames[] = {"kSum", "kMax", "kMin", "kProd", "kAnd", "kOr", "kXor"};
   return fmt::format("Reduction::{}", kNames[static_cast<size_t>(v)]);

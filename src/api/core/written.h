@@ -11,6 +11,7 @@
 #include "tessera/linalg.h"
 #include "tessera/lookup.h"
 #include "tessera/ops.h"
+#include "tessera/statistics.h"
 #include "tessera/windows.h"
 
 namespace tessera::api {
@@ -63,6 +64,7 @@ std::string Code(const OneHotOptions& v);
 std::string Code(const LayerNormOptions& v);
 std::string Code(const TakeAlongOptions& v);
 std::string Code(const AtOptions& v);
+std::string Code(ConvolveMode v);
 std::string Code(Reduction v);
 std::string Code(const WindowPadding& v);
 std::string Code(const WindowOptions& v);

@@ -8,6 +8,7 @@
 #include "api/linalg/systems.h"
 #include "base/dtype.h"
 #include "tessera/control.h"
+#include "tessera/gradients.h"
 #include "tessera/linalg.h"
 
 namespace tessera::linalg {
@@ -92,6 +93,24 @@ Array expm(Operand a, Loc loc) {
     const Array m = ToSquare(x, call);
     return TypeOf(m)->elements() == 0 ? m : Exponential(m, MatrixFormulas(call));
   });
+}
+
+ExpmFrechet expm_frechet(Operand a, Operand e, Loc loc) {
+  const Call call{"expm_frechet", loc};
+  std::vector<Array> made =
+      AsOne(call, {{"a", a}, {"e", e}}, [&](const Operand& x, const Operand& direction) {
+        const DType t = FloatOf(PromotedDType({x, direction}, call));
+        const Array m = ToSquare(Convert(ToArray(x, call), t, call), call);
+        const Array d = ToSquare(Convert(ToArray(direction, call), t, call), call);
+        if (ShapeOf(m) != ShapeOf(d))
+          FailShape(call, 13,
+                    fmt::format("a and e have one shape, not {} and {}", ir::FieldText(ShapeOf(m)),
+                                ir::FieldText(ShapeOf(d))));
+        const auto both =
+            jvp([loc](Array y) { return expm(y, loc); }, std::tuple(m), std::tuple(d), loc);
+        return std::vector<Array>{both.first, both.second};
+      });
+  return {made[0], made[1]};
 }
 
 Array matrix_transpose(Operand x, Loc loc) {

@@ -226,4 +226,54 @@ Array solve_sylvester(Operand a, Operand b, Operand c, SylvesterOptions options,
   });
 }
 
+namespace {
+
+// f of an upper triangular matrix, one diagonal above the other: f t = t f gives the elements [i,
+// j] of the diagonal j = i + p from those nearer to the main diagonal.
+Array TriangularFunction(const Array& t, const Array& values, const LoopFormulas& f) {
+  const Loc loc = f.loc();
+  const int64_t n = RowsOf(t);
+  const Indices at(n, loc);
+  const Array start = f.Where(eq(at.row, at.column, {}, loc), f.Column(values), f.NumberLike(t, 0));
+  const Array diagonal = f.Column(f.Diagonal(t)), turned = f.Transposed(t);
+  const auto step = [=](Array made, Array p) {
+    // Row i of x becomes row i + p.
+    const Array place = add(squeeze(at.row, 1, loc), p, {}, loc);
+    const Array inside = minimum(place, Operand(n - 1, loc), {}, loc);
+    const auto moved = [&](const Array& x) { return take(x, inside, -2, {}, loc); };
+    const auto sums = [&](const Array& x, const Array& y) {
+      return sum(f.Mul(x, moved(y)), -1, {.keepdims = true}, loc);
+    };
+    const Array total = f.Sub(sums(t, f.Transposed(made)), sums(made, turned));
+    const Array gap = f.Sub(moved(diagonal), diagonal);
+    const Array is_apart = ne(gap, Operand(0, loc), {}, loc);
+    const Array quotient =
+        f.Where(is_apart, f.Div(total, f.Where(is_apart, gap, f.NumberLike(t, 1))), total);
+    const Array is_here = eq(at.column, add(at.row, p, {}, loc), {}, loc);
+    return std::pair(f.Where(is_here, quotient, made), None);
+  };
+  const auto [made, none] =
+      scan(step, start, arange(1, std::max<int64_t>(n, 1), {.dtype = i32}, loc), {}, loc);
+  return made;
+}
+
+}  // namespace
+
+Array funm(Operand a, const std::function<Array(Array)>& function, Loc loc) {
+  const Call call{"funm", loc};
+  return AsOne(call, {a}, [&](const Operand& x) {
+    const LoopFormulas f(call);
+    const Array m = ToComplex(ToSquare(x, call), call);
+    if (TypeOf(m)->elements() == 0) return m;
+    const std::vector<Array> form = SchurOf(m, call);
+    const Array values = Convert(function(f.Diagonal(form[0])), TypeOf(m)->dtype(), call);
+    if (ShapeOf(values) != BatchOf(m, 1))
+      FailShape(call, 18,
+                fmt::format("the function maps eigenvalues of shape {} to {}",
+                            ir::FieldText(BatchOf(m, 1)), ir::FieldText(ShapeOf(values))));
+    const Array made = TriangularFunction(form[0], values, f);
+    return f.MatMul(f.MatMul(form[1], made), f.Adjoint(form[1]));
+  });
+}
+
 }  // namespace tessera::linalg

@@ -38,6 +38,31 @@ PivotedQr pivoted_qr(Operand a, PivotedQrOptions options, Loc loc) {
   return {made[0], made[1], made[2]};
 }
 
+QrMultiplied qr_multiply(Operand a, Operand c, QrMultiplyOptions options, Loc loc) {
+  const Call call{"qr_multiply", loc};
+  const auto multiply = [&](const Operand& matrix, const Operand& other) {
+    const MatrixFormulas f(call);
+    const DType t = FloatOf(PromotedDType({matrix, other}, call));
+    const Array m = ToMatrices(Convert(ToArray(matrix, call), t, call), call);
+    const Array given = Convert(ToArray(other, call), t, call);
+    const bool is_left = options.mode == QrSide::kLeft, is_vector = Rank(given) == 1;
+    const Array x = ToMatrices(!is_vector ? given : is_left ? f.Column(given) : f.Row(given), call);
+    const int64_t wanted = is_left ? std::min(RowsOf(m), ColumnsOf(m)) : RowsOf(m);
+    if ((is_left ? RowsOf(x) : ColumnsOf(x)) != wanted)
+      FailShape(call, 13,
+                fmt::format("c has {} {}, not {} as q has {}", is_left ? RowsOf(x) : ColumnsOf(x),
+                            is_left ? "rows" : "columns", wanted, is_left ? "columns" : "rows"));
+    std::vector<Array> made =
+        RunAll(ops::kQr, ir::MakeParams(ops::QrParams{false, options.pivoting}), {m}, call);
+    const Array q = options.conjugate ? conj(made[0], loc) : made[0];
+    made[0] = is_left ? f.MatMul(q, x) : f.MatMul(x, q);
+    if (is_vector) made[0] = squeeze(made[0], is_left ? -1 : -2, loc);
+    return made;
+  };
+  std::vector<Array> made = AsOne(call, {{"a", a}, {"c", c}}, multiply);
+  return {made[0], made[1], options.pivoting ? made[2] : Array()};
+}
+
 Array householder_product(Operand a, Operand taus, Loc loc) {
   const Call call{"householder_product", loc};
   return AsOne(call, {a, taus}, [&](const Operand& x, const Operand& t) {

@@ -94,20 +94,20 @@ class Attention {
     h_.key_heads = h_.heads;
   }
 
-  // `bias`, `mask` and the lengths are those of the options, if these are given.
-  Array Of(const Array* bias, const Array* mask, const Array* query_lengths,
-           const Array* key_lengths) const {
+  Array Result() const {
     Located scores = Scores();
-    if (bias) scores = scores.With(Convert(scores + Grouped("bias", *bias), scores.dtype(), call_));
-    std::optional<Located> seen = Seen(mask, query_lengths, key_lengths);
+    if (options_.bias.is_given())
+      scores = scores.With(Convert(scores + Grouped("bias", options_.bias), scores.dtype(), call_));
+    std::optional<Located> seen = Seen();
     if (seen) {
       constexpr double kLow = -0.7 * std::numeric_limits<float>::max();
       scores = If(*seen, scores, kLow);
     }
     Array made = Mixed(Convert(softmax(scores, -1, loc_), TypeOf(k_)->dtype(), call_));
-    if (query_lengths) {
+    if (options_.query_lengths.is_given()) {
       const Located position(Positions(h_.queries, 1, 4, i32, call_), loc_);
-      made = If(position < Lengths("query_lengths", *query_lengths, 4), Located(made, loc_), 0);
+      made = If(position < Lengths("query_lengths", options_.query_lengths, 4), Located(made, loc_),
+                0);
     }
     return is_batched_ ? made : squeeze(made, 0, loc_);
   }
@@ -200,25 +200,26 @@ class Attention {
   }
 
   // Returns the mask of the scores, or nullopt if all are seen.
-  std::optional<Located> Seen(const Array* mask, const Array* query_lengths,
-                              const Array* key_lengths) const {
+  std::optional<Located> Seen() const {
     std::optional<Located> seen;
     const auto add = [&](const Located& more) { seen = seen ? *seen & more : more; };
     const int64_t rank = is_grouped() ? 5 : 4;
     const Located row(Positions(h_.queries, rank - 2, rank, i32, call_), loc_);
     const Located column(Positions(h_.keys, rank - 1, rank, i32, call_), loc_);
-    if (mask) {
-      if (!TypeOf(*mask)->dtype().is_bool())
-        FailDType(call_, 14, fmt::format("a mask is bool, not {}", TypeOf(*mask)->dtype().name()));
-      add(Grouped("mask", *mask));
+    if (const Array& mask = options_.mask; mask.is_given()) {
+      if (!TypeOf(mask)->dtype().is_bool())
+        FailDType(call_, 14, fmt::format("a mask is bool, not {}", TypeOf(mask)->dtype().name()));
+      add(Grouped("mask", mask));
     }
     if (options_.is_causal) add(row >= column);
     if (options_.local_window) {
       add(row <= column + options_.local_window->first);
       add(row >= column - options_.local_window->second);
     }
-    if (query_lengths) add(row < Lengths("query_lengths", *query_lengths, rank));
-    if (key_lengths) add(column < Lengths("key_value_lengths", *key_lengths, rank));
+    if (options_.query_lengths.is_given())
+      add(row < Lengths("query_lengths", options_.query_lengths, rank));
+    if (options_.key_value_lengths.is_given())
+      add(column < Lengths("key_value_lengths", options_.key_value_lengths, rank));
     return seen;
   }
 
@@ -237,22 +238,12 @@ class Attention {
 Array dot_product_attention(Operand query, Operand key, Operand value, AttentionOptions options,
                             Loc loc) {
   const Call call{"dot_product_attention", loc};
-  Arguments arguments{{"query", query}, {"key", key}, {"value", value}};
-  const std::pair<const char*, Operand> optional[] = {
-      {"bias", Operand(options.bias, loc)},
-      {"mask", Operand(options.mask, loc)},
-      {"query_lengths", Operand(options.query_lengths, loc)},
-      {"key_value_lengths", Operand(options.key_value_lengths, loc)}};
-  for (const auto& [name, x] : optional)
-    if (x.array().is_given()) arguments.push_back(Argument::Field(name, x));
-  arguments.emplace_back(options);
-  return AsOne(call, arguments, [&](const Operands& xs) {
-    const Array* given[4] = {};
-    size_t next = 3;
-    for (size_t i = 0; i < 4; ++i)
-      if (optional[i].second.array().is_given()) given[i] = &xs[next++].array();
-    return Attention(xs, options, call).Of(given[0], given[1], given[2], given[3]);
-  });
+  return AsOneWith(call, {{"query", query}, {"key", key}, {"value", value}, options},
+                   {{"bias", &options.bias},
+                    {"mask", &options.mask},
+                    {"query_lengths", &options.query_lengths},
+                    {"key_value_lengths", &options.key_value_lengths}},
+                   [&](const Operands& xs) { return Attention(xs, options, call).Result(); });
 }
 
 }  // namespace tessera

@@ -81,34 +81,34 @@ Located OfGroups(const Located& x, int64_t groups, double epsilon, Call call) {
 
 Array logmeanexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   const Call call{"logmeanexp", loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& operand) -> Array {
-    const Array a = ToFloat(operand, call);
-    const double n = Count(a, NormalDims(dims, Rank(a), call));
-    return Located(logsumexp(a, dims, options, loc), loc) - std::log(n);
-  });
+  return AsOneWith(
+      call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+      [&](const Operands& xs) -> Array {
+        const Array a = ToFloat(xs[0], call);
+        const Located total(logsumexp(a, dims, options, loc), loc);
+        const std::vector<int64_t> d = NormalDims(dims, Rank(a), call);
+        if (!options.where.is_given()) return total - std::log(Count(a, d));
+        return total - Log(total.With(CountWhere(options.where, a, {d, options.keepdims}, call)));
+      });
 }
 
 Array standardize(Operand x, Dims dims, StandardizeOptions options, Loc loc) {
   const Call call{"standardize", loc};
-  const bool has_mean = options.mean.is_given(), has_variance = options.variance.is_given();
-  const Operand centre(has_mean ? options.mean : Array(0, loc), loc),
-      spread(has_variance ? options.variance : Array(0, loc), loc);
-  Arguments arguments{{"operand", x}};
-  if (has_mean) arguments.push_back(Argument::Field("mean", centre));
-  if (has_variance) arguments.push_back(Argument::Field("variance", spread));
-  arguments.emplace_back(dims);
-  arguments.emplace_back(options);
-  return AsOne(call, arguments, [&](const Operands& xs) -> Array {
-    const Located a(ToFloat(xs[0], call), loc);
-    const Located middle = has_mean ? a.With(ToArray(xs[1], call)) : Mean(a, dims);
-    if (has_variance)
-      return (a - middle) * Rsqrt(a.With(ToArray(xs.back(), call)) + options.epsilon);
-    if (options.stable)
-      return (a - middle) * Rsqrt(Mean(Square(a - middle), dims) + options.epsilon);
-    const Located variance = Mean(Square(a), dims) - Square(middle);
-    const Located least = a.With(maximum(variance, Operand(0, loc), {}, loc));
-    return (a - middle) * Rsqrt(least + options.epsilon);
-  });
+  const Arguments arguments{{"operand", x}, dims, options};
+  const Array &centre = options.mean, &spread = options.variance;
+  return AsOneWith(call, arguments, {{"mean", &options.mean}, {"variance", &options.variance}},
+                   [&](const Operands& xs) -> Array {
+                     const Located a(ToFloat(xs[0], call), loc);
+                     const Located middle = centre.is_given() ? a.With(centre) : Mean(a, dims);
+                     if (spread.is_given())
+                       return (a - middle) * Rsqrt(a.With(spread) + options.epsilon);
+                     if (options.stable)
+                       return (a - middle) *
+                              Rsqrt(Mean(Square(a - middle), dims) + options.epsilon);
+                     const Located variance = Mean(Square(a), dims) - Square(middle);
+                     const Located least = a.With(maximum(variance, Operand(0, loc), {}, loc));
+                     return (a - middle) * Rsqrt(least + options.epsilon);
+                   });
 }
 
 Array rms_norm(Operand x, Operand scale, Dims dims, NormalizeOptions options, Loc loc) {
@@ -182,24 +182,19 @@ class Features {
 
 BatchNormed batch_norm(Operand x, Operand scale, Operand bias, BatchNormOptions options, Loc loc) {
   const Call call{"batch_norm", loc};
-  const bool is_given = options.mean.is_given();
-  if (is_given != options.variance.is_given())
+  const Array &centre = options.mean, &spread = options.variance;
+  const bool is_given = centre.is_given();
+  if (is_given != spread.is_given())
     FailShape(call, 17, "the mean and the variance are given together, or neither");
-  Arguments arguments{{"operand", x}, {"scale", scale}, {"bias", bias}};
-  const Operand centre(is_given ? options.mean : Array(0, loc), loc),
-      spread(is_given ? options.variance : Array(0, loc), loc);
-  if (is_given) {
-    arguments.push_back(Argument::Field("mean", centre));
-    arguments.push_back(Argument::Field("variance", spread));
-  }
-  arguments.emplace_back(options);
-  const std::vector<Array> made =
-      AsOne(call, arguments, [&](const Operands& xs) -> std::vector<Array> {
+  const Arguments arguments{{"operand", x}, {"scale", scale}, {"bias", bias}, options};
+  const std::vector<Array> made = AsOneWith(
+      call, arguments, {{"mean", &options.mean}, {"variance", &options.variance}},
+      [&](const Operands& xs) -> std::vector<Array> {
         const Located a = Wide(xs[0], call);
         const Features features(a, options.dim, call);
-        const Located middle =
-            is_given ? features.Spread("mean", xs[3]) : Mean(a, features.other_dims());
-        const Located variance = is_given ? features.Spread("variance", xs[4])
+        const Located middle = is_given ? features.Spread("mean", Operand(centre, loc))
+                                        : Mean(a, features.other_dims());
+        const Located variance = is_given ? features.Spread("variance", Operand(spread, loc))
                                           : Mean(Square(a - middle), features.other_dims());
         const Located unit = (a - middle) * Rsqrt(variance + options.epsilon);
         const Array y = Back(

@@ -17,11 +17,6 @@ namespace tessera {
 
 using namespace api;
 
-static std::string Code(ConvolveMode v) {
-  return v == ConvolveMode::kFull   ? "ConvolveMode::kFull"
-         : v == ConvolveMode::kSame ? "ConvolveMode::kSame"
-                                    : "ConvolveMode::kValid";
-}
 static std::string Code(const InterpOptions& v) {
   return OptionFields().Add("left", v.left).Add("right", v.right).Add("period", v.period).code();
 }
@@ -142,22 +137,19 @@ std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc l
 
 Array trapezoid(Operand y, TrapezoidOptions options, Loc loc) {
   const Call call{"trapezoid", loc};
-  const bool is_given = options.x.is_given();
-  const Operand places(is_given ? options.x : Array(0, loc), loc);
-  Arguments arguments{{"operand", y}};
-  if (is_given) arguments.push_back(Argument::Field("x", places));
-  arguments.emplace_back(options);
-  return AsOne(call, arguments, [&](const Operands& xs) -> Array {
-    const Located a(moveaxis(ToFloat(xs[0], call), options.dim, -1, loc), loc);
-    const int64_t last = Rank(a) - 1;
-    const Located pairs = Part(a, last, 1, 0) + Part(a, last, 0, -1);
-    if (!is_given) return a.With(sum(pairs, -1, {}, loc)) * (0.5 * options.dx);
-    Located at(ToFloat(xs[1], call), loc);
-    if (Rank(at) != 1) at = at.With(moveaxis(at, options.dim, -1, loc));
-    const int64_t along = Rank(at) - 1;
-    const Located width = Part(at, along, 1, 0) - Part(at, along, 0, -1);
-    return a.With(sum(pairs * width, -1, {}, loc)) * 0.5;
-  });
+  const Array& x = options.x;
+  return AsOneWith(call, {{"operand", y}, options}, {{"x", &options.x}},
+                   [&](const Operands& xs) -> Array {
+                     const Located a(moveaxis(ToFloat(xs[0], call), options.dim, -1, loc), loc);
+                     const int64_t last = Rank(a) - 1;
+                     const Located pairs = Part(a, last, 1, 0) + Part(a, last, 0, -1);
+                     if (!x.is_given()) return a.With(sum(pairs, -1, {}, loc)) * (0.5 * options.dx);
+                     Located at(ToFloat(Operand(x, loc), call), loc);
+                     if (Rank(at) != 1) at = at.With(moveaxis(at, options.dim, -1, loc));
+                     const int64_t along = Rank(at) - 1;
+                     const Located width = Part(at, along, 1, 0) - Part(at, along, 0, -1);
+                     return a.With(sum(pairs * width, -1, {}, loc)) * 0.5;
+                   });
 }
 
 Array unwrap(Operand x, UnwrapOptions options, Loc loc) {

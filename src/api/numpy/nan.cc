@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "api/array/reductions.h"
 #include "api/core/located.h"
 #include "base/at.h"
 #include "base/dtype.h"
@@ -33,16 +34,20 @@ using ReduceCall = Array (*)(Operand, Dims, ReduceOptions, Loc);
 Array ReduceNumbers(const char* name, ReduceCall f, double instead, const Operand& x,
                     const Dims& dims, ReduceOptions options, Loc loc) {
   const Call call{name, loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
-    return f(Without(ToArray(operand, call), instead, call), dims, options, loc);
-  });
+  return AsOneWith(call, {{"operand", x}, dims, options},
+                   {{"where", &options.where}, {"initial", &options.initial}},
+                   [&](const Operands& xs) {
+                     return f(Without(ToArray(xs[0], call), instead, call), dims, options, loc);
+                   });
 }
 
 Array Extreme(const char* name, ReduceCall f, double instead, const Operand& x, const Dims& dims,
               ReduceOptions options, Loc loc) {
   const Call call{name, loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& operand) -> Array {
-    const Array a = ToArray(operand, call);
+  const std::initializer_list<ArrayField> fields = {{"where", &options.where},
+                                                    {"initial", &options.initial}};
+  return AsOneWith(call, {{"operand", x}, dims, options}, fields, [&](const Operands& xs) -> Array {
+    const Array a = ToArray(xs[0], call);
     const Array made = f(Without(a, instead, call), dims, options, loc);
     if (!TypeOf(a)->dtype().is_inexact()) return made;
     const Located y(made, loc);
@@ -51,36 +56,35 @@ Array Extreme(const char* name, ReduceCall f, double instead, const Operand& x, 
   });
 }
 
-// Returns the number of elements that are not NaN, in the dtype of x.
-Located CountNumbers(const Array& x, const Dims& dims, bool keepdims,
-                     const std::optional<PartitionSpec>& out, DType t, Loc loc) {
-  return {sum(IsNumber(x, loc), dims, {.dtype = t, .keepdims = keepdims, .out_sharding = out}, loc),
-          loc};
+// Returns the number of elements that are not NaN.
+Located CountNumbers(const Array& x, const Dims& dims, const ReduceOptions& how, Loc loc) {
+  return {sum(IsNumber(x, loc), dims, how, loc), loc};
 }
 
 Array MeanOfNumbers(const Operand& x, const Dims& dims, const ReduceOptions& options, Call call) {
+  CheckHasNo("initial", options.initial, call);
   const Array a = ToFloat(x, call);
-  const DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
   ReduceOptions how = options;
-  how.dtype = t;
+  if (how.dtype.is_default()) how.dtype = TypeOf(a)->dtype();
   const Located total(sum(Without(a, 0, call), dims, how, call.loc), call.loc);
-  return total / CountNumbers(a, dims, options.keepdims, options.out_sharding, t, call.loc);
+  return total / CountNumbers(a, dims, how, call.loc);
 }
 
 Located VarianceOfNumbers(const Operand& x, const Dims& dims, const VarOptions& options,
                           Call call) {
   const Loc loc = call.loc;
   const Array a = ToFloat(x, call);
-  const Located centre(MeanOfNumbers(a, dims, {.keepdims = true}, call), loc);
+  const Located centre(MeanOfNumbers(a, dims, {.keepdims = true, .where = options.where}, call),
+                       loc);
   const Located away(Without(Located(a, loc) - centre, 0, call), loc);
   const DType t = options.dtype.is_default() ? base::PartOf(TypeOf(a)->dtype()) : options.dtype;
   const Located squares = away.With(real(away * away.With(conj(away, loc)), loc));
-  const Located total(
-      sum(squares, dims,
-          {.dtype = t, .keepdims = options.keepdims, .out_sharding = options.out_sharding}, loc),
-      loc);
-  const Located n =
-      CountNumbers(a, dims, options.keepdims, options.out_sharding, t, loc) - options.ddof;
+  const ReduceOptions how{.dtype = t,
+                          .keepdims = options.keepdims,
+                          .out_sharding = options.out_sharding,
+                          .where = options.where};
+  const Located total(sum(squares, dims, how, loc), loc);
+  const Located n = CountNumbers(a, dims, how, loc) - options.ddof;
   return If(n > 0, total / If(n > 0, n, 1), kNan);
 }
 
@@ -100,20 +104,21 @@ Array nanmin(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 }
 Array nanmean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   const Call call{"nanmean", loc};
-  return AsOne(call, {x, dims, options},
-               [&](const Operand& a) { return MeanOfNumbers(a, dims, options, call); });
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+                   [&](const Operands& xs) { return MeanOfNumbers(xs[0], dims, options, call); });
 }
 Array nanvar(Operand x, Dims dims, VarOptions options, Loc loc) {
   const Call call{"nanvar", loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& a) -> Array {
-    return VarianceOfNumbers(a, dims, options, call);
-  });
+  return AsOneWith(
+      call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+      [&](const Operands& xs) -> Array { return VarianceOfNumbers(xs[0], dims, options, call); });
 }
 Array nanstd(Operand x, Dims dims, VarOptions options, Loc loc) {
   const Call call{"nanstd", loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& a) -> Array {
-    return Sqrt(VarianceOfNumbers(a, dims, options, call));
-  });
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+                   [&](const Operands& xs) -> Array {
+                     return Sqrt(VarianceOfNumbers(xs[0], dims, options, call));
+                   });
 }
 
 // ---- quantiles ----

@@ -165,13 +165,8 @@ Array vander(Operand x, VanderOptions options, Loc loc) {
 Array polyfit(Operand x, Operand y, int64_t degree, PolyfitOptions options, Loc loc) {
   const Call call{"polyfit", loc};
   if (degree < 0) FailShape(call, 17, fmt::format("there is no degree {}", degree));
-  const bool is_weighted = options.w.is_given();
-  const Operand weights(is_weighted ? options.w : Array(1, loc), loc);
-  Arguments arguments{{"x", x}, {"y", y}};
-  if (is_weighted) arguments.push_back(Argument::Field("w", weights));
-  arguments.emplace_back(degree);
-  arguments.emplace_back(options);
-  return AsOne(call, arguments, [&](const Operands& xs) -> Array {
+  const Arguments arguments{{"x", x}, {"y", y}, degree, options};
+  return AsOneWith(call, arguments, {{"w", &options.w}}, [&](const Operands& xs) -> Array {
     const DType t = FloatOf(PromotedDType({xs[0], xs[1]}, call));
     const Array at = Convert(ToArray(xs[0], call), t, call);
     Located values(Convert(ToArray(xs[1], call), t, call), loc);
@@ -182,8 +177,8 @@ Array polyfit(Operand x, Operand y, int64_t degree, PolyfitOptions options, Loc 
                             ir::FieldText(ShapeOf(at)), ir::FieldText(values.shape())));
     const auto n = static_cast<double>(ShapeOf(at)[0]);
     Located matrix(vander(at, {.columns = degree + 1}, loc), loc);
-    if (is_weighted) {
-      const Located w(Convert(ToArray(xs[2], call), t, call), loc);
+    if (options.w.is_given()) {
+      const Located w(Convert(options.w, t, call), loc);
       matrix = matrix * w.With(expand_dims(w, 1, loc));
       values = values * (Rank(values) == 2 ? w.With(expand_dims(w, 1, loc)) : w);
     }

@@ -89,32 +89,29 @@ Array digitize(Operand x, Operand bins, SearchOptions options, Loc loc) {
 
 Array bincount(Operand x, BincountOptions options, Loc loc) {
   const Call call{"bincount", loc};
-  const bool is_weighted = options.weights.is_given();
-  const Operand weights(is_weighted ? options.weights : Array(1, loc), loc);
-  Arguments arguments{{"operand", x}};
-  if (is_weighted) arguments.push_back(Argument::Field("weights", weights));
-  arguments.emplace_back(options);
-  return AsOne(call, arguments, [&](const Operands& xs) -> Array {
-    const Array a = ToArray(xs[0], call);
-    CheckLine("array", a, call);
-    if (!TypeOf(a)->dtype().is_integer())
-      FailDType(call, 14, fmt::format("it counts ints, not {}", TypeOf(a)->dtype().name()));
-    const int64_t n = ShapeOf(a)[0];
-    const Array number = maximum(a, Operand(0, loc), {}, loc);
-    const int64_t length =
-        options.length || n == 0
-            ? SizeOr(options.length, StrongScalar(0, i64, call), call)
-            : SizeOr({}, add(max(number, All, {}, loc), Operand(1, loc), {}, loc), call);
-    const Array each = is_weighted
-                           ? ToArray(xs[1], call)
-                           : full_like(a, Operand(1, loc), {.dtype = base::DefaultInt()}, loc);
-    if (ShapeOf(each) != ShapeOf(a))
-      FailShape(call, 18,
-                fmt::format("there are {} elements, but weights of shape {}", n,
-                            ir::FieldText(ShapeOf(each))));
-    return AtRows(scatter_add, zeros({length}, {.dtype = TypeOf(each)->dtype()}, loc), number, each,
-                  {.out_sharding = options.out_sharding}, call);
-  });
+  Array& weights = options.weights;
+  return AsOneWith(
+      call, {{"operand", x}, options}, {{"weights", &weights}}, [&](const Operands& xs) {
+        const Array a = ToArray(xs[0], call);
+        CheckLine("array", a, call);
+        if (!TypeOf(a)->dtype().is_integer())
+          FailDType(call, 14, fmt::format("it counts ints, not {}", TypeOf(a)->dtype().name()));
+        const int64_t n = ShapeOf(a)[0];
+        const Array number = maximum(a, Operand(0, loc), {}, loc);
+        const int64_t length =
+            options.length || n == 0
+                ? SizeOr(options.length, StrongScalar(0, i64, call), call)
+                : SizeOr({}, add(max(number, All, {}, loc), Operand(1, loc), {}, loc), call);
+        const Array each = weights.is_given()
+                               ? weights
+                               : full_like(a, Operand(1, loc), {.dtype = base::DefaultInt()}, loc);
+        if (ShapeOf(each) != ShapeOf(a))
+          FailShape(call, 18,
+                    fmt::format("there are {} elements, but weights of shape {}", n,
+                                ir::FieldText(ShapeOf(each))));
+        return AtRows(scatter_add, zeros({length}, {.dtype = TypeOf(each)->dtype()}, loc), number,
+                      each, {.out_sharding = options.out_sharding}, call);
+      });
 }
 
 // ---- histograms ----

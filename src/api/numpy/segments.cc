@@ -1,6 +1,7 @@
 // Sums, products and extremes of segments, by scatters of rows.
 #include <fmt/format.h>
 
+#include "api/array/reductions.h"
 #include "api/core/option_fields.h"
 #include "api/numpy/sized.h"
 
@@ -18,12 +19,6 @@ static std::string Code(const SegmentOptions& v) {
 }
 
 namespace {
-
-// The lowest and the highest number of a dtype, by the reduction of nothing.
-Array IdentityOf(const ir::OpDef& op, DType t, Call call) {
-  const Array nothing = zeros({0}, {.dtype = t}, call.loc);
-  return Run(op, ir::MakeParams(ops::DimsParams{{0}}), {nothing}, call);
-}
 
 Array OfSegments(const char* name, ScatterCall scatter, const ir::OpDef& reduction,
                  const Operand& x, const Operand& ids, SegmentOptions options, Loc loc) {
