@@ -17,7 +17,11 @@ namespace TESSERA_PUBLIC tessera {
 namespace ir {
 struct Program;
 }
+namespace trace {
+class KeptCompilation;
+}
 
+class Array;
 class Profile;
 
 enum class CommKind : uint8_t {
@@ -145,16 +149,38 @@ class MemoryReport {
 };
 std::ostream& operator<<(std::ostream& os, const MemoryReport& report);
 
+// How a jitted function was called when its program was traced.
+struct ProgramBorder {
+  // The names of the arrays among the arguments, "argument 0.layers[1].w", and the results.
+  std::vector<std::string> inputs = {}, outputs = {};
+  std::vector<bool> donated = {};  // which inputs a run donates
+};
+
 // A traced or lowered program. Its text parses back to an equal program.
 class Program {
  public:
-  explicit Program(std::shared_ptr<const ir::Program> program) : program_(std::move(program)) {}
+  explicit Program(std::shared_ptr<const ir::Program> program, ProgramBorder border = {});
   // Parses a program. The source line of an instruction is the one in its comment (`//
   // model.cc:12`), or else the caller's line. Throws RuntimeError with the position in the text.
   static Program Parse(std::string_view text, Loc loc = Loc::Current());
-  // Same, for a file. The source line of an instruction without a comment is its line in the file.
-  // Throws RuntimeError if the file cannot be read.
+  // Same, for a file of text, or one that `save` wrote. The source line of an instruction without a
+  // comment is its line in the text. The arrays that a saved program captures stay in the file,
+  // which is mapped, unless they are sharded; it must not be cut while the program is in use (save
+  // replaces files, and cuts none). Throws RuntimeError if the file cannot be read, is damaged or
+  // of another version, or if the process has fewer devices than the mesh of a saved program.
   static Program Load(const std::string& path, Loc loc = Loc::Current());
+  // Writes the program to a file that replaces the old one when it is complete: its text, the
+  // arrays that it captures, and its border. Another process loads and runs it without tracing.
+  // Throws RuntimeError if the file cannot be written, for a device program, and for a program that
+  // calls functions of this process.
+  void save(const std::string& path, Loc loc = Loc::Current()) const;
+  // Returns the results for arguments of the types of inputs(), which are laid out as these say.
+  // Arrays that the border donates are given up. The first run compiles the program. Throws
+  // ShapeError for another number of arguments, or of other shapes or dtypes; RuntimeError as
+  // to_function (stablehlo.h). run_as (saved.h) takes and returns trees.
+  std::vector<Array> run(std::vector<Array> arguments, Loc loc = Loc::Current()) const;
+  // Returns the border of a program of a jitted function; empty for parsed text.
+  const ProgramBorder& border() const { return *border_; }
   // Returns the text of the program, which Parse reads.
   std::string text() const;
   std::vector<ArrayType> inputs() const;   // types of the arguments, in order
@@ -167,6 +193,8 @@ class Program {
 
  private:
   std::shared_ptr<const ir::Program> program_;
+  std::shared_ptr<const ProgramBorder> border_;
+  std::shared_ptr<trace::KeptCompilation> kept_;  // of runs
 };
 std::ostream& operator<<(std::ostream& os, const Program& program);
 

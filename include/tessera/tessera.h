@@ -39,6 +39,7 @@
 #include "tessera/ragged.h"
 #include "tessera/random.h"
 #include "tessera/reduction.h"
+#include "tessera/saved.h"
 #include "tessera/sets.h"
 #include "tessera/shard_map.h"
 #include "tessera/sharding.h"
@@ -51,4 +52,5 @@
 #include "tessera/transforms.h"
 #include "tessera/tree.h"
 #include "tessera/version.h"
+#include "tessera/views.h"
 #include "tessera/windows.h"

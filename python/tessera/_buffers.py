@@ -54,6 +54,8 @@ def _filled(data, count, dims, code):
 
 
 def _of_numpy(x, code, what):
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+        x = numpy.from_dlpack(x)
     # A plain number has no dtype of its own, as in JAX.
     if isinstance(x, (bool, int, float, complex)):
         x = numpy.asarray(x, _numpy_dtype(code, what) if code else None)

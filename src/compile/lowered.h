@@ -15,6 +15,7 @@ struct Lowered::Impl {
                                                   // itself if no pass of that stage changes it
   spmd::PassState passes;                         // the device program and its schedule
   compile::PassDump dump;
+  ProgramBorder border = {};  // of `program`
 
   const ir::Program& device() const { return passes.device; }
   const spmd::Schedule& schedule() const { return passes.schedule; }

@@ -83,6 +83,7 @@ std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc) {
 }
 
 Executor::Compiled KeptCompilation::For(const std::shared_ptr<const ir::Program>& program,
+                                        const std::vector<bool>& donated,
                                         const std::vector<ArrayRef>& inputs) {
   const size_t key = TheExecutor().CompileKey();
   std::vector<const ir::Type*> places;
@@ -95,7 +96,7 @@ Executor::Compiled KeptCompilation::For(const std::shared_ptr<const ir::Program>
     const std::lock_guard lock(KeptMutex());
     if (compiled_ && key_ == key && places_ == places && shares_ == shares) return compiled_;
   }
-  Executor::Compiled compiled = CompileOnce(PlacedAs(program, places), {}, inputs);
+  Executor::Compiled compiled = CompileOnce(PlacedAs(program, places), donated, inputs);
   const std::lock_guard lock(KeptMutex());
   key_ = key, places_ = std::move(places), shares_ = std::move(shares), compiled_ = compiled;
   return compiled;
@@ -103,12 +104,14 @@ Executor::Compiled KeptCompilation::For(const std::shared_ptr<const ir::Program>
 
 std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program,
                                const std::vector<ArrayRef>& inputs, const char* op, Loc loc,
-                               KeptCompilation* kept) {
+                               KeptCompilation* kept, const std::vector<bool>& donated) {
   if (!InsideTrace(inputs)) {
     if (IsAbstract(inputs, *program)) return AbstractOutputs(*program, loc);
     std::vector<ArrayRef> all = WithCaptures(inputs, *program, op, loc);
     KeptCompilation once;
-    const Executor::Compiled compiled = (kept ? *kept : once).For(program, all);
+    const Executor::Compiled compiled = (kept ? *kept : once).For(program, donated, all);
+    for (size_t i = 0; i < donated.size(); ++i)
+      if (donated[i]) inputs[i]->donated_at = loc;
     std::vector<Array> outputs;
     for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(all), loc))
       outputs.emplace_back(std::move(r));

@@ -23,8 +23,9 @@ std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc);
 class KeptCompilation {
  public:
   // Compiles the program for such inputs, unless the last compilation was for the same kind.
+  // `donated`: per input, the same at each call.
   Executor::Compiled For(const std::shared_ptr<const ir::Program>& program,
-                         const std::vector<ArrayRef>& inputs);
+                         const std::vector<bool>& donated, const std::vector<ArrayRef>& inputs);
 
  private:
   size_t key_ = 0;
@@ -34,9 +35,11 @@ class KeptCompilation {
 };
 
 // Returns the results of the program on these arrays: recorded, abstract or computed. `op` is the
-// calling function, in messages. Compilations are kept in `kept`.
+// calling function, in messages. Compilations are kept in `kept`. A computation gives up the inputs
+// that are `donated`.
 std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program,
                                const std::vector<ArrayRef>& inputs, const char* op, Loc loc,
-                               KeptCompilation* kept = nullptr);
+                               KeptCompilation* kept = nullptr,
+                               const std::vector<bool>& donated = {});
 
 }  // namespace tessera::trace

@@ -21,6 +21,7 @@
 #include "trace/key_reuse.h"
 #include "trace/retrace.h"
 #include "trace/scopes.h"
+#include "trace/tree.h"
 #include "trace/watch.h"
 
 namespace tessera::trace {
@@ -330,10 +331,15 @@ detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
   return result;
 }
 
-std::shared_ptr<const ir::Program> ProgramOf(JitCache& cache, const FunctionCall& call,
-                                             const std::vector<int>& donate) {
+ProgramAndBorder ProgramOf(JitCache& cache, const FunctionCall& call,
+                           const std::vector<int>& donate) {
   const UsesNoKeysScope program_alone;
-  return Find(cache, call, CallTree(call, donate))->program;
+  const CallTree arguments(call, donate);
+  const std::shared_ptr<JitEntry> entry = Find(cache, call, arguments);
+  return {entry->program,
+          {.inputs = TakeArrays(call.arguments, kArguments).names,
+           .outputs = TakeArrays(entry->tree.ref(), kResult).names,
+           .donated = arguments.donated}};
 }
 
 int64_t Retraces(const JitCache& cache) {

@@ -26,8 +26,12 @@ std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& nam
 detail::FunctionResult CallJit(JitCache& cache, const detail::FunctionCall& call,
                                const std::vector<int>& donate);
 // Returns the program of a call.
-std::shared_ptr<const ir::Program> ProgramOf(JitCache& cache, const detail::FunctionCall& call,
-                                             const std::vector<int>& donate);
+struct ProgramAndBorder {
+  std::shared_ptr<const ir::Program> program;
+  ProgramBorder border;
+};
+ProgramAndBorder ProgramOf(JitCache& cache, const detail::FunctionCall& call,
+                           const std::vector<int>& donate);
 // Returns the number of programs traced after the first.
 int64_t Retraces(const JitCache& cache);
 

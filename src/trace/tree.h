@@ -32,6 +32,7 @@ Leaves TakeArguments(detail::TreeRef arguments);
 std::string NameOf(detail::TreeRef tree, const std::string& name, const detail::Path& part);
 // The name of the arguments of a call as one tree: their parts are named "argument 0".
 inline constexpr char kArguments[] = "argument #";
+inline constexpr char kResult[] = "result";  // the name of the result of a call
 
 // Throws TraceError if an array of the tree cannot be used (see Use). The message names it.
 void UseAll(detail::TreeRef tree, const std::string& name, const char* op, Loc loc);

@@ -138,6 +138,25 @@ def test_does_not_copy():
     np.testing.assert_array_equal(part, x[3:5] + 1)
 
 
+def test_takes_arrays_by_dlpack():
+    class Tensor:
+        """Another library's array, whose elements are NumPy's."""
+
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, **options):
+            return self.x.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.x.__dlpack_device__()
+
+    program = tessera.load(jax.jit(lambda a: a * 2).lower(data(3, 4)))
+    x = data(3, 4)
+    close(program.run(Tensor(x)), 2 * x)
+    close(program.run(Tensor(data(4, 3).T)), 2 * data(4, 3).T)
+
+
 def test_takes_arrays_of_any_order():
     x = data(4, 6)
     program = tessera.load(jax.jit(lambda x: x * 2).lower(x))

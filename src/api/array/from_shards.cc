@@ -1,4 +1,6 @@
 // Arrays made of the shards that this process has: from a callback, or from given shards.
+#include "api/array/from_shards.h"
+
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
@@ -7,7 +9,6 @@
 #include <map>
 #include <set>
 
-#include "api/core/operands.h"
 #include "api/core/reshard_to.h"
 #include "base/at.h"
 #include "base/error.h"
@@ -62,10 +63,10 @@ const ir::Type* TypeOn(const ir::Type* whole, const sharding::TensorSharding& s,
   return whole->WithSharding(std::move(shown));
 }
 
-struct TypeAndPlace {
-  const ir::Type *type, *placed;
-};
-TypeAndPlace TypeFor(const base::Shape& shape, DType dtype, const PartitionSpec& spec, Call call) {
+}  // namespace
+
+TypeAndPlace api::TypeFor(const base::Shape& shape, DType dtype, const PartitionSpec& spec,
+                          Call call) {
   CheckShape(shape, call);
   sharding::TensorSharding s = Resolved(spec, static_cast<int>(shape.size()), call);
   const ir::Type* whole = ir::Type::Get(shape, dtype, s.mesh);
@@ -75,6 +76,8 @@ TypeAndPlace TypeFor(const base::Shape& shape, DType dtype, const PartitionSpec&
   s.mesh = s.mesh->WithoutModes();
   return {type, whole->WithSharding(std::move(s))};
 }
+
+namespace {
 
 bool IsSame(const std::vector<IndexRange>& a, const std::vector<IndexRange>& b) {
   return absl::c_equal(a, b, [](const IndexRange& x, const IndexRange& y) {

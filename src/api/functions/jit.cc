@@ -213,10 +213,15 @@ FunctionResult Jit::Call(const FunctionCall& call) const {
   return trace::CallJit(*cache_, LaidOut(call, *options_), options_->donate);
 }
 Program Jit::Trace(const FunctionCall& call) const {
-  return Program(trace::ProgramOf(*cache_, LaidOut(call, *options_), options_->donate));
+  trace::ProgramAndBorder traced =
+      trace::ProgramOf(*cache_, LaidOut(call, *options_), options_->donate);
+  return Program(std::move(traced.program), std::move(traced.border));
 }
 Lowered Jit::Lower(const FunctionCall& call) const {
-  return Lowered(compile::LowerProgram(Trace(call).program(), {}));
+  const Program program = Trace(call);
+  const std::shared_ptr<Lowered::Impl> lowered = compile::LowerProgram(program.program(), {});
+  lowered->border = program.border();
+  return Lowered(lowered);
 }
 int64_t Jit::retraces() const { return trace::Retraces(*cache_); }
 

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <ostream>
 
+#include "api/functions/program_calls.h"
+#include "api/io/saved_program.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compile/auto/propagate.h"
@@ -22,6 +24,7 @@
 #include "sharding/partition.h"
 #include "spmd/schedule/peak_bytes.h"
 #include "trace/array.h"
+#include "trace/inline.h"
 
 namespace tessera {
 
@@ -67,6 +70,11 @@ std::string CommReport::text() const {
   return out;
 }
 
+Program::Program(std::shared_ptr<const ir::Program> program, ProgramBorder border)
+    : program_(std::move(program)),
+      border_(std::make_shared<const ProgramBorder>(std::move(border))),
+      kept_(std::make_shared<trace::KeptCompilation>()) {}
+
 Program Program::Parse(std::string_view text, Loc loc) {
   compile::Install();
   return Program(ir::Shared(ir::ParseProgram(text, loc)));
@@ -74,10 +82,19 @@ Program Program::Parse(std::string_view text, Loc loc) {
 Program Program::Load(const std::string& path, Loc loc) {
   if (std::string why = base::WhyUnreadable(path); !why.empty())
     RefuseProgram("load", 1, "cannot read " + path + ": " + why, loc);
+  if (api::IsSavedProgram(path)) return api::ReadProgram(path, {"load", loc});
   std::ifstream file(path);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) RefuseProgram("load", 1, "cannot read " + path, loc);
   return Parse(text, base::LineOf(path, 0));
+}
+void Program::save(const std::string& path, Loc loc) const {
+  api::WriteProgram(path, *this, {"save", loc});
+}
+std::vector<Array> Program::run(std::vector<Array> arguments, Loc loc) const {
+  const api::Call call{"run", loc};
+  api::CheckRuns(*program_, call);
+  return api::CallOf(*this, std::move(arguments), *kept_, call);
 }
 std::string Program::text() const { return ir::Text(*program_); }
 std::vector<ArrayType> Program::inputs() const { return TypesOf(*program_, program_->inputs); }
@@ -110,7 +127,7 @@ std::string partition_text(const Program& program, const PartitionOptions& optio
   return compile::TextAfter(*choice.stop_after, *impl);
 }
 
-Program Lowered::program() const { return Program(impl_->program); }
+Program Lowered::program() const { return Program(impl_->program, impl_->border); }
 Program Lowered::propagated() const { return Program(impl_->propagated); }
 Program Lowered::device_program() const {
   return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device()));

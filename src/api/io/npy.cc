@@ -1,4 +1,6 @@
 // NumPy's .npy files. Format: numpy.lib.format, versions 1 to 3.
+#include "api/io/npy.h"
+
 #include <absl/algorithm/container.h>
 #include <fmt/format.h>
 
@@ -8,7 +10,6 @@
 #include "api/core/elements.h"
 #include "api/core/operands.h"
 #include "api/core/reshard_to.h"
-#include "api/io/array_file.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/reader.h"
@@ -24,12 +25,6 @@ using namespace api;
 namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
-
-struct Header {
-  DType dtype;
-  bool fortran = false;
-  base::Shape shape;
-};
 
 DType FromDescr(const std::string& descr) {
   struct {
@@ -68,9 +63,9 @@ std::string Quoted(base::Reader& in) {
   return text;
 }
 
-Header ParseHeader(const std::string& text, Loc loc) {
+NpyHeader ParseHeader(const std::string& text, Loc loc) {
   base::Reader in(text, "npy header", loc);
-  Header h;
+  NpyHeader h;
   bool have_descr = false, have_order = false, have_shape = false;
   in.Expect("{");
   while (!in.Accept("}")) {
@@ -144,15 +139,21 @@ Array AbstractArray(const ir::Type* type, Loc loc) {
 
 }  // namespace
 
-Array load_npy(const std::string& path, OutOptions options, Loc loc) {
-  const Call call{"load_npy", loc};
-  const ArrayReader file(path, call);
+NpyHeader api::ReadNpyHeader(const ArrayReader& file, Loc loc) {
   const auto [text, begin] = ReadHeaderText(file);
-  const Header h = ParseHeader(text, loc);
+  NpyHeader h = ParseHeader(text, loc);
+  h.begin = begin;
   const int64_t bytes = ir::CheckedElements(h.shape) * h.dtype.size(), left = file.size() - begin;
   // The size is checked before memory is allocated, so a hostile shape costs nothing.
   if (left < bytes)
     file.Fail(fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes));
+  return h;
+}
+
+Array load_npy(const std::string& path, OutOptions options, Loc loc) {
+  const Call call{"load_npy", loc};
+  const ArrayReader file(path, call);
+  const NpyHeader h = ReadNpyHeader(file, loc);
   compile::Install();
   Array like = AbstractArray(ir::Type::Get(h.shape, h.dtype, trace::CurrentMesh()), loc);
   if (options.out_sharding)
@@ -160,7 +161,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   const ir::Type* type = TypeOf(like);
   if (type->mesh() && type->mesh()->is_abstract()) return like;
   const ir::Type* stored = h.fortran ? Transposed(type) : type;
-  const Array x = file.ReadArray(begin, stored, compile::WithoutModes(stored));
+  const Array x = file.ReadArray(h.begin, stored, compile::WithoutModes(stored));
   return h.fortran ? transpose(x, All, loc) : x;
 }
 

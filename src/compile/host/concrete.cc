@@ -5,6 +5,7 @@
 
 #include "base/at.h"
 #include "compile/host/processes.h"
+#include "runtime/arena.h"
 #include "runtime/buffers.h"
 #include "sharding/local.h"
 
@@ -81,6 +82,22 @@ std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
       true);
   if (Processes() > 1) whole->SetMayDiffer();
   return whole;
+}
+
+std::shared_ptr<Concrete> NewShared(const ir::Type* type, const ir::Type* placed, Loc loc,
+                                    std::shared_ptr<const std::byte> data) {
+  const int64_t bytes = type->elements() * type->dtype().size();
+  auto* base = const_cast<std::byte*>(data.get());
+  auto shared = std::make_shared<Concrete>(
+      type, placed, loc,
+      runtime::Buffers{.storage = std::make_shared<runtime::Storage>(std::move(data)),
+                       .base = base,
+                       .bytes = bytes,
+                       .stride = runtime::RoundUp(bytes, runtime::kLine),
+                       .slots = nullptr},
+      true);
+  if (Processes() > 1) shared->SetMayDiffer();
+  return shared;
 }
 
 const ir::Type* WithoutModes(const ir::Type* type) {

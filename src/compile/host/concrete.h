@@ -60,6 +60,11 @@ std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array);
 // must be unsharded.
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc);
 
+// Returns an array of one instance over memory of others, which nothing writes to. All devices of
+// `placed`, which is unsharded, share it. Kernels need elements that are aligned to their size.
+std::shared_ptr<Concrete> NewShared(const ir::Type* type, const ir::Type* placed, Loc loc,
+                                    std::shared_ptr<const std::byte> data);
+
 // Calls f. Errors of the runtime name no source line, so `loc` is added to them.
 template <class F>
 auto CallAtLine(Loc loc, F f) {

@@ -1,10 +1,5 @@
 // The public functions that read programs.
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "api/core/reshard_to.h"
-#include "base/error.h"
+#include "api/functions/program_calls.h"
 #include "compile/run/executor.h"
 #include "stablehlo/read/argument_names.h"
 #include "stablehlo/read/importer.h"
@@ -41,59 +36,12 @@ Program reimport(const Program& program, ImportOptions options, Loc loc) {
   return import_stablehlo(export_stablehlo(program, loc), std::move(options), loc);
 }
 
-namespace {
-
-// Throws for programs that cannot run.
-void CheckRuns(const ir::Program& program, Loc loc) {
-  const auto refuse = [&](const char* check, std::string reason, std::vector<std::string> notes) {
-    base::ThrowRuntime(
-        base::Refusal("to_function", check, base::Where(loc), std::move(reason), std::move(notes)));
-  };
-  if (program.per_device)
-    refuse("device", "a device program has local shapes: run the traced one", {});
-  const auto missing = static_cast<size_t>(
-      std::ranges::count_if(program.captures, [](const ir::Capture& c) { return !c.array; }));
-  if (missing > 0)
-    refuse("captures",
-           fmt::format("the program captures {}, which its text does not hold",
-                       base::CountText(missing, "array")),
-           {"reimport makes arguments of them, as --auto does in the command"});
-}
-
-// Returns an array as an input of the program: laid out as the input's place says, over axes that
-// the type does not show because they are Auto.
-Array AsInput(const Array& x, const ir::Type* type, const ir::Type* place, api::Call call) {
-  if (!type->mesh() || x.is_traced() || x.is_abstract() || api::TypeOf(x) == type) return x;
-  Array placed = x;
-  if (place) placed = api::ReshardTo(x, place->sharding(), call);
-  return api::Moved(placed, type->sharding(), call);
-}
-
-}  // namespace
-
 std::function<std::vector<Array>(std::vector<Array>)> to_function(Program program, Loc loc) {
-  CheckRuns(*program.program(), loc);
+  const api::Call call{"to_function", loc};
+  api::CheckRuns(*program.program(), call);
   const auto kept = std::make_shared<trace::KeptCompilation>();
-  return [program = std::move(program), kept, loc](std::vector<Array> arguments) {
-    constexpr const char* kName = "to_function";
-    const api::Call call{kName, loc};
-    const std::vector<ArrayType> inputs = program.inputs();
-    if (arguments.size() != inputs.size())
-      api::FailShape(call, 1,
-                     fmt::format("the program takes {}, not {}",
-                                 base::CountText(inputs.size(), "array"), arguments.size()));
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      const ir::Type* type = api::TypeOf(arguments[k]);
-      if (type->shape() != inputs[k].shape() || type->dtype() != inputs[k].dtype())
-        api::FailShape(call, 1,
-                       fmt::format("argument {} is {}, but the program takes {}", k, type->text(),
-                                   inputs[k].text()));
-      const ir::ValueId input = program.program()->inputs[k];
-      arguments[k] = AsInput(arguments[k], program.program()->type(input),
-                             program.program()->place(input), call);
-    }
-    return trace::CallProgram(program.program(), api::RefsOf(arguments, call), kName, loc,
-                              kept.get());
+  return [program = std::move(program), kept, call](std::vector<Array> arguments) {
+    return api::CallOf(program, std::move(arguments), *kept, call);
   };
 }
 
