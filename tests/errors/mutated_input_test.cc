@@ -1,13 +1,16 @@
 // Text and files with random edits: a value or an Error of the caller's, nothing else.
 #include <gmock/gmock.h>
+#include <tessera/data.h>
 #include <tessera/propagation.h>
 #include <tessera/tessera.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
 
+#include "base/checksum.h"
 #include "fuzz.h"
 #include "mutate.h"
 
@@ -170,6 +173,79 @@ TEST(Mutated, SafetensorsFile) {
         load_safetensors_metadata(path);
         for (const auto& [name, x] : load_safetensors(path))
           EXPECT_EQ(static_cast<int64_t>(x.to_vector<double>().size()), x.size()) << name;
+      });
+}
+
+// Half of the mutations are of the header alone, and have its new size and checksum.
+TEST(Mutated, ProgramFile) {
+  constexpr size_t kStart = 32;  // bytes before the header; the size and checksum are the last
+  const std::string path = testing::TempDir() + "/mutated.program";
+  std::vector<std::string> files;
+  const Array table = arange(6.0), flags = array({true, false});
+  const auto add = [&](const auto& f) {
+    jit(f).trace(ones({6})).save(path);
+    std::ostringstream bytes;
+    bytes << std::ifstream(path, std::ios::binary).rdbuf();
+    files.push_back(bytes.str());
+  };
+  add([&](Array x) { return x * table; });
+  add([&](Array x) {
+    return std::pair(flags,
+                     scan([](Array c, Array y) { return std::pair(c + y, c); }, table, x).first);
+  });
+  bool repairs = false;
+  Try(files,
+      {"\"text\"",
+       "\"constants\":",
+       "[[0,24,",
+       "[",
+       "]",
+       "{",
+       "}",
+       "\"donated\":[0]",
+       ",",
+       "-1",
+       "0",
+       "18446744073709551615",
+       "9223372036854775807",
+       "f32[6]",
+       "bool[2]",
+       "captures(",
+       "%0",
+       "\\n",
+       "\\u0000",
+       "\xff",
+       "\"inputs\":[]",
+       "null",
+       "region(",
+       "mul",
+       "i64[3]"},
+      [&](std::string bytes) {
+        if (repairs = !repairs; repairs && bytes.size() > kStart) {
+          const size_t end = bytes.rfind(']') == bytes.npos ? bytes.size() : bytes.rfind(']') + 1;
+          const uint64_t numbers[] = {
+              std::max(end, kStart) - kStart,
+              base::Checksum(bytes.data() + kStart, std::max(end, kStart) - kStart)};
+          std::memcpy(bytes.data() + kStart - sizeof numbers, numbers, sizeof numbers);
+        }
+        std::filesystem::remove(path);
+        std::ofstream(path, std::ios::binary) << bytes;
+        const Program program = Program::Load(path);
+        for (const Array& x : program.run({ones({6})})) EXPECT_GE(x.size(), 0);
+      });
+}
+
+TEST(Mutated, IdxFile) {
+  const std::string path = testing::TempDir() + "/mutated.idx";
+  Try({std::string("\0\0\x08\2\0\0\0\2\0\0\0\3abcdef", 18),
+       std::string("\0\0\x0d\1\0\0\0\1abcd", 12)},
+      {"\x08", "\x0b", "\x0e", "\1", "\2", "\xff\xff\xff\xff", "\x7f", "abcd"},
+      [&](const std::string& bytes) {
+        std::filesystem::remove(path);
+        std::ofstream(path, std::ios::binary) << bytes;
+        const data::Source source = data::idx(path);
+        for (int64_t k = 0; k < std::min<int64_t>(source.size(), 9); ++k)
+          EXPECT_EQ(source.read(k).size(), 1u);
       });
 }
 
