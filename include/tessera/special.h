@@ -41,8 +41,8 @@ Array bernoulli(int64_t n, Loc loc = Loc::Current());
 
 // Returns the regularized incomplete gamma function P(a, x), and 1 less it; SciPy calls them
 // gammainc and gammaincc. NaN for a < 0 or x < 0, and for a = x = 0. igamma_grad_a is the
-// derivative of igamma in a, and random_gamma_grad that of a sample x of the gamma distribution,
-// which keeps P(a, x) constant; neither has a derivative.
+// derivative of igamma in a, and random_gamma_grad is the derivative of a sample x of the gamma
+// distribution, which keeps P(a, x) constant; neither has a derivative.
 Array igamma(Operand a, Operand x, OutOptions options = {}, Loc loc = Loc::Current());
 Array igammac(Operand a, Operand x, OutOptions options = {}, Loc loc = Loc::Current());
 Array igamma_grad_a(Operand a, Operand x, OutOptions options = {}, Loc loc = Loc::Current());

@@ -31,7 +31,8 @@ Located GammaSign(const Located& x) {
 }
 
 // Returns the gamma function in f64 within a few units: by recurrence to z >= 10, and there by
-// Stirling's formula. What the sums 1 - x and x + k lose is added as a derivative.
+// Stirling's formula. The digits that the sums 1 - x and x + k lose
+// count by the derivative.
 Located GammaValue(const Located& x) {
   const auto power = [](const Located& a, const Located& b) {
     return a.With(pow(a, b, {}, a.loc()));

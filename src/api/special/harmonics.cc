@@ -29,7 +29,7 @@ Located Legendre(const Located& degree, const Located& order, const Located& the
   const Loc loc = theta.loc();
   const Located cosine = Cos(theta), sine = Abs(Sin(theta)), squared = Square(order);
   const Located zeros = theta.With(zeros_like(degree + order + theta, {}, loc));
-  using State = std::array<Array, 3>;  // the functions of the last degrees, and that of `degree`
+  using State = std::array<Array, 3>;  // of the last two degrees, and of `degree`
   const auto next = [&](Array k, State s) -> State {
     const Located last(s[0], loc), now(s[1], loc), kept(s[2], loc);
     const Located n = theta.With(astype(k, theta.dtype(), loc)) + 1.0;

@@ -1,4 +1,4 @@
-// What the incomplete gamma and beta functions share.
+// Parts of the incomplete gamma and beta functions.
 #pragma once
 #include <cmath>
 #include <limits>

@@ -5,13 +5,13 @@
 namespace tessera::kernels {
 namespace {
 
-// Returns x^a (1 - x)^b / B(a, b). With p = a / (a + b), the logarithm is that at x = p, less what
-// the two powers lose there: a (u - log(1 + u)) with u = x / p - 1, and the same for 1 - x and b.
-// Neither is negative, so no digits cancel.
+// Returns x^a (1 - x)^b / B(a, b). With p = a / (a + b), the logarithm falls from x = p on by a (u
+// - log(1 + u)) with u = x / p - 1, and the same for 1 - x and b. Neither is negative, so no digits
+// cancel.
 template <class Real>
 Real BetaTerm(Real a, Real b, Real x) {
   const Real sum = a + b, part = sum - a;
-  const Real low = (a - (sum - part)) + (b - part);  // what the sum lost
+  const Real low = (a - (sum - part)) + (b - part);  // the lost digits of the sum
   const Real d = std::fma(x, sum, -a) + x * low;     // (a + b) (x - p)
   const Real y = 1 - x;
   const Real deficit =
@@ -50,7 +50,7 @@ Real IncompleteBeta(Real a, Real b, Real x) {
   if (std::isnan(a) || std::isnan(b) || !(x >= 0 && x <= 1) || a < 0 || b < 0 ||
       (at_zero && at_one))
     return kNotANumberOf<Real>;
-  // All weight lies at 0, or at 1.
+  // The distribution is one point, 0 or 1.
   if (at_zero) return x == 0 ? 0 : 1;
   if (at_one) return x == 1 ? 1 : 0;
   if (x == 0 || x == 1) return x;
