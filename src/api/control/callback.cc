@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "api/control/host_calls.h"
 #include "api/control/turns.h"
 #include "api/core/elements.h"
 #include "api/core/operands.h"
@@ -30,11 +31,6 @@ namespace {
 
 void CallCallback(const Callback& f, const std::vector<Array>& arrays, Call call) {
   base::CallUsers(call.name, "the callback", base::Where(call.loc), [&] { f(arrays); });
-}
-
-bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays) {
-  return absl::c_any_of(
-      arrays, [](const trace::ArrayRef& a) { return a->kind() == trace::ArrayImpl::kAbstract; });
 }
 
 // Returns the axes along which at least one of the values varies.
@@ -187,7 +183,15 @@ CallOrder OrderFor(const std::vector<trace::ArrayRef>& refs, bool ordered) {
   return ordered && together ? CallOrder::kOfMesh : CallOrder::kOfProcess;
 }
 
-// Adds a call of f to the program that is traced. Outside a trace, calls f now.
+}  // namespace
+
+namespace api {
+
+bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays) {
+  return absl::c_any_of(
+      arrays, [](const trace::ArrayRef& a) { return a->kind() == trace::ArrayImpl::kAbstract; });
+}
+
 void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
               const std::vector<trace::ArrayRef>& refs, CallbackOptions options, Call call) {
   if (trace::InsideTrace(refs)) {
@@ -205,7 +209,7 @@ void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
   f->Run(arguments);
 }
 
-}  // namespace
+}  // namespace api
 
 void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOptions options,
                     Loc loc) {
