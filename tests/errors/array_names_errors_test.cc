@@ -4,9 +4,8 @@
 #include <tessera/tessera.h>
 
 #include <filesystem>
-#include <functional>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::array_names_errors_test {
 namespace {
@@ -41,14 +40,9 @@ Array Twice(Array x) { return x * 2; }
 Array SomeInput() { return ones({2, 4}); }
 Array Rows() { return reshard(arange(32.0).reshape({8, 4}), P("x", None)); }
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
 // Without a mesh.
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"grad_of_an_empty_field", [] { grad(Loss)(WithoutBias(), SomeInput()); }},
       {"vmap_of_an_empty_field",
        [] {
@@ -118,8 +112,8 @@ const std::vector<Case>& Cases() {
 }
 
 // On the mesh {x: 2, y: 4}.
-const std::vector<Case>& OnMesh() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& OnMesh() {
+  static const std::vector<RefusedCase> cases = {
       {"jit_in_shardings_of_a_field",
        [] {
          Net net = reshard(SomeNet(2), P());
@@ -197,14 +191,13 @@ const std::vector<Case>& OnMesh() {
   return cases;
 }
 
-class ArrayNames : public testing::TestWithParam<size_t> {};
+class ArrayNames : public testing::TestWithParam<RefusedCase> {};
 TEST_P(ArrayNames, AreInMessages) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("names_") + c.name, c.program);
   ExpectUsable();
 }
-INSTANTIATE_TEST_SUITE_P(All, ArrayNames, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(ArrayNames, Cases());
 
 // Eight devices, for as long as a test runs.
 struct Devices {
@@ -212,10 +205,10 @@ struct Devices {
   ~Devices() { SetDeviceCount(1); }
 };
 
-class ArrayNamesOnMesh : public testing::TestWithParam<size_t> {};
+class ArrayNamesOnMesh : public testing::TestWithParam<RefusedCase> {};
 TEST_P(ArrayNamesOnMesh, AreInMessages) {
   const Devices devices;
-  const Case& c = OnMesh()[GetParam()];
+  const RefusedCase& c = GetParam();
   {
     MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
     ExpectRefused(std::string("names_") + c.name, c.program);
@@ -223,8 +216,7 @@ TEST_P(ArrayNamesOnMesh, AreInMessages) {
   std::filesystem::remove("rows.npy");
   ExpectUsable();
 }
-INSTANTIATE_TEST_SUITE_P(All, ArrayNamesOnMesh, testing::Range(size_t{0}, OnMesh().size()),
-                         [](const auto& info) { return OnMesh()[info.param].name; });
+INSTANTIATE_CASES(ArrayNamesOnMesh, OnMesh());
 
 TEST(JitFix, ChangesOneSpecOnly) {
   const Devices devices;

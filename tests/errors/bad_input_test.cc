@@ -6,22 +6,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <sstream>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::bad_input_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"mesh_repeated_axis",
        [] {
          abstract_mesh({{"x", 2}, {"x", 4}});
@@ -425,16 +419,15 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class BadInput : public testing::TestWithParam<size_t> {};
+class BadInput : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(BadInput, IsOneClearError) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("input_") + c.name, c.program);
   ExpectUsable();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadInput, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(BadInput, Cases());
 
 TEST(Tracing, ValuesOfTracersAreRefused) {
   auto f = jit([](Array x) { return x * x.item<float>(); });

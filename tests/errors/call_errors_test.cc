@@ -6,15 +6,10 @@
 #include <functional>
 #include <stdexcept>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::call_errors_test {
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
 
 Array Twice(Array x) { return x * 2; }
 Array Total(Array x) { return sum(x); }
@@ -40,8 +35,8 @@ void Register(std::function<std::vector<Array>(const std::vector<Array>&)> vjp) 
                .vjp = std::move(vjp)});
 }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"jvp_value",
        [] {
          WithJvp([](auto x, auto t) {
@@ -271,10 +266,10 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class CallErrors : public testing::TestWithParam<size_t> {};
+class CallErrors : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(CallErrors, AreClear) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("call_") + c.name, c.program);
   ExpectUsable();
   EXPECT_EQ(grad(custom_vjp([](Array x) { return x; }, [](Array x) { return std::pair(x, None); },
@@ -283,8 +278,7 @@ TEST_P(CallErrors, AreClear) {
             3);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CallErrors, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(CallErrors, Cases());
 
 TEST(Calls, ProfilesTakeWhatWasLowered) {
   const Array x = ones({4});

@@ -2,23 +2,16 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::combiner_errors_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
 Array Odd(Array a, Array b) { return a + b + 0 * a; }
 const ScatterDims kRows{.inserted = {0}, .start = {0}};
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"returns_a_vector",
        [] {
          reduce([](Array a, Array b) { return stack({a, b}); }, ones({4}), 0.0);
@@ -105,7 +98,7 @@ const std::vector<Case>& Cases() {
 
 TEST(CombinerErrors, AreAsShown) {
   SetDeviceCount(2);
-  for (const Case& c : Cases()) {
+  for (const RefusedCase& c : Cases()) {
     ExpectRefused(std::string("combiner_") + c.name, c.program);
     ExpectUsable();
   }

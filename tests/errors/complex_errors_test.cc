@@ -3,22 +3,16 @@
 #include <tessera/tessera.h>
 
 #include <complex>
-#include <functional>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::complex_errors_test {
 namespace {
 
 using namespace std::complex_literals;
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"clip", [] { clip(ones({2}, c64), 0.0, 1.0); }},
       {"clamp", [] { clamp(Array(0.0).astype(c64), ones({2}, c64), Array(1.0).astype(c64)); }},
       {"relu", [] { relu(ones({2}, c64)); }},
@@ -67,7 +61,7 @@ const std::vector<Case>& Cases() {
 }
 
 TEST(ComplexErrors, AreAsShown) {
-  for (const Case& c : Cases()) {
+  for (const RefusedCase& c : Cases()) {
     ExpectRefused(std::string("complex_") + c.name, c.program);
     ExpectUsable();
   }

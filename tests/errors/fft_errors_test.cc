@@ -2,22 +2,15 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::fft_errors_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
 Array Sharded() { return abstract_array("c64[8@x,8,4]"); }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"no_elements",
        [] {
          fft::fft(ones({3, 0}));
@@ -61,16 +54,15 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class FftErrors : public testing::TestWithParam<size_t> {};
+class FftErrors : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(FftErrors, AreClear) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   MeshScope scope(abstract_mesh({{"x", 2}}));
   ExpectRefused(std::string("fft_") + c.name, c.program);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FftErrors, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(FftErrors, Cases());
 
 }  // namespace
 }  // namespace tessera::fft_errors_test

@@ -3,25 +3,19 @@
 #include <tessera/tessera.h>
 
 #include <algorithm>
-#include <functional>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::gradient_errors_test {
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
 
 void Copy(const KernelCall& call) {
   auto x = call.in[0].data<float>(), out = call.out[0].data<float>();
   std::copy(x.begin(), x.end(), out.begin());
 }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"not_scalar", [] { grad([](Array x) { return x * 2; })(ones({3})); }},
       {"not_floating", [] { grad([](Array x) { return sum(x).astype(i32); })(ones({3})); }},
       {"integer_argument",
@@ -94,17 +88,16 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class GradientErrors : public testing::TestWithParam<size_t> {};
+class GradientErrors : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(GradientErrors, AreClear) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("gradient_") + c.name, c.program);
   ExpectUsable();
   EXPECT_EQ(grad([](Array x) { return x * x; })(3.0).item<float>(), 6);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GradientErrors, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(GradientErrors, Cases());
 
 }  // namespace
 }  // namespace tessera::gradient_errors_test

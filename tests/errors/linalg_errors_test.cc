@@ -2,20 +2,13 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::linalg_errors_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"cholesky_vector", [] { linalg::cholesky(ones({4})); }},
       {"cholesky_wide",
        [] {
@@ -180,16 +173,15 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class LinalgErrors : public testing::TestWithParam<size_t> {};
+class LinalgErrors : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(LinalgErrors, AreClear) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("linalg_") + c.name, c.program);
   ExpectUsable();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LinalgErrors, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(LinalgErrors, Cases());
 
 }  // namespace
 }  // namespace tessera::linalg_errors_test

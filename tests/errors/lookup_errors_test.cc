@@ -2,20 +2,13 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::lookup_errors_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"index_by_floats", [] { ones({5})[ones({2})]; }},
       {"index_by_a_mask",
        [] {
@@ -134,16 +127,15 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class BadLookup : public testing::TestWithParam<size_t> {};
+class BadLookup : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(BadLookup, IsOneClearError) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("input_") + c.name, c.program);
   ExpectUsable();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadLookup, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(BadLookup, Cases());
 
 }  // namespace
 }  // namespace tessera::lookup_errors_test

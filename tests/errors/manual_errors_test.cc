@@ -5,15 +5,10 @@
 #include <atomic>
 #include <functional>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::manual_errors_test {
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
 
 Array Same(Array x) { return x; }
 Array Argument() { return abstract_array("f32[8@x,8@y]"); }
@@ -62,8 +57,8 @@ void OnDevicesThatDisagree(const std::function<Array(Array)>& f) {
   jit(shard_map(f, {.in_specs = P(), .out_specs = P()}))(zeros({2}));
 }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"no_mesh", [] { shard_map(Same, {.out_specs = P()})(ones({2})); }},
       {"other_mesh",
        [] {
@@ -428,14 +423,13 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class ManualInput : public testing::TestWithParam<size_t> {};
+class ManualInput : public testing::TestWithParam<RefusedCase> {};
 TEST_P(ManualInput, IsOneClearError) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("manual_") + c.name, c.program);
   ExpectUsable();
 }
-INSTANTIATE_TEST_SUITE_P(All, ManualInput, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(ManualInput, Cases());
 
 }  // namespace
 }  // namespace tessera::manual_errors_test

@@ -2,17 +2,10 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::modes_errors_test {
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
 
 Mesh Mixed() { return abstract_mesh({{"x", 2}, {"y", 4, Auto}}); }
 Mesh AllExplicit() { return abstract_mesh({{"x", 2}, {"y", 4}}); }
@@ -28,8 +21,8 @@ void AddFirst(const KernelCall& call) {
 }
 void Doubles(const KernelCall& call) { call.in[0].data<double>(); }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"auto_axes_no_out_sharding",
        [] {
          MeshScope s(AllExplicit());
@@ -261,14 +254,13 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class ModesInput : public testing::TestWithParam<size_t> {};
+class ModesInput : public testing::TestWithParam<RefusedCase> {};
 TEST_P(ModesInput, IsOneClearError) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("modes_") + c.name, c.program);
   ExpectUsable();
 }
-INSTANTIATE_TEST_SUITE_P(All, ModesInput, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(ModesInput, Cases());
 
 }  // namespace
 }  // namespace tessera::modes_errors_test

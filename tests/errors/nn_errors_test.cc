@@ -2,20 +2,13 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::nn_errors_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"glu_odd",
        [] {
          glu(ones({4, 3}));
@@ -148,15 +141,14 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class Nn : public testing::TestWithParam<Case> {};
+class Nn : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(Nn, AreRefused) {
   ExpectRefused(std::string("nn_") + GetParam().name, GetParam().program);
   ExpectUsable();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Nn, testing::ValuesIn(Cases()),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_CASES(Nn, Cases());
 
 }  // namespace
 }  // namespace tessera::nn_errors_test

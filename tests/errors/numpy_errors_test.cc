@@ -8,20 +8,13 @@
 #include <tessera/statistics.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::numpy_errors_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"searchsorted_rank",
        [] {
          searchsorted(ones({2, 2}), ones({2}));
@@ -186,15 +179,14 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class Numpy : public testing::TestWithParam<Case> {};
+class Numpy : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(Numpy, AreRefused) {
   ExpectRefused(std::string("numpy_") + GetParam().name, GetParam().program);
   ExpectUsable();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Numpy, testing::ValuesIn(Cases()),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_CASES(Numpy, Cases());
 
 }  // namespace
 }  // namespace tessera::numpy_errors_test

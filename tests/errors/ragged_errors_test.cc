@@ -4,15 +4,10 @@
 
 #include <functional>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::ragged_errors_test {
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
 
 void OnMesh(const std::function<void()>& f) {
   MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
@@ -36,8 +31,8 @@ void Exchange(std::vector<int> offsets, std::vector<int> sends, std::vector<int>
   shard_map(f, {.out_specs = P("x")})(reshard(ones({8, 2}), P("x")), reshard(lists, P("x")));
 }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"dot_ranks",
        [] {
          ragged_dot(ones({2, 4, 3}), ones({2, 3, 5}), Sizes(2));
@@ -190,13 +185,12 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class RaggedErrors : public testing::TestWithParam<Case> {};
+class RaggedErrors : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(RaggedErrors, NameTheMistake) {
   ExpectRefused(std::string("ragged_") + GetParam().name, GetParam().program);
 }
-INSTANTIATE_TEST_SUITE_P(All, RaggedErrors, testing::ValuesIn(Cases()),
-                         [](const auto& c) { return c.param.name; });
+INSTANTIATE_CASES(RaggedErrors, Cases());
 
 }  // namespace
 }  // namespace tessera::ragged_errors_test

@@ -2,20 +2,13 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::random_errors_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
-const std::vector<Case>& Wrong() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Wrong() {
+  static const std::vector<RefusedCase> cases = {
       {"array_for_a_key", [] { random::normal(ones({2}, u32), {3}); }},
       {"number_for_a_key", [] { random::normal(0, {3}); }},
       {"keys_for_a_key", [] { random::normal(random::split(random::key(0)), {3}); }},
@@ -110,8 +103,8 @@ const std::vector<Case>& Wrong() {
   return cases;
 }
 
-const std::vector<Case>& Reused() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Reused() {
+  static const std::vector<RefusedCase> cases = {
       {"twice",
        [] {
          const Array key = random::key(0);
@@ -192,24 +185,22 @@ const std::vector<Case>& Reused() {
   return cases;
 }
 
-class BadDraw : public testing::TestWithParam<size_t> {};
+class BadDraw : public testing::TestWithParam<RefusedCase> {};
 TEST_P(BadDraw, IsOneClearError) {
-  const Case& c = Wrong()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("random_") + c.name, c.program);
   ExpectUsable();
 }
-INSTANTIATE_TEST_SUITE_P(All, BadDraw, testing::Range(size_t{0}, Wrong().size()),
-                         [](const auto& info) { return Wrong()[info.param].name; });
+INSTANTIATE_CASES(BadDraw, Wrong());
 
-class ReusedKey : public testing::TestWithParam<size_t> {};
+class ReusedKey : public testing::TestWithParam<RefusedCase> {};
 TEST_P(ReusedKey, IsOneClearErrorInsideOfTheCheck) {
-  const Case& c = Reused()[GetParam()];
+  const RefusedCase& c = GetParam();
   EXPECT_NO_THROW(c.program());
   KeyReuseCheck check;
   ExpectRefused(std::string("reused_key_") + c.name, c.program);
 }
-INSTANTIATE_TEST_SUITE_P(All, ReusedKey, testing::Range(size_t{0}, Reused().size()),
-                         [](const auto& info) { return Reused()[info.param].name; });
+INSTANTIATE_CASES(ReusedKey, Reused());
 
 // Programs that use each key once.
 TEST(KeyReuse, AllowsKeysThatAreSplit) {

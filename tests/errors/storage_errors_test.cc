@@ -2,20 +2,13 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::storage_errors_test {
 namespace {
 
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
-
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"promotes_with_no_float", [] { ones({2}, f8_e4m3fn) + ones({2}); }},
       {"promotes_with_no_other_f8", [] { ones({2}, f8_e4m3fn) * ones({2}, f8_e5m2); }},
       {"small_integer_with_i8", [] { ones({2}, i4) + ones({2}, i8); }},
@@ -45,7 +38,7 @@ const std::vector<Case>& Cases() {
 }
 
 TEST(StorageErrors, AreAsShown) {
-  for (const Case& c : Cases()) {
+  for (const RefusedCase& c : Cases()) {
     ExpectRefused(std::string("storage_") + c.name, c.program);
     ExpectUsable();
   }

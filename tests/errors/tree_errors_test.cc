@@ -5,15 +5,10 @@
 
 #include <functional>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::tree_errors_test {
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
 
 struct Weights {
   Array w, b;
@@ -63,8 +58,8 @@ void CallOn(const std::function<void(State)>& f) {
   f(state);
 }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"map_of_other_fields", [] { tree_map(Update, SomeWeights(), SomeMoments()); }},
       {"map_of_a_longer_vector",
        [] {
@@ -258,16 +253,15 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class TreeErrors : public testing::TestWithParam<size_t> {};
+class TreeErrors : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(TreeErrors, AreClear) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("tree_") + c.name, c.program);
   ExpectUsable();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TreeErrors, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(TreeErrors, Cases());
 
 }  // namespace
 }  // namespace tessera::tree_errors_test

@@ -2,17 +2,10 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <functional>
-
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::vmap_errors_test {
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
 
 Array Doubled(Array x) { return x * 2; }
 Array Added(Array x, Array y) { return x + y; }
@@ -22,8 +15,8 @@ void NoMoreDims(const KernelCall& call) {
   std::copy(in.begin(), in.end(), out.begin());
 }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"unequal_sizes",
        [] {
          vmap(Added)(ones({3, 2}), ones({4, 2}));
@@ -117,17 +110,16 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class VmapErrors : public testing::TestWithParam<size_t> {};
+class VmapErrors : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(VmapErrors, AreClear) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("vmap_") + c.name, c.program);
   ExpectUsable();
   EXPECT_EQ(vmap(Doubled)(ones({3})).to_vector<float>(), std::vector<float>(3, 2));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, VmapErrors, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(VmapErrors, Cases());
 
 }  // namespace
 }  // namespace tessera::vmap_errors_test

@@ -4,23 +4,18 @@
 
 #include <functional>
 
-#include "golden.h"
+#include "cases.h"
 
 namespace tessera::windows_errors_test {
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> program;
-};
 
 void OnMesh(const std::function<void()>& f) {
   MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
   f();
 }
 
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
+const std::vector<RefusedCase>& Cases() {
+  static const std::vector<RefusedCase> cases = {
       {"rank",
        [] {
          reduce_window(ones({4, 4}), Reduction::kSum, {2});
@@ -149,16 +144,15 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class WindowsErrors : public testing::TestWithParam<size_t> {};
+class WindowsErrors : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(WindowsErrors, AreClear) {
-  const Case& c = Cases()[GetParam()];
+  const RefusedCase& c = GetParam();
   ExpectRefused(std::string("windows_") + c.name, c.program);
   ExpectUsable();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WindowsErrors, testing::Range(size_t{0}, Cases().size()),
-                         [](const auto& info) { return Cases()[info.param].name; });
+INSTANTIATE_CASES(WindowsErrors, Cases());
 
 }  // namespace
 }  // namespace tessera::windows_errors_test
