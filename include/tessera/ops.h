@@ -444,9 +444,9 @@ Array matrix_trace(Operand x, TraceOptions options = {}, Loc loc = Loc::Current(
 // ---- reduce: [...] without `dims`; these default to all, and {} reduces nothing ----
 //
 // If a reduced dim is sharded, the partial results are combined on all devices, unless out_sharding
-// leaves the result unreduced. Elements where .where does not hold are left out: its sharding is one
-// that broadcasts with x's. A .where that is not bool is a DTypeError; another shape, and an option
-// that a function does not have, are ShapeErrors.
+// leaves the result unreduced. Elements where .where does not hold are left out: its sharding is
+// one that broadcasts with x's. A .where that is not bool is a DTypeError; another shape, and an
+// option that a function does not have, are ShapeErrors.
 
 // Returns the sum. Bools and ints narrower than the default int become the default int; unsigned
 // ints become its unsigned counterpart. reduce_sum does not widen.

@@ -192,7 +192,7 @@ Array convolve2d(Operand a, Operand v, Convolve2dOptions options, Loc loc) {
   });
 }
 
-// As in SciPy, the middle is counted from the other end than that of a convolution, and the valid
+// As in SciPy, the middle is counted from the end where a convolution does not begin, and the valid
 // part is conjugated if v is the larger one.
 Array correlate2d(Operand a, Operand v, Convolve2dOptions options, Loc loc) {
   const Call call{"correlate2d", loc};

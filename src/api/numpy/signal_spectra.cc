@@ -91,7 +91,7 @@ Located Part(const Located& x, int64_t dim, int64_t first, int64_t limit) {
   return x.With(slice(x, starts, limits, {}, x.loc()));
 }
 
-// Returns x with this many zeros before and behind it along the dim.
+// Returns x with this many zeros at both ends of the dim.
 Located Padded(const Located& x, int64_t dim, int64_t before, int64_t behind, Call call) {
   if (before == 0 && behind == 0) return x;
   std::vector<Padding> edges(x.shape().size());
@@ -145,7 +145,7 @@ struct Sizes {
   int64_t step() const { return segment - overlap; }
 };
 
-// Returns the sizes of segments of n samples, of which `usual` are one by default.
+// Returns the sizes of segments of n samples, where `usual` samples are one by default.
 template <class Options>
 Sizes SizesOf(const Options& options, int64_t usual, Call call) {
   const Array& window = options.window;
@@ -219,7 +219,7 @@ Located Extended(const Located& x, Boundary boundary, int64_t n, Call call) {
   return joined(2 * first - before, 2 * last - behind);
 }
 
-// Returns x [..., n] with zeros behind it, so that segments end with it.
+// Returns x [..., n] with zeros at its end, so that segments end with it.
 Located Completed(const Located& x, const Sizes& sizes, Call call) {
   const int64_t rest = (x.shape().back() - sizes.segment) % sizes.step();
   const int64_t more = rest == 0 ? 0 : (sizes.step() - rest) % sizes.segment;

@@ -40,7 +40,7 @@ class RandomCall {
     return options_[name].get<std::vector<int64_t>>();
   }
   int axis(int usual = -1) const { return static_cast<int>(integer("axis", usual)); }
-  // The option axis, of which None means all dims.
+  // The option axis. None means all dims.
   Dims dims(const char* name = "axis") const { return has(name) ? Dims(list(name)) : Dims(All); }
   // The operand whose number is an option, or an array that is not given.
   Array at(const char* name) const {

@@ -43,7 +43,7 @@ TEST_P(CrossEntropyOfShards, SendsNumbersOfRowsAlone) {
 }
 
 TEST_P(CrossEntropyOfShards, HasAGradientOfShards) {
-  // The logits, their gradient, what is kept for it, and two values between.
+  // The logits, their gradient, what the backward pass reads, and two temporaries.
   ExpectSharded(Lower([](Array x, Array y) { return grad(Loss)(x, y); }), 5);
 }
 
