@@ -50,7 +50,7 @@ Array fftconvolve(Operand a, Operand v, FftConvolveOptions options = {}, Loc loc
 
 // ---- spectra ----
 
-// What is subtracted from a signal: nothing, its mean, or the line of least squares.
+// The trend of a signal: none, its mean, or the line of least squares.
 enum class Trend : uint8_t { kNone, kConstant, kLinear };
 struct DetrendOptions {
   int dim = -1;
@@ -60,7 +60,7 @@ struct DetrendOptions {
 // Returns x without its trend along a dim, which may be sharded if there are no breaks.
 Array detrend(Operand x, DetrendOptions options = {}, Loc loc = Loc::Current());
 
-// What continues a signal at its ends, by half a segment: nothing, zeros, the mirrored signal,
+// The continuation of a signal at its ends, by half a segment: none, zeros, the mirrored signal,
 // the signal mirrored in its end point, or the last element.
 enum class Boundary : uint8_t { kNone, kZeros, kEven, kOdd, kConstant };
 struct StftOptions {
@@ -69,7 +69,7 @@ struct StftOptions {
   std::optional<int64_t> nperseg = {};   // samples of a segment; default: the window's, or 256,
                                          // and never more than x has
   std::optional<int64_t> noverlap = {};  // of neighbouring segments; default: half of nperseg
-  std::optional<int64_t> nfft = {};      // samples with zeros behind them; default: nperseg
+  std::optional<int64_t> nfft = {};      // samples, with zeros at the end; default: nperseg
   Trend detrend = Trend::kNone;          // of each segment
   bool return_onesided = true;           // of a real signal
   Boundary boundary = Boundary::kZeros;

@@ -41,7 +41,7 @@ struct HelmertOptions {
   DType dtype = {};   // default: the default float
   std::optional<PartitionSpec> out_sharding = {};
 };
-// Returns orthonormal rows, of which row i compares element i + 1 with the mean of those before it:
+// Returns orthonormal rows. Row i compares element i + 1 with the mean of those before it:
 // [n - 1, n]. Throws ShapeError for n < 1.
 Array helmert(int64_t n, HelmertOptions options = {}, Loc loc = Loc::Current());
 
@@ -49,7 +49,7 @@ Array helmert(int64_t n, HelmertOptions options = {}, Loc loc = Loc::Current());
 // ShapeError unless n is a power of 2.
 Array hadamard(int64_t n, MatrixOptions options = {}, Loc loc = Loc::Current());
 
-// What the elements of dft are divided by: 1, sqrt(n) or n.
+// The divisor of the elements of dft: 1, sqrt(n) or n.
 enum class DftScale : uint8_t { kNone, kSqrtN, kN };
 struct DftOptions {
   DftScale scale = DftScale::kNone;

@@ -118,7 +118,7 @@ Array ReduceAsOne(ReduceOf f, const ir::OpDef& op, const Operand& x, const Dims&
 }
 
 // Returns total / (n - ddof), where n elements count; NaN where that is not above 0, if `ddof` is
-// given. `x` is what was summed.
+// given. `x` was summed.
 struct Averaged {
   const Array& total;
   const Array& x;

@@ -77,7 +77,7 @@ struct Direct {
   const std::optional<PartitionSpec>& out_sharding;
 };
 
-// The middle of the size of a begins (m - 1) / 2 elements behind the beginning of all sums, where v
+// The middle of the size of a begins (m - 1) / 2 elements after the beginning of all sums, where v
 // has m.
 Array Convolved(std::vector<Array> xs, const Direct& how, Call call) {
   CheckRanks(xs, call);
