@@ -87,7 +87,7 @@ Stft stft(Operand x, StftOptions options = {}, Loc loc = Loc::Current());
 struct IstftOptions {
   double fs = 1;
   Array window = {};
-  std::optional<int64_t> nperseg = {};  // default: that of a transform with these frequencies
+  std::optional<int64_t> nperseg = {};  // default: from the number of frequencies
   std::optional<int64_t> noverlap = {};
   std::optional<int64_t> nfft = {};
   bool input_onesided = true;

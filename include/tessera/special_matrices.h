@@ -53,7 +53,7 @@ Array hadamard(int64_t n, MatrixOptions options = {}, Loc loc = Loc::Current());
 enum class DftScale : uint8_t { kNone, kSqrtN, kN };
 struct DftOptions {
   DftScale scale = DftScale::kNone;
-  DType dtype = {};  // complex; default: that of the default float
+  DType dtype = {};  // complex; default: from the default float
   std::optional<PartitionSpec> out_sharding = {};
 };
 // Returns the matrix of exp(-2 pi i j k / n), by which fft multiplies. Throws DTypeError for a

@@ -43,7 +43,7 @@ TEST_P(CrossEntropyOfShards, SendsNumbersOfRowsAlone) {
 }
 
 TEST_P(CrossEntropyOfShards, HasAGradientOfShards) {
-  // The logits, their gradient, what the backward pass reads, and two temporaries.
+  // The logits, their gradient, one copy for the backward pass, and two temporaries.
   ExpectSharded(Lower([](Array x, Array y) { return grad(Loss)(x, y); }), 5);
 }
 
