@@ -1,11 +1,11 @@
 // Signal processing: convolutions of any rank, trends, and spectra of segments.
 //
-//   auto [f, t, z] = signal::stft(x, {.fs = 16000, .nperseg = 512});
-//   auto [f, p] = signal::welch(x, {.nperseg = 256});
+//   auto [f, t, z] = signals::stft(x, {.fs = 16000, .nperseg = 512});
+//   auto [f, p] = signals::welch(x, {.nperseg = 256});
 //
-// The names are those of jax.scipy.signal. A dim along which a signal is convolved or transformed
-// must be whole, unless a comment says otherwise; the other dims keep their mesh axes. Ints and
-// bools become floats.
+// The names are those of jax.scipy.signal; `signal` itself is a function of C. A dim along which a
+// signal is convolved or transformed must be whole, unless a comment says otherwise; the other dims
+// keep their mesh axes. Ints and bools become floats.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@
 #include "tessera/statistics.h"
 
 namespace TESSERA_PUBLIC tessera {
-namespace signal {
+namespace signals {
 
 // ---- convolutions ----
 
@@ -127,5 +127,5 @@ Spectrum welch(Operand x, SpectrumOptions options = {}, Loc loc = Loc::Current()
 // shorter one is continued by zeros.
 Spectrum csd(Operand x, Operand y, SpectrumOptions options = {}, Loc loc = Loc::Current());
 
-}  // namespace signal
+}  // namespace signals
 }  // namespace tessera

@@ -11,55 +11,55 @@ const std::vector<RefusedCase>& Signal() {
   static const std::vector<RefusedCase> cases = {
       {"convolve_ranks",
        [] {
-         signal::convolve(ones({3}), ones({2, 2}));
+         signals::convolve(ones({3}), ones({2, 2}));
        }},
-      {"convolve_nothing", [] { signal::convolve(ones({3}), ones({0})); }},
+      {"convolve_nothing", [] { signals::convolve(ones({3}), ones({0})); }},
       {"convolve_sizes",
        [] {
-         signal::convolve(ones({3, 1}), ones({2, 2}));
+         signals::convolve(ones({3, 1}), ones({2, 2}));
        }},
       {"convolve_fft_sharding",
        [] {
-         signal::convolve(ones({3}), ones({2}),
-                          {.method = signal::ConvolveMethod::kFft, .out_sharding = P("x")});
+         signals::convolve(ones({3}), ones({2}),
+                           {.method = signals::ConvolveMethod::kFft, .out_sharding = P("x")});
        }},
-      {"correlate2d_rank", [] { signal::correlate2d(ones({3}), ones({2})); }},
+      {"correlate2d_rank", [] { signals::correlate2d(ones({3}), ones({2})); }},
       {"fftconvolve_dims",
        [] {
-         signal::fftconvolve(ones({3, 2}), ones({3, 4}), {.dims = 0});
+         signals::fftconvolve(ones({3, 2}), ones({3, 4}), {.dims = 0});
        }},
       {"fftconvolve_valid",
        [] {
-         signal::fftconvolve(ones({3, 1}), ones({2, 2}), {.mode = ConvolveMode::kValid});
+         signals::fftconvolve(ones({3, 1}), ones({2, 2}), {.mode = ConvolveMode::kValid});
        }},
-      {"detrend_break", [] { signal::detrend(ones({4}), {.breaks = {5}}); }},
-      {"detrend_dim", [] { signal::detrend(ones({4}), {.dim = 1}); }},
-      {"stft_nothing", [] { signal::stft(ones({0})); }},
-      {"stft_nperseg", [] { signal::stft(ones({8}), {.nperseg = 0}); }},
-      {"stft_noverlap", [] { signal::stft(ones({8}), {.nperseg = 4, .noverlap = 4}); }},
-      {"stft_nfft", [] { signal::stft(ones({8}), {.nperseg = 4, .nfft = 3}); }},
-      {"stft_fs", [] { signal::stft(ones({8}), {.fs = 0}); }},
+      {"detrend_break", [] { signals::detrend(ones({4}), {.breaks = {5}}); }},
+      {"detrend_dim", [] { signals::detrend(ones({4}), {.dim = 1}); }},
+      {"stft_nothing", [] { signals::stft(ones({0})); }},
+      {"stft_nperseg", [] { signals::stft(ones({8}), {.nperseg = 0}); }},
+      {"stft_noverlap", [] { signals::stft(ones({8}), {.nperseg = 4, .noverlap = 4}); }},
+      {"stft_nfft", [] { signals::stft(ones({8}), {.nperseg = 4, .nfft = 3}); }},
+      {"stft_fs", [] { signals::stft(ones({8}), {.fs = 0}); }},
       {"stft_window_rank",
        [] {
-         signal::stft(ones({8}), {.window = ones({2, 2})});
+         signals::stft(ones({8}), {.window = ones({2, 2})});
        }},
-      {"stft_window_size", [] { signal::stft(ones({8}), {.window = ones({4}), .nperseg = 3}); }},
-      {"stft_window_longer", [] { signal::stft(ones({3}), {.window = ones({4})}); }},
+      {"stft_window_size", [] { signals::stft(ones({8}), {.window = ones({4}), .nperseg = 3}); }},
+      {"stft_window_longer", [] { signals::stft(ones({3}), {.window = ones({4})}); }},
       {"stft_dim",
-       [] { signal::stft(ones({8}), {.boundary = signal::Boundary::kConstant, .dim = 3}); }},
-      {"istft_rank", [] { signal::istft(ones({4})); }},
+       [] { signals::stft(ones({8}), {.boundary = signals::Boundary::kConstant, .dim = 3}); }},
+      {"istft_rank", [] { signals::istft(ones({4})); }},
       {"istft_dims",
        [] {
-         signal::istft(ones({4, 4}), {.time_dim = 0, .freq_dim = -2});
+         signals::istft(ones({4, 4}), {.time_dim = 0, .freq_dim = -2});
        }},
       {"istft_nothing",
        [] {
-         signal::istft(ones({4, 0}));
+         signals::istft(ones({4, 0}));
        }},
-      {"welch_window", [] { signal::welch(ones({4}), {.window = ones({8})}); }},
+      {"welch_window", [] { signals::welch(ones({4}), {.window = ones({8})}); }},
       {"csd_ranks",
        [] {
-         signal::csd(ones({4}), ones({4, 4}));
+         signals::csd(ones({4}), ones({4, 4}));
        }},
   };
   return cases;

@@ -13,8 +13,8 @@ namespace tessera::signal {
 using namespace api;
 
 static std::string Code(ConvolveMethod v) {
-  return v == ConvolveMethod::kFft ? "signal::ConvolveMethod::kFft"
-                                   : "signal::ConvolveMethod::kDirect";
+  return v == ConvolveMethod::kFft ? "signals::ConvolveMethod::kFft"
+                                   : "signals::ConvolveMethod::kDirect";
 }
 static std::string Code(const ConvolveOptions& v) {
   return OptionFields()

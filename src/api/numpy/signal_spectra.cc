@@ -20,9 +20,9 @@ namespace tessera::signal {
 using namespace api;
 
 static std::string Code(Trend v) {
-  return v == Trend::kNone       ? "signal::Trend::kNone"
-         : v == Trend::kConstant ? "signal::Trend::kConstant"
-                                 : "signal::Trend::kLinear";
+  return v == Trend::kNone       ? "signals::Trend::kNone"
+         : v == Trend::kConstant ? "signals::Trend::kConstant"
+                                 : "signals::Trend::kLinear";
 }
 static std::string Code(const DetrendOptions& v) {
   return OptionFields()
@@ -33,7 +33,7 @@ static std::string Code(const DetrendOptions& v) {
 }
 static std::string Code(Boundary v) {
   static constexpr const char* kNames[] = {"kNone", "kZeros", "kEven", "kOdd", "kConstant"};
-  return fmt::format("signal::Boundary::{}", kNames[static_cast<size_t>(v)]);
+  return fmt::format("signals::Boundary::{}", kNames[static_cast<size_t>(v)]);
 }
 // Adds the fields that all transforms of segments have.
 template <class Options>
@@ -64,11 +64,11 @@ static std::string Code(const IstftOptions& v) {
       .code();
 }
 static std::string Code(Scaling v) {
-  return v == Scaling::kSpectrum ? "signal::Scaling::kSpectrum" : "signal::Scaling::kDensity";
+  return v == Scaling::kSpectrum ? "signals::Scaling::kSpectrum" : "signals::Scaling::kDensity";
 }
 static std::string Code(SpectrumAverage v) {
-  return v == SpectrumAverage::kMedian ? "signal::SpectrumAverage::kMedian"
-                                       : "signal::SpectrumAverage::kMean";
+  return v == SpectrumAverage::kMedian ? "signals::SpectrumAverage::kMedian"
+                                       : "signals::SpectrumAverage::kMean";
 }
 static std::string Code(const SpectrumOptions& v) {
   OptionFields fields;

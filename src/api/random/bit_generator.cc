@@ -47,11 +47,6 @@ struct Generated {
   Array bits;
 };
 
-Array Bitcast(const Array& x, DType t, Call call) {
-  const ShapeAndDType wanted{{}, t};
-  return Run(ops::kBitcastConvertType, nullptr, {x}, call, {.wanted = &wanted});
-}
-
 // Returns 0, 1, ... as u64, in row-major order.
 Word Indices(const base::Shape& shape, Call call) {
   const ShapeAndDType wanted{shape, u64};

@@ -62,6 +62,11 @@ std::string TextOf(const DrawnAs& as) {
                      as.out_sharding ? as.out_sharding->text() : "");
 }
 
+Array Bitcast(const Array& x, DType t, Call call) {
+  const ShapeAndDType wanted{{}, t};
+  return Run(ops::kBitcastConvertType, nullptr, {x}, call, {.wanted = &wanted});
+}
+
 Array KeysOf(const Operand& keys, Call call) {
   if (keys.scalar())
     FailDType(call, 14, "it takes a key, not a number", {"random::key(seed) makes one"});

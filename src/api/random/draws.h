@@ -40,4 +40,7 @@ Array KeyOf(const Operand& key, Call call);
 // C14: returns the operand, which must be a key or an array of keys. Throws DTypeError otherwise.
 Array KeysOf(const Operand& keys, Call call);
 
+// Returns the bits of x as another dtype; a wider or narrower one changes the last dim.
+Array Bitcast(const Array& x, DType t, Call call);
+
 }  // namespace tessera::api

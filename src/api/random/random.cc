@@ -13,11 +13,6 @@ using namespace api;
 
 namespace {
 
-Array Bitcast(const Array& x, DType t, Call call) {
-  const ShapeAndDType wanted{{}, t};
-  return Run(ops::kBitcastConvertType, nullptr, {x}, call, {.wanted = &wanted});
-}
-
 // The words of messages about an integer argument, and whether it may be a bool.
 struct IntegerUse {
   const char *before, *after, *plural;

@@ -14,13 +14,13 @@ ConvolveMode ModeOf(C c) {
          : mode == "same" ? ConvolveMode::kSame
                           : ConvolveMode::kValid;
 }
-signal::Trend TrendOf(C c, const char* usual) {
+signals::Trend TrendOf(C c, const char* usual) {
   const std::string type = c.text("detrend", usual);
-  return type == "none"     ? signal::Trend::kNone
-         : type == "linear" ? signal::Trend::kLinear
-                            : signal::Trend::kConstant;
+  return type == "none"     ? signals::Trend::kNone
+         : type == "linear" ? signals::Trend::kLinear
+                            : signals::Trend::kConstant;
 }
-signal::SpectrumOptions SpectrumOf(C c) {
+signals::SpectrumOptions SpectrumOf(C c) {
   return {.fs = c.number("fs", 1),
           .window = c.at("window"),
           .nperseg = c.maybe("nperseg"),
@@ -28,19 +28,19 @@ signal::SpectrumOptions SpectrumOf(C c) {
           .nfft = c.maybe("nfft"),
           .detrend = TrendOf(c, "constant"),
           .return_onesided = c.flag("return_onesided", true),
-          .scaling = c.text("scaling", "density") == "density" ? signal::Scaling::kDensity
-                                                               : signal::Scaling::kSpectrum,
+          .scaling = c.text("scaling", "density") == "density" ? signals::Scaling::kDensity
+                                                               : signals::Scaling::kSpectrum,
           .dim = c.axis(),
-          .average = c.text("average", "mean") == "mean" ? signal::SpectrumAverage::kMean
-                                                         : signal::SpectrumAverage::kMedian};
+          .average = c.text("average", "mean") == "mean" ? signals::SpectrumAverage::kMean
+                                                         : signals::SpectrumAverage::kMedian};
 }
-signal::Boundary BoundaryOf(C c) {
+signals::Boundary BoundaryOf(C c) {
   const std::string name = c.text("boundary", "zeros");
-  return name == "even"       ? signal::Boundary::kEven
-         : name == "odd"      ? signal::Boundary::kOdd
-         : name == "constant" ? signal::Boundary::kConstant
-         : name == "none"     ? signal::Boundary::kNone
-                              : signal::Boundary::kZeros;
+  return name == "even"       ? signals::Boundary::kEven
+         : name == "odd"      ? signals::Boundary::kOdd
+         : name == "constant" ? signals::Boundary::kConstant
+         : name == "none"     ? signals::Boundary::kNone
+                              : signals::Boundary::kZeros;
 }
 linalg::PascalKind KindOf(C c) {
   const std::string kind = c.text("kind", "symmetric");
@@ -93,48 +93,48 @@ const CallTable& MatrixCalls() {
       {"svdvals", [](C c) -> R { return {linalg::svdvals(c[0])}; }},
       {"pinv", [](C c) -> R { return {linalg::pinv(c[0])}; }},
       {"signal.convolve",
-       [](C c) -> R { return {signal::convolve(c[0], c[1], {.mode = ModeOf(c)})}; }},
+       [](C c) -> R { return {signals::convolve(c[0], c[1], {.mode = ModeOf(c)})}; }},
       {"signal.correlate",
-       [](C c) -> R { return {signal::correlate(c[0], c[1], {.mode = ModeOf(c)})}; }},
+       [](C c) -> R { return {signals::correlate(c[0], c[1], {.mode = ModeOf(c)})}; }},
       {"correlate2d",
-       [](C c) -> R { return {signal::correlate2d(c[0], c[1], {.mode = ModeOf(c)})}; }},
+       [](C c) -> R { return {signals::correlate2d(c[0], c[1], {.mode = ModeOf(c)})}; }},
       {"fftconvolve",
        [](C c) -> R {
-         return {signal::fftconvolve(c[0], c[1], {.mode = ModeOf(c), .dims = c.dims("axes")})};
+         return {signals::fftconvolve(c[0], c[1], {.mode = ModeOf(c), .dims = c.dims("axes")})};
        }},
       {"detrend",
        [](C c) -> R {
-         return {signal::detrend(
+         return {signals::detrend(
              c[0], {.dim = c.axis(), .type = TrendOf(c, "linear"), .breaks = c.list("bp")})};
        }},
       {"welch",
        [](C c) -> R {
-         const auto made = signal::welch(c[0], SpectrumOf(c));
+         const auto made = signals::welch(c[0], SpectrumOf(c));
          return {made.frequencies, made.power};
        }},
       {"csd",
        [](C c) -> R {
-         const auto made = signal::csd(c[0], c[1], SpectrumOf(c));
+         const auto made = signals::csd(c[0], c[1], SpectrumOf(c));
          return {made.frequencies, made.power};
        }},
       {"stft",
        [](C c) -> R {
-         const auto made = signal::stft(c[0], {.fs = c.number("fs", 1),
-                                               .window = c.at("window"),
-                                               .nperseg = c.maybe("nperseg"),
-                                               .noverlap = c.maybe("noverlap"),
-                                               .nfft = c.maybe("nfft"),
-                                               .detrend = TrendOf(c, "none"),
-                                               .return_onesided = c.flag("return_onesided", true),
-                                               .boundary = BoundaryOf(c),
-                                               .padded = c.flag("padded", true),
-                                               .dim = c.axis()});
+         const auto made = signals::stft(c[0], {.fs = c.number("fs", 1),
+                                                .window = c.at("window"),
+                                                .nperseg = c.maybe("nperseg"),
+                                                .noverlap = c.maybe("noverlap"),
+                                                .nfft = c.maybe("nfft"),
+                                                .detrend = TrendOf(c, "none"),
+                                                .return_onesided = c.flag("return_onesided", true),
+                                                .boundary = BoundaryOf(c),
+                                                .padded = c.flag("padded", true),
+                                                .dim = c.axis()});
          return {made.frequencies, made.times, made.values};
        }},
       {"istft",
        [](C c) -> R {
-         return {signal::istft(c[0], {.noverlap = c.maybe("noverlap"),
-                                      .input_onesided = c.flag("input_onesided", true)})
+         return {signals::istft(c[0], {.noverlap = c.maybe("noverlap"),
+                                       .input_onesided = c.flag("input_onesided", true)})
                      .x};
        }},
   };

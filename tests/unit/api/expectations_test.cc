@@ -50,9 +50,12 @@ TEST_F(Expectations, SayTheReport) {
       SameOnMeshes(scaled, std::tuple(ones({8})), {{current_mesh()}, {current_mesh(), P("x")}});
   EXPECT_FALSE(same);
   EXPECT_THAT(same.message(), HasSubstr("place 0 (a) and place 1 (b) differ\nthe first value"));
-  EXPECT_FALSE(HasGradients(custom_jvp([](Array x) { return x * 2; },
-                                       [](Array x, Array t) { return std::pair(x * 2, t); }),
-                            Array(1.0f)));
+  const auto wrong =
+      custom_jvp([](Array x) { return x * 2; },
+                 [](auto primals, auto tangents) {
+                   return std::pair(std::get<0>(primals) * 2, std::get<0>(tangents) * 3);
+                 });
+  EXPECT_FALSE(HasGradients(wrong, Array(1.0f)));
 }
 
 }  // namespace
