@@ -73,7 +73,7 @@ void Fashion(Rows& rows) {
   // Its mesh axis has a name of its own.
   MeshScope scope(make_mesh({{fashion::kDevices, rows.devices()}}));
   const fashion::Trainer trainer{.model = {.layout = fashion::Layout::named("dp")},
-                                 .optimizer = {.steps = 5 * kExamples / 128}};
+                                 .training = {.steps = 5 * kExamples / 128}};
   const fashion::Examples examples{
       .pixels = (256.0 * Random({kExamples, fashion::kSide, fashion::kSide}, 5)).astype(u8),
       .labels = arange(kExamples) % fashion::kClasses};

@@ -8,7 +8,7 @@
 #include "tessera/fft.h"
 #include "tessera/signal.h"
 
-namespace tessera::signal {
+namespace tessera::signals {
 
 using namespace api;
 
@@ -217,4 +217,4 @@ Array fftconvolve(Operand a, Operand v, FftConvolveOptions options, Loc loc) {
   });
 }
 
-}  // namespace tessera::signal
+}  // namespace tessera::signals

@@ -15,7 +15,7 @@
 #include "tessera/quantiles.h"
 #include "tessera/signal.h"
 
-namespace tessera::signal {
+namespace tessera::signals {
 
 using namespace api;
 
@@ -442,4 +442,4 @@ Spectrum csd(Operand x, Operand y, SpectrumOptions options, Loc loc) {
   return {made[0], made[1]};
 }
 
-}  // namespace tessera::signal
+}  // namespace tessera::signals

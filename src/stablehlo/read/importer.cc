@@ -312,7 +312,13 @@ Arrays Importer::Call(std::string_view function, const Arrays& arguments, const 
 
 std::optional<sharding::TensorSharding> Importer::ShardingIn(const Attribute& of_value,
                                                              size_t rank) const {
-  if (!mesh()) return {};
+  if (!mesh()) {
+    if (const Attribute* s = of_value.Find("sdy.sharding"))
+      module_.Fail(
+          module_.PlaceOf(s->text),
+          fmt::format("the sharding {} needs a mesh, and the text declares none", s->text));
+    return {};
+  }
   if (const Attribute* s = of_value.Find("sdy.sharding")) return meshes_.ShardingOf(*s, rank);
   if (const Attribute* s = of_value.Find("mhlo.sharding"))
     if (const auto older = ParseOlderSharding(s->text, mesh()->size()); older && !older->is_manual)
@@ -361,6 +367,7 @@ ir::Program Importer::Build() {
   if (!function) module_.Fail(0, "there is no function @main");
   const trace::MeshDefScope scope(mesh());
   const Settings settings(module_, *function, mesh(), options_.shardings);
+  const ArgumentNames names(module_, *function);
   std::vector<trace::Parameter> parameters;
   for (uint32_t k = 0; k < function->body.arguments; ++k) {
     const TextValue& value = function->values[k];
@@ -369,6 +376,8 @@ ir::Program Importer::Build() {
     std::optional<sharding::TensorSharding> sharding = settings.Of(k);
     if (!sharding && k < function->argument_attributes.size())
       sharding = ShardingIn(function->argument_attributes[k], base::Size(type->rank()));
+    if (sharding && options_.mesh)
+      CheckDivides(module_, *value.type, names[k].Shown(), *mesh(), *sharding);
     if (sharding) Place(parameter, std::move(*sharding));
     if (k < function->argument_attributes.size() && !settings.Of(k))
       TakeNotedType(parameter, function->argument_attributes[k]);
@@ -384,7 +393,6 @@ ir::Program Importer::Build() {
   };
   ir::Program program =
       trace::TraceFunction(parameters, body, kName, module_.file(), nullptr).program;
-  const ArgumentNames names(module_, *function);
   std::vector<std::pair<std::string, ir::ValueId>> given;  // explanations show the first name
   for (size_t k = 0; k < program.inputs.size(); ++k)
     if (!names[k].given.empty()) given.emplace_back(names[k].given, program.inputs[k]);

@@ -98,7 +98,9 @@ sharding::TensorSharding TextMeshes::ShardingOf(const Attribute& attribute) cons
     try {
       return sharding::ParseSharding(text, own, module_.file());
     } catch (const RuntimeError& e) {
-      module_.Fail(place, fmt::format("the sharding {}: {}", text, e.detail().reason));
+      module_.Fail(place,
+                   fmt::format("the sharding {}: {}{}", text, e.detail().reason,
+                               is_given_ ? "; the mesh that is given is " + own->text() : ""));
     }
   };
   sharding::TensorSharding s = parsed();

@@ -86,14 +86,28 @@ sharding::TensorSharding Parsed(const Module& module, const TextType& type,
   if (s.dims.size() != dims.size())
     refuse(fmt::format("it has {}, but the argument has {}", base::CountText(s.dims.size(), "dim"),
                        dims.size()));
-  for (size_t d = 0; d < dims.size(); ++d)
-    if (dims[d] % sharding::SizeOf(s.dims[d].axes) != 0)
-      refuse(fmt::format("dim {} of size {} cannot be divided evenly into {} shards", d, dims[d],
-                         sharding::SizeOf(s.dims[d].axes)));
+  if (const std::string reason = WhyUneven(type, s); !reason.empty()) refuse(reason);
   return s;
 }
 
 }  // namespace
+
+std::string WhyUneven(const TextType& type, const sharding::TensorSharding& s) {
+  for (size_t d = 0; d < type.dims.size(); ++d)
+    if (const int64_t shards = sharding::SizeOf(s.dims[d].axes); type.dims[d] % shards != 0)
+      return fmt::format("dim {} of size {} cannot be divided evenly into {} shards", d,
+                         type.dims[d], shards);
+  return "";
+}
+
+void CheckDivides(const Module& module, const TextType& type, const std::string& argument,
+                  const sharding::MeshDef& mesh, const sharding::TensorSharding& s) {
+  const std::string reason = WhyUneven(type, s);
+  if (reason.empty()) return;
+  Refuse(module, "setting", fmt::format("the text shards {}, but {}", argument, reason),
+         {"the mesh is " + mesh.text(), fmt::format("the argument is {}", type.text),
+          "give the argument another sharding too"});
+}
 
 Settings::Settings(const Module& module, const TextFunction& function,
                    const sharding::MeshDef* mesh, const std::vector<ArgumentSharding>& shardings)

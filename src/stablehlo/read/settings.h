@@ -10,6 +10,14 @@
 
 namespace tessera::stablehlo {
 
+// Returns the reason why a sharding does not divide a type evenly: "dim 0 of size 12 cannot be
+// divided evenly into 8 shards"; "" if it does.
+std::string WhyUneven(const TextType& type, const sharding::TensorSharding& s);
+// Throws RuntimeError if the text's sharding of an argument does not divide it on a mesh that the
+// caller gave: the text was written for another one.
+void CheckDivides(const Module& module, const TextType& type, const std::string& argument,
+                  const sharding::MeshDef& mesh, const sharding::TensorSharding& s);
+
 class Settings {
  public:
   // Throws a RuntimeError for a setting of no argument of the function, for one whose text is not
