@@ -64,10 +64,10 @@ class Field {
 using Record = std::vector<Field>;
 
 // Numbered records, which threads may read at the same time.
-class Source {
+class DataSource {
  public:
   class Impl;
-  explicit Source(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  explicit DataSource(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   int64_t size() const;                                         // number of records
   Record read(int64_t record, Loc loc = Loc::Current()) const;  // throws ShapeError out of range
   const Impl& impl() const { return *impl_; }
@@ -80,29 +80,29 @@ class Source {
 // becomes shorter while a pipeline reads it.
 
 // Returns the rows of a .npy file (load_npy): one field, without dim 0 of the file's array.
-Source npy(const std::string& path, Loc loc = Loc::Current());
+DataSource npy(const std::string& path, Loc loc = Loc::Current());
 // Returns the rows of an idx file, such as MNIST has, in its dtype (u8, i8, i16, i32, f32, f64).
-Source idx(const std::string& path, Loc loc = Loc::Current());
+DataSource idx(const std::string& path, Loc loc = Loc::Current());
 // Returns the bytes of a file: u8[].
-Source bytes(const std::string& path, Loc loc = Loc::Current());
+DataSource bytes(const std::string& path, Loc loc = Loc::Current());
 struct LinesOptions {
   bool cut = false;  // leave out the end of lines that are longer, instead of an error
 };
 // Returns the lines of a text file, without line breaks: u8[length], filled with zeros, and the
 // number of bytes, i32[]. A longer line is a RuntimeError when it is read.
-Source lines(const std::string& path, int64_t length, LinesOptions options = {},
-             Loc loc = Loc::Current());
+DataSource lines(const std::string& path, int64_t length, LinesOptions options = {},
+                 Loc loc = Loc::Current());
 // Returns the rows of arrays, which have the same size of dim 0: one field for each array.
-Source arrays(const std::vector<Array>& arrays, Loc loc = Loc::Current());
+DataSource arrays(const std::vector<Array>& arrays, Loc loc = Loc::Current());
 // Returns records with the fields of all sources, which have the same number of records.
-Source zip(const std::vector<Source>& sources, Loc loc = Loc::Current());
-struct WindowOptions {
+DataSource zip(const std::vector<DataSource>& sources, Loc loc = Loc::Current());
+struct DataWindowOptions {
   int64_t stride = 0;  // records from one window to the next; 0: the length
 };
 // Returns windows of successive records, stacked: windows(bytes("text"), 129, {.stride = 128}) has
 // fields u8[129].
-Source windows(const Source& source, int64_t length, WindowOptions options = {},
-               Loc loc = Loc::Current());
+DataSource windows(const DataSource& source, int64_t length, DataWindowOptions options = {},
+                   Loc loc = Loc::Current());
 
 // How far a pipeline is: the next batch begins with this record of this epoch. It is a tree, so it
 // is saved and loaded with a model. Another number of devices, processes or threads, and another
@@ -167,7 +167,7 @@ struct PrefetchOptions {
 class Pipeline {
  public:
   struct Steps;
-  explicit Pipeline(Source source);
+  explicit Pipeline(DataSource source);
   // Puts the records into another random order in each epoch. Throws DTypeError unless it is a
   // random key, []. It does not use the key up.
   Pipeline shuffle(const Array& key, Loc loc = Loc::Current()) const;

@@ -118,7 +118,7 @@ struct Rotation {
 }  // namespace
 
 // Jacobi's method: rotates until nothing is left beside the diagonal.
-Spectrum SpectrumOf(WideMatrix a) {
+ReferenceSpectrum SpectrumOf(WideMatrix a) {
   const int64_t n = a.rows;
   WideMatrix vectors = Identity(n);
   for (int sweep = 0; sweep < 40; ++sweep)
@@ -139,7 +139,7 @@ Spectrum SpectrumOf(WideMatrix a) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   absl::c_iota(order, 0);
   absl::c_sort(order, [&](int64_t i, int64_t j) { return a(i, i).real() < a(j, j).real(); });
-  Spectrum out{{}, WideMatrix(n, n)};
+  ReferenceSpectrum out{{}, WideMatrix(n, n)};
   for (int64_t k = 0; k < n; ++k) {
     const int64_t from = order[static_cast<size_t>(k)];
     out.values.push_back(a(from, from).real());

@@ -47,11 +47,11 @@ struct Reflector {
 };
 
 // The eigenvalues of a Hermitian matrix, ascending, and its eigenvectors in the columns.
-struct Spectrum {
+struct ReferenceSpectrum {
   std::vector<long double> values;
   WideMatrix vectors;
 };
-Spectrum SpectrumOf(WideMatrix a);
+ReferenceSpectrum SpectrumOf(WideMatrix a);
 
 // Unitary `vectors` and a form with vectors form vectors^H = a.
 struct SchurForm {

@@ -220,7 +220,7 @@ TEST(C, FiguresAreThoseOfTheMesh) {
   EXPECT_GT(costs.comm_bytes, 0);
   EXPECT_EQ(costs.flops, costs.split_flops);
   tessera_costs wide = {};
-  EXPECT_EQ(tessera_costs_of(Loaded(kSharded, "x=1024"), &wide, sizeof wide), TESSERA_OK);
+  EXPECT_EQ(tessera_costs_of(Loaded(kSharded, "x=8,y=128"), &wide, sizeof wide), TESSERA_OK);
   EXPECT_LT(wide.peak_bytes, costs.peak_bytes);
   // An older caller knows fewer figures.
   tessera_costs first = {};
@@ -448,7 +448,7 @@ TEST(C, ErrorsOfRuns) {
   run("dtype 27", [](tessera_buffer& b) { b.dtype = 27; });
   run("another shape", [&](tessera_buffer& b) { b.dims = flat.data(), b.rank = 1; });
   run("another dtype", [](tessera_buffer& b) { b.dtype = TESSERA_I32; });
-  const Loaded vastly(kSharded, "x=1048576");
+  const Loaded vastly(kSharded, "x=8,y=131072");
   const std::vector<tessera_buffer> inputs(3, good);
   tessera_array results[2] = {77, 77};
   errors.Add("too many devices", tessera_run(vastly, inputs.data(), 3, results, 2));

@@ -16,7 +16,7 @@ expect() {
 
 TESSERA_DUMP=$work/new/lowered "$1" partition mlp.txt >/dev/null
 expect "files of a program that is lowered" "$(ls "$work/new/lowered")" "0001_1_traced.txt
-0001_2.05_propagate.txt
+0001_2.06_propagate.txt
 0001_2_propagated.txt
 0001_3.02_partition.txt
 0001_3_device.txt

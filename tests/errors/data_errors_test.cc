@@ -35,7 +35,7 @@ class DataErrors : public testing::Test {
 void Write(const char* path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
-data::Source Count(int n) { return data::arrays({arange(n)}); }
+data::DataSource Count(int n) { return data::arrays({arange(n)}); }
 
 TEST_F(DataErrors, Files) {
   const auto idx = [](const char* name, const std::string& bytes) {

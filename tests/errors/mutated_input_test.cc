@@ -243,7 +243,7 @@ TEST(Mutated, IdxFile) {
       [&](const std::string& bytes) {
         std::filesystem::remove(path);
         std::ofstream(path, std::ios::binary) << bytes;
-        const data::Source source = data::idx(path);
+        const data::DataSource source = data::idx(path);
         for (int64_t k = 0; k < std::min<int64_t>(source.size(), 9); ++k)
           EXPECT_EQ(source.read(k).size(), 1u);
       });

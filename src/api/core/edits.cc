@@ -53,9 +53,9 @@ NamedArguments NamedOperands(const Arguments& arguments) {
       named.operands.push_back(*a.operand());
       named.names.push_back(name);
       named.whole.push_back(name);
-    } else if (a.arrays()) {
-      for (size_t i = 0; i < a.arrays()->size(); ++i) {
-        named.operands.emplace_back((*a.arrays())[i], Loc::Unknown());
+    } else if (a.listed()) {
+      for (size_t i = 0; i < a.listed()->size(); ++i) {
+        named.operands.emplace_back((*a.listed())[i], Loc::Unknown());
         named.names.push_back(fmt::format("{}[{}]", a.name(), i));
       }
       named.whole.emplace_back(a.name());
@@ -69,7 +69,7 @@ std::string CallCode(Call call, const Arguments& arguments, const NamedArguments
   std::vector<std::string> parts;
   size_t next = 0;
   for (const Argument& a : arguments) {
-    if (a.operand() || a.arrays()) {
+    if (a.operand() || a.listed()) {
       const std::string& name = named.whole[next++];
       if (a.is_field()) continue;
       const bool number = a.operand() && a.operand()->scalar();
@@ -315,7 +315,7 @@ class Edits {
     std::vector<std::string> given, taken;
     size_t next = 0;
     for (const Argument& a : arguments_) {
-      if (!a.operand() && !a.arrays()) continue;
+      if (!a.operand() && !a.listed()) continue;
       const std::string& name = named_.whole[next++];
       if (a.operand() && a.operand()->scalar()) continue;
       taken.push_back("auto " + name);
@@ -376,8 +376,8 @@ std::vector<Array> RunAsOne(Call call, const Arguments& arguments, OnOperands f,
   Operands operands;
   for (const Argument& a : arguments) {
     if (a.operand()) operands.push_back(*a.operand());
-    if (a.arrays())
-      for (const Array& x : *a.arrays()) operands.emplace_back(x, call.loc);
+    if (a.listed())
+      for (const Array& x : *a.listed()) operands.emplace_back(x, call.loc);
   }
   if (inside) return f(operands);
   const Inside scope;

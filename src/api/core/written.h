@@ -111,7 +111,7 @@ class Argument {
 
   const char* name() const { return name_; }
   const Operand* operand() const { return operand_; }
-  const std::vector<Array>* arrays() const { return arrays_; }
+  const std::vector<Array>* listed() const { return arrays_; }
   bool is_field() const { return is_field_; }
   std::string code() const { return code_(value_); }
   std::optional<PartitionSpec>* out_sharding() const { return out_; }

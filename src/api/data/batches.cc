@@ -90,7 +90,7 @@ class BatchMaker::Rows {
   // Writes the rows [begin, end) of a field, whole, unless go_on() ends it.
   void Write(size_t field, int64_t begin, int64_t end, std::byte* out) {
     const int64_t bytes = maker_.fields_[field].bytes();
-    const Source::Impl& source = maker_.steps_.source.impl();
+    const DataSource::Impl& source = maker_.steps_.source.impl();
     for (int64_t row = begin; row < end && go_on_();) {
       int64_t count = 1;
       if (!mapped_.empty()) {
@@ -354,7 +354,7 @@ BatchPlace PlaceOf(const Position& position, const Pipeline::Steps& steps, Call 
 
 }  // namespace
 
-Pipeline::Pipeline(Source source)
+Pipeline::Pipeline(DataSource source)
     : steps_(std::make_shared<const Steps>(Steps{.source = std::move(source)})) {}
 
 Pipeline Pipeline::shuffle(const Array& key, Loc loc) const {

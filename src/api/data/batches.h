@@ -17,8 +17,8 @@ struct MapStep {
 };
 
 struct Pipeline::Steps {
-  Source source;
-  std::optional<KeyWords> key = {};
+  DataSource source;
+  std::optional<OrderKey> key = {};
   std::vector<MapStep> maps = {};
   int64_t batch = 1, epochs = 1;
   BatchOptions options = {};

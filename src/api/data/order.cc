@@ -15,11 +15,11 @@ uint64_t Mix(uint64_t x) {
 }
 constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 divided by the golden ratio
 
-uint64_t Seed(const KeyWords& key) { return Mix((uint64_t{key[0]} << 32 | key[1]) + kStep); }
+uint64_t Seed(const OrderKey& key) { return Mix((uint64_t{key[0]} << 32 | key[1]) + kStep); }
 
 }  // namespace
 
-Order::Order(int64_t n, const std::optional<KeyWords>& key, int64_t epoch)
+Order::Order(int64_t n, const std::optional<OrderKey>& key, int64_t epoch)
     : n_(static_cast<uint64_t>(n)) {
   if (!key) return;
   half_ = std::max(1, (static_cast<int>(std::bit_width(n_ - 1)) + 1) / 2);
@@ -42,7 +42,7 @@ int64_t Order::At(int64_t position) const {
   return static_cast<int64_t>(x);
 }
 
-int64_t HashOf(const std::optional<KeyWords>& key) {
+int64_t HashOf(const std::optional<OrderKey>& key) {
   return key ? static_cast<int64_t>(Seed(*key) >> 1 | 1) : 0;
 }
 

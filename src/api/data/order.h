@@ -6,13 +6,13 @@
 
 namespace tessera::data {
 
-using KeyWords = std::array<uint32_t, 2>;
+using OrderKey = std::array<uint32_t, 2>;
 
 // A permutation of the numbers below n that no memory holds: a Feistel network of the key and the
 // epoch on the numbers below the next power of 4, applied until the result is below n.
 class Order {
  public:
-  Order(int64_t n, const std::optional<KeyWords>& key, int64_t epoch);
+  Order(int64_t n, const std::optional<OrderKey>& key, int64_t epoch);
   // Returns the record at a position, 0 <= position < n. Without a key: the position.
   int64_t At(int64_t position) const;
 
@@ -24,6 +24,6 @@ class Order {
 };
 
 // Returns a hash of the key that tells two orders apart; 0 without a key.
-int64_t HashOf(const std::optional<KeyWords>& key);
+int64_t HashOf(const std::optional<OrderKey>& key);
 
 }  // namespace tessera::data

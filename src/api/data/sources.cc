@@ -42,7 +42,7 @@ void Field::Check(DType dtype, Loc loc) const {
                    fmt::format("the field's elements are {}, not {}", dtype_.name(), dtype.name()));
 }
 
-Record ReadRecord(const Source::Impl& source, int64_t record) {
+Record ReadRecord(const DataSource::Impl& source, int64_t record) {
   Record fields;
   for (size_t f = 0; f < source.fields().size(); ++f) {
     const FieldType& type = source.fields()[f];
@@ -52,8 +52,8 @@ Record ReadRecord(const Source::Impl& source, int64_t record) {
   return fields;
 }
 
-int64_t Source::size() const { return impl_->size(); }
-Record Source::read(int64_t record, Loc loc) const {
+int64_t DataSource::size() const { return impl_->size(); }
+Record DataSource::read(int64_t record, Loc loc) const {
   if (record < 0 || record >= size())
     api::FailShape({"read", loc}, 1,
                    fmt::format("there is no record {}: the source has {}", record,
@@ -73,7 +73,7 @@ void MakeBools(DType dtype, std::byte* data, int64_t bytes) {
 
 enum class Endian : uint8_t { kLittle, kBig };
 
-class FileRows final : public Source::Impl {
+class FileRows final : public DataSource::Impl {
  public:
   FileRows(std::shared_ptr<const ArrayReader> file, int64_t begin, int64_t rows, FieldType row,
            Endian endian)
@@ -94,13 +94,13 @@ class FileRows final : public Source::Impl {
   const Endian endian_;
 };
 
-Source RowsOf(std::shared_ptr<const ArrayReader> file, int64_t begin, base::Shape shape,
-              DType dtype, Endian endian) {
+DataSource RowsOf(std::shared_ptr<const ArrayReader> file, int64_t begin, base::Shape shape,
+                  DType dtype, Endian endian) {
   if (shape.empty()) file->Fail("a scalar has no rows, which would be records");
   const int64_t rows = shape[0];
   shape.erase(shape.begin());
-  return Source(std::make_shared<FileRows>(std::move(file), begin, rows,
-                                           FieldType{dtype, std::move(shape)}, endian));
+  return DataSource(std::make_shared<FileRows>(std::move(file), begin, rows,
+                                               FieldType{dtype, std::move(shape)}, endian));
 }
 
 constexpr std::pair<int, DType> kIdxDTypes[] = {{0x08, u8},  {0x09, i8},  {0x0B, i16},
@@ -119,7 +119,7 @@ std::vector<uint32_t> BigEndian(const ArrayReader& file, int64_t at, int64_t cou
 
 }  // namespace
 
-Source npy(const std::string& path, Loc loc) {
+DataSource npy(const std::string& path, Loc loc) {
   auto file = std::make_shared<const ArrayReader>(path, Call{"npy", loc});
   api::NpyHeader h = api::ReadNpyHeader(*file, loc);
   if (h.fortran && h.shape.size() > 1)
@@ -129,7 +129,7 @@ Source npy(const std::string& path, Loc loc) {
   return RowsOf(file, h.begin, std::move(h.shape), h.dtype, Endian::kLittle);
 }
 
-Source idx(const std::string& path, Loc loc) {
+DataSource idx(const std::string& path, Loc loc) {
   auto file = std::make_shared<const ArrayReader>(path, Call{"idx", loc});
   const uint32_t magic = BigEndian(*file, 0, 1)[0];
   if (magic >> 16 == 0x1f8b) file->Fail("it is compressed: gunzip it first");
@@ -153,7 +153,7 @@ Source idx(const std::string& path, Loc loc) {
   return RowsOf(file, begin, std::move(shape), dtype->second, Endian::kBig);
 }
 
-Source bytes(const std::string& path, Loc loc) {
+DataSource bytes(const std::string& path, Loc loc) {
   auto file = std::make_shared<const ArrayReader>(path, Call{"bytes", loc});
   return RowsOf(file, 0, {file->size()}, u8, Endian::kLittle);
 }
@@ -162,7 +162,7 @@ Source bytes(const std::string& path, Loc loc) {
 
 namespace {
 
-class Lines final : public Source::Impl {
+class Lines final : public DataSource::Impl {
  public:
   Lines(std::shared_ptr<const ArrayReader> file, std::vector<int64_t> begins, int64_t length,
         bool cut)
@@ -226,20 +226,20 @@ std::vector<int64_t> BeginsOfLines(const ArrayReader& file) {
 
 }  // namespace
 
-Source lines(const std::string& path, int64_t length, LinesOptions options, Loc loc) {
+DataSource lines(const std::string& path, int64_t length, LinesOptions options, Loc loc) {
   const Call call{"lines", loc};
   if (length <= 0)
     api::FailShape(call, 1, fmt::format("the length must be above 0, not {}", length));
   auto file = std::make_shared<const ArrayReader>(path, call);
   std::vector<int64_t> begins = BeginsOfLines(*file);
-  return Source(std::make_shared<Lines>(file, std::move(begins), length, options.cut));
+  return DataSource(std::make_shared<Lines>(file, std::move(begins), length, options.cut));
 }
 
 // ---- arrays, and sources of sources ----
 
 namespace {
 
-class ArrayRows final : public Source::Impl {
+class ArrayRows final : public DataSource::Impl {
  public:
   ArrayRows(int64_t rows, std::vector<FieldType> fields, std::vector<Array> whole)
       : Impl(rows, std::move(fields)), whole_(std::move(whole)) {}
@@ -253,11 +253,11 @@ class ArrayRows final : public Source::Impl {
   const std::vector<Array> whole_;
 };
 
-class Zipped final : public Source::Impl {
+class Zipped final : public DataSource::Impl {
  public:
-  Zipped(int64_t size, std::vector<FieldType> fields, std::vector<Source> sources)
+  Zipped(int64_t size, std::vector<FieldType> fields, std::vector<DataSource> sources)
       : Impl(size, std::move(fields)), sources_(std::move(sources)) {
-    for (const Source& s : sources_)
+    for (const DataSource& s : sources_)
       for (size_t f = 0; f < s.impl().fields().size(); ++f) places_.push_back({&s.impl(), f});
   }
   void Read(size_t field, int64_t first, int64_t count, std::byte* out) const override {
@@ -266,16 +266,16 @@ class Zipped final : public Source::Impl {
 
  private:
   struct Place {
-    const Source::Impl* source;
+    const DataSource::Impl* source;
     size_t field;
   };
-  const std::vector<Source> sources_;
+  const std::vector<DataSource> sources_;
   std::vector<Place> places_;
 };
 
-class Windows final : public Source::Impl {
+class Windows final : public DataSource::Impl {
  public:
-  Windows(int64_t size, std::vector<FieldType> fields, Source source, int64_t length,
+  Windows(int64_t size, std::vector<FieldType> fields, DataSource source, int64_t length,
           int64_t stride)
       : Impl(size, std::move(fields)),
         source_(std::move(source)),
@@ -291,13 +291,13 @@ class Windows final : public Source::Impl {
   }
 
  private:
-  const Source source_;
+  const DataSource source_;
   const int64_t length_, stride_;
 };
 
 }  // namespace
 
-Source arrays(const std::vector<Array>& arrays, Loc loc) {
+DataSource arrays(const std::vector<Array>& arrays, Loc loc) {
   const Call call{"arrays", loc};
   if (arrays.empty()) api::FailShape(call, 1, "no array is given");
   std::vector<FieldType> fields;
@@ -312,24 +312,24 @@ Source arrays(const std::vector<Array>& arrays, Loc loc) {
     whole.push_back(gather_to_host(x, loc));
     fields.push_back({x.dtype(loc), {shape.begin() + 1, shape.end()}});
   }
-  return Source(
+  return DataSource(
       std::make_shared<ArrayRows>(arrays[0].shape(loc)[0], std::move(fields), std::move(whole)));
 }
 
-Source zip(const std::vector<Source>& sources, Loc loc) {
+DataSource zip(const std::vector<DataSource>& sources, Loc loc) {
   const Call call{"zip", loc};
   if (sources.empty()) api::FailShape(call, 1, "no source is given");
   std::vector<FieldType> fields;
-  for (const Source& s : sources) {
+  for (const DataSource& s : sources) {
     if (s.size() != sources[0].size())
       api::FailShape(
           call, 1, fmt::format("the sources have {} and {} records", sources[0].size(), s.size()));
     fields.insert(fields.end(), s.impl().fields().begin(), s.impl().fields().end());
   }
-  return Source(std::make_shared<Zipped>(sources[0].size(), std::move(fields), sources));
+  return DataSource(std::make_shared<Zipped>(sources[0].size(), std::move(fields), sources));
 }
 
-Source windows(const Source& source, int64_t length, WindowOptions options, Loc loc) {
+DataSource windows(const DataSource& source, int64_t length, DataWindowOptions options, Loc loc) {
   const Call call{"windows", loc};
   const int64_t stride = options.stride == 0 ? length : options.stride;
   if (length <= 0 || stride <= 0)
@@ -340,7 +340,7 @@ Source windows(const Source& source, int64_t length, WindowOptions options, Loc 
     api::CheckShape(f.shape, call);
   }
   const int64_t size = source.size() < length ? 0 : (source.size() - length) / stride + 1;
-  return Source(std::make_shared<Windows>(size, std::move(fields), source, length, stride));
+  return DataSource(std::make_shared<Windows>(size, std::move(fields), source, length, stride));
 }
 
 }  // namespace tessera::data

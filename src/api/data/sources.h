@@ -20,7 +20,7 @@ struct FieldType {
 // Returns "u8[28,28], i32[]".
 std::string TextOf(const std::vector<FieldType>& fields);
 
-class Source::Impl {
+class DataSource::Impl {
  public:
   Impl(int64_t size, std::vector<FieldType> fields) : size_(size), fields_(std::move(fields)) {}
   virtual ~Impl() = default;
@@ -35,6 +35,6 @@ class Source::Impl {
 };
 
 // Returns a record with all of its fields.
-Record ReadRecord(const Source::Impl& source, int64_t record);
+Record ReadRecord(const DataSource::Impl& source, int64_t record);
 
 }  // namespace tessera::data

@@ -114,8 +114,8 @@ void record_run(const std::function<void()>& run, const std::string& path, Loc l
 
 std::string FirstDifference::text() const {
   if (!found)
-    return fmt::format("no difference in {} values{}\n", compared,
-                       unmatched ? fmt::format("; {} have no partner", unmatched) : "");
+    return fmt::format("no difference in {}{}\n", base::CountText(base::Size(compared), "value"),
+                       unmatched ? fmt::format("; {} without a partner", unmatched) : "");
   std::string out = fmt::format("the first value that differs: {}{}\n", Named(op, name, where),
                                 backward ? ", in the backward pass" : "");
   if (!iterations.empty())
@@ -138,10 +138,12 @@ std::string FirstDifference::text() const {
                        elements, difference);
   if (replicas_differ) out += "  devices hold other bits where the type says that they are equal\n";
   for (const DifferentOperand& o : operands)
-    out += fmt::format(
-        "  from {}: {}\n", Named(o.op, o.name, o.where),
-        o.difference == 0 ? "equal" : fmt::format("differs by at most {:.2g}", o.difference));
-  return out + fmt::format("{} values before it agree\n", compared > 0 ? compared - 1 : 0);
+    out += fmt::format("  from {}: {}\n", Named(o.op, o.name, o.where),
+                       o.difference == 0  ? "equal"
+                       : o.difference < 0 ? "only in a"
+                                          : fmt::format("differs by at most {:.2g}", o.difference));
+  return out +
+         fmt::format("{} before it agree\n", base::CountText(base::Size(compared - 1), "value"));
 }
 
 std::ostream& operator<<(std::ostream& os, const FirstDifference& difference) {

@@ -7,7 +7,7 @@
 namespace tessera::dlpack {
 
 enum DeviceType : int32_t { kCpu = 1 };
-enum Code : uint8_t {
+enum DlCode : uint8_t {
   kInt = 0,
   kUInt = 1,
   kFloat = 2,
@@ -33,7 +33,7 @@ struct DataType {
   uint8_t code, bits;
   uint16_t lanes;
 };
-struct Tensor {
+struct DlTensor {
   void* data;
   Device device;
   int32_t ndim;
@@ -45,7 +45,7 @@ struct Tensor {
 }  // namespace tessera::dlpack
 
 struct DLManagedTensor {
-  tessera::dlpack::Tensor dl_tensor;
+  tessera::dlpack::DlTensor dl_tensor;
   void* manager_ctx;
   void (*deleter)(DLManagedTensor* self);
 };
@@ -56,5 +56,5 @@ struct DLManagedTensorVersioned {
   void* manager_ctx;
   void (*deleter)(DLManagedTensorVersioned* self);
   uint64_t flags;
-  tessera::dlpack::Tensor dl_tensor;
+  tessera::dlpack::DlTensor dl_tensor;
 };

@@ -170,7 +170,7 @@ DType DTypeNamed(dlpack::DataType name, Call call) {
             fmt::format("no dtype has DLPack's code {} with {} bits", name.code, name.bits));
 }
 
-void CheckTensor(const dlpack::Tensor& t, uint64_t flags, Call call) {
+void CheckTensor(const dlpack::DlTensor& t, uint64_t flags, Call call) {
   if (t.device.type != dlpack::kCpu)
     FailView(call, "device",
              fmt::format("the tensor is on a device of DLPack's kind {}, not in the memory of the "
@@ -190,7 +190,7 @@ void CheckTensor(const dlpack::Tensor& t, uint64_t flags, Call call) {
 
 // Takes the tensor, or throws and leaves it to the caller.
 template <class Managed>
-Array Taken(Managed* managed, const dlpack::Tensor& t, uint64_t flags, OutOptions options,
+Array Taken(Managed* managed, const dlpack::DlTensor& t, uint64_t flags, OutOptions options,
             Call call) {
   CheckTensor(t, flags, call);
   detail::HostView view{.data = t.data, .dtype = DTypeNamed(t.dtype, call)};
@@ -213,7 +213,7 @@ void CheckGiven(const void* tensor, Call call) {
 
 // A tensor that we give away, with all that it points to.
 template <class Managed>
-struct Given {
+struct GivenView {
   Managed managed = {};
   Shard shard;
   std::vector<int64_t> shape, strides;
@@ -227,8 +227,8 @@ Managed* Give(const Array& x, Call call) {
   std::vector<Shard> shards = x.addressable_shards(call.loc);
   if (shards.empty() || shards.front().shape() != x.shape(call.loc))
     shards = gather_to_host(x, call.loc).addressable_shards(call.loc);
-  auto given = std::make_unique<Given<Managed>>(
-      Given<Managed>{.managed = {}, .shard = shards.front(), .shape = x.shape(), .strides = {}});
+  auto given = std::make_unique<GivenView<Managed>>(GivenView<Managed>{
+      .managed = {}, .shard = shards.front(), .shape = x.shape(), .strides = {}});
   given->strides.resize(given->shape.size(), 1);
   for (size_t d = given->shape.size(); d-- > 1;)
     given->strides[d - 1] = given->strides[d] * std::max<int64_t>(1, given->shape[d]);
@@ -240,7 +240,9 @@ Managed* Give(const Array& x, Call call) {
                               .strides = given->strides.data(),
                               .byte_offset = 0};
   given->managed.manager_ctx = given.get();
-  given->managed.deleter = [](Managed* m) { delete static_cast<Given<Managed>*>(m->manager_ctx); };
+  given->managed.deleter = [](Managed* m) {
+    delete static_cast<GivenView<Managed>*>(m->manager_ctx);
+  };
   return &given.release()->managed;
 }
 

@@ -60,11 +60,11 @@ class LineOffsets {
 };
 
 // The position of a round in all loops but the last.
-struct Position {
+struct LoopPosition {
   std::vector<int64_t> at;
   int64_t index = 0, operand = 0;
 
-  Position(const std::vector<GatherLoop>& loops, int64_t line) : at(loops.size(), 0) {
+  LoopPosition(const std::vector<GatherLoop>& loops, int64_t line) : at(loops.size(), 0) {
     for (size_t l = loops.size() - 1; l-- > 0; line /= loops[l].size) {
       at[l] = line % loops[l].size;
       index += at[l] * loops[l].index_stride;
@@ -98,7 +98,7 @@ void RunGather(const plan::KernelArgs& call) {
   const GatherLoop line = config.loops.back();
   const bool varies = line.index_stride != 0;
   std::byte* out = call.out[0] + range.begin * run;
-  Position position(config.loops, range.begin / line.size);
+  LoopPosition position(config.loops, range.begin / line.size);
   int64_t i = range.begin % line.size;
   for (int64_t round = range.begin; round < range.end;) {
     const int64_t most = varies ? LineOffsets<Index>::kMost : line.size;

@@ -19,7 +19,7 @@ namespace {
 using api::If;
 using api::Located;
 using Locateds = std::vector<Located>;
-using State = std::vector<Array>;
+using LoopState = std::vector<Array>;
 
 constexpr double kUnit = std::numeric_limits<double>::epsilon();
 constexpr double kNoResult = std::numeric_limits<double>::quiet_NaN();
@@ -29,29 +29,29 @@ Located ZerosOf(const Located& x) { return x.With(zeros_like(x, {}, x.loc())); }
 
 // Returns the state after as many steps as some element needs, and at most `most`. step(k, state)
 // returns the next state, and which elements have not converged.
-struct Step {
+struct LoopStep {
   Locateds next;
   Located goes_on;
 };
 template <class F>
 Locateds Repeat(const Locateds& start, double most, const F& step) {
   const Loc loc = start[0].loc();
-  const auto located = [loc](const State& s, size_t first) {
+  const auto located = [loc](const LoopState& s, size_t first) {
     Locateds values;
     for (size_t i = first; i < s.size(); ++i) values.emplace_back(s[i], loc);
     return values;
   };
-  const auto is_more = [&](State s) -> Array {
+  const auto is_more = [&](LoopState s) -> Array {
     return Located(s[1], loc) & (Located(s[0], loc) < most);
   };
-  const auto next = [&](State s) -> State {
+  const auto next = [&](LoopState s) -> LoopState {
     const Located k(s[0], loc);
-    const Step made = step(k, located(s, 2));
-    State after{k + 1.0, any(made.goes_on, All, {}, loc)};
+    const LoopStep made = step(k, located(s, 2));
+    LoopState after{k + 1.0, any(made.goes_on, All, {}, loc)};
     for (const Located& x : made.next) after.push_back(x);
     return after;
   };
-  State state{Array(1.0).astype(f64, loc), Array(true)};
+  LoopState state{Array(1.0).astype(f64, loc), Array(true)};
   for (const Located& x : start) state.push_back(x);
   return located(while_loop(is_more, next, state, loc), 2);
 }
@@ -69,8 +69,8 @@ Locateds LowerSeries(const Located& a, const Located& x) {
   const Locateds end = Repeat({ones, zeros, ones, zeros}, 2000, [&](const Located& k, Locateds s) {
     const Located r = a + k, slope = (s[1] - s[0] / r) * (x / r), term = s[0] * (x / r);
     const Located sum = s[2] + term, sum_slope = s[3] + slope;
-    return Step{{term, slope, sum, sum_slope},
-                (term > sum * kUnit) | (Abs(slope) > Abs(sum_slope) * kUnit)};
+    return LoopStep{{term, slope, sum, sum_slope},
+                    (term > sum * kUnit) | (Abs(slope) > Abs(sum_slope) * kUnit)};
   });
   return {end[2], end[3]};
 }
@@ -95,7 +95,8 @@ Locateds UpperFraction(const Located& a, const Located& x) {
     next.push_back(y);
     next.push_back(slope);
     const double unit = 4 * kUnit;
-    return Step{next, (Abs(y - s[8]) > unit * Abs(y)) | (Abs(slope - s[9]) > unit * Abs(slope))};
+    return LoopStep{next,
+                    (Abs(y - s[8]) > unit * Abs(y)) | (Abs(slope - s[9]) > unit * Abs(slope))};
   });
   return {end[8], end[9]};
 }
@@ -154,7 +155,7 @@ Located BetaFraction(const Located& a, const Located& b, const Located& x) {
     const Located odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
     Located c = 1.0 + even / s[0], e = 1.0 / (1.0 + even * s[1]), y = s[2] * c * e;
     c = 1.0 + odd / c, e = 1.0 / (1.0 + odd * e);
-    return Step{{c, e, y * c * e}, Abs(c * e - 1.0) > kUnit};
+    return LoopStep{{c, e, y * c * e}, Abs(c * e - 1.0) > kUnit};
   })[2];
 }
 Located Betainc(const Locateds& xs) {
@@ -185,7 +186,7 @@ Located Expn(const Locateds& xs) {
       Repeat({zeros + kEndless, 1.0 / far, 1.0 / far}, 2000, [&](const Located& k, Locateds s) {
         const Located top = -k * (n - 1.0 + k), b = far + 2.0 * k;
         const Located d = 1.0 / (top * s[1] + b), c = b + top / s[0];
-        return Step{{c, d, s[2] * c * d}, is_high & (Abs(c * d - 1.0) > kUnit)};
+        return LoopStep{{c, d, s[2] * c * d}, is_high & (Abs(c * d - 1.0) > kUnit)};
       });
   const Located order = If(is_low, n, 1.0), logarithm = Digamma(order) - Log(u);
   const auto part = [&](const Located& term, const Located& k) {
@@ -195,7 +196,7 @@ Located Expn(const Locateds& xs) {
   const Located first = part(ones, zeros);
   const Locateds series = Repeat({ones, first}, 2000, [&](const Located& k, Locateds s) {
     const Located term = s[0] * -u / k, more = part(term, k + zeros);
-    return Step{{term, s[1] + more}, (k + zeros <= order) | (Abs(more) > kUnit * Abs(s[1]))};
+    return LoopStep{{term, s[1] + more}, (k + zeros <= order) | (Abs(more) > kUnit * Abs(s[1]))};
   });
   const Located has_power = (n < 0) | (n != Floor(n)), shape = 1.0 - If(has_power, n, -1.0);
   const Located power = x.With(gamma(shape, x.loc())) * Exp(-shape * Log(u));
@@ -213,12 +214,12 @@ template <Located (*f)(const Locateds&)>
 OutValues AsProgram(const WriteCall& c) {
   const OutType type{c.out().shape, f64};
   OutValues in;
-  State operands;
+  LoopState operands;
   for (const OutValue& x : c.in) {
     in.push_back(c.w.SpreadTo(c.w.Convert(x, f64), type.shape));
     operands.push_back(abstract_array(fmt::format("f64[{}]", fmt::join(type.shape, ","))));
   }
-  const auto function = [loc = c.instruction.loc](State xs) -> Array {
+  const auto function = [loc = c.instruction.loc](LoopState xs) -> Array {
     Locateds located;
     for (const Array& x : xs) located.emplace_back(x, loc);
     return f(located);

@@ -28,7 +28,7 @@ std::string Write(const std::string& name, const std::string& bytes) {
   std::ofstream(Path(name), std::ios::binary) << bytes;
   return Path(name);
 }
-data::Source Count(int n) { return data::arrays({arange(n)}); }
+data::DataSource Count(int n) { return data::arrays({arange(n)}); }
 
 // Returns the elements of field 0 of all batches.
 Numbers All(Batches batches) {
@@ -44,7 +44,7 @@ Numbers All(Batches batches) {
 
 TEST(DataSources, NpyRowsAreRecords) {
   save_npy(Path("rows.npy"), arange(12.0).reshape({3, 2, 2}));
-  const data::Source source = data::npy(Path("rows.npy"));
+  const data::DataSource source = data::npy(Path("rows.npy"));
   ASSERT_EQ(source.size(), 3);
   const Record record = source.read(1);
   EXPECT_THAT(record[0].shape(), ElementsAre(2, 2));
@@ -54,14 +54,14 @@ TEST(DataSources, NpyRowsAreRecords) {
 TEST(DataSources, IdxIsBigEndian) {
   const std::string path =
       Write("x.idx", std::string("\0\0\x0b\2\0\0\0\2\0\0\0\1\1\2\xff\xfe", 16));
-  const data::Source source = data::idx(path);
+  const data::DataSource source = data::idx(path);
   ASSERT_EQ(source.size(), 2);
   EXPECT_THAT(source.read(0)[0].data<int16_t>(), ElementsAre(258));
   EXPECT_THAT(source.read(1)[0].data<int16_t>(), ElementsAre(-2));
 }
 
 TEST(DataSources, LinesHaveTheirLengths) {
-  const data::Source source = data::lines(Write("x.txt", "ab\n\r\n\nabc"), 3);
+  const data::DataSource source = data::lines(Write("x.txt", "ab\n\r\n\nabc"), 3);
   ASSERT_EQ(source.size(), 4);
   EXPECT_THAT(source.read(0)[0].data<uint8_t>(), ElementsAre('a', 'b', 0));
   Numbers sizes;
@@ -72,8 +72,8 @@ TEST(DataSources, LinesHaveTheirLengths) {
 }
 
 TEST(DataSources, WindowsOverlapByTheirStride) {
-  const data::Source text = data::bytes(Write("text", "abcdefg"));
-  const data::Source each = data::windows(text, 3, {.stride = 2});
+  const data::DataSource text = data::bytes(Write("text", "abcdefg"));
+  const data::DataSource each = data::windows(text, 3, {.stride = 2});
   ASSERT_EQ(each.size(), 3);
   EXPECT_THAT(each.read(2)[0].data<uint8_t>(), ElementsAre('e', 'f', 'g'));
   EXPECT_EQ(data::windows(text, 3).size(), 2);
@@ -81,7 +81,7 @@ TEST(DataSources, WindowsOverlapByTheirStride) {
 }
 
 TEST(DataSources, ZipJoinsFields) {
-  const data::Source source = data::zip({Count(3), data::arrays({ones({3, 2}), zeros({3})})});
+  const data::DataSource source = data::zip({Count(3), data::arrays({ones({3, 2}), zeros({3})})});
   const Record record = source.read(2);
   ASSERT_EQ(record.size(), 3u);
   EXPECT_EQ(record[0].data<int32_t>()[0], 2);
@@ -92,7 +92,7 @@ TEST(DataSources, ZipJoinsFields) {
 
 TEST(DataOrder, IsAPermutationForEveryNumberOfRecords) {
   for (int64_t n : {1, 2, 3, 4, 5, 7, 16, 17, 100, 1023, 1024, 1025}) {
-    const data::Order order(n, data::KeyWords{1, 2}, 0);
+    const data::Order order(n, data::OrderKey{1, 2}, 0);
     std::set<int64_t> seen;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t record = order.At(i);
@@ -108,7 +108,7 @@ TEST(DataOrder, IsUniformOverEpochs) {
   constexpr int kEpochs = 24000;
   std::map<std::vector<int64_t>, int> count;
   for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
-    const data::Order order(4, data::KeyWords{3, 4}, epoch);
+    const data::Order order(4, data::OrderKey{3, 4}, epoch);
     ++count[{order.At(0), order.At(1), order.At(2), order.At(3)}];
   }
   ASSERT_EQ(count.size(), 24u);
@@ -120,7 +120,7 @@ TEST(DataOrder, IsUniformOverEpochs) {
 // Neighbours of the order are independent: their distances have the mean of a random permutation.
 TEST(DataOrder, SpreadsNeighbours) {
   constexpr int64_t kRecords = 60000;
-  const data::Order order(kRecords, data::KeyWords{5, 6}, 1);
+  const data::Order order(kRecords, data::OrderKey{5, 6}, 1);
   double sum = 0;
   for (int64_t i = 1; i < kRecords; ++i)
     sum += static_cast<double>(std::abs(order.At(i) - order.At(i - 1)));

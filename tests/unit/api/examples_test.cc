@@ -50,7 +50,7 @@ TEST(Examples, OfData) {
   save_npy(folder + "/images.npy", random::uniform(random::key(1), {100, 28, 28}));
   save_npy(folder + "/labels.npy", arange(100) % 10);
 
-  const data::Source records =
+  const data::DataSource records =
       data::zip({data::npy(folder + "/images.npy"), data::npy(folder + "/labels.npy")});
   const data::Pipeline train = data::Pipeline(records)
                                    .shuffle(random::key(0))
