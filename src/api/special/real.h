@@ -52,7 +52,7 @@ Array WideFormula(Call call, const Arguments& arguments, const F& f) {
     // Adding zeros broadcasts, and joins the shardings.
     Located all = xs[0];
     for (size_t i = 1; i < xs.size(); ++i) all = all + xs[i];
-    const Located zero(zeros_like(all, {}, call.loc), call.loc);
+    const Located zero(tessera::zeros_like(all, {}, call.loc), call.loc);
     if (xs.size() > 1)
       for (Located& x : xs) x = x + zero;
     return Convert(f(xs), TypeOf(given[0])->dtype(), call);
