@@ -12,9 +12,9 @@ namespace expectations {
 
 // Each returns "" if the expectation holds, and otherwise a text with the report.
 
-// `what` names a collective and its axes as reports do: "all_gather over data,model", or just
-// "all_gather". It must run `times` times; with `bytes`, all of these runs send that many bytes
-// from a device. Throws RuntimeError if there is no such collective.
+// `what` is a collective, with its axes or without: "all_gather over data,model", "all_gather". It
+// must run `times` times. With `bytes`, these runs together must send that many bytes from a
+// device. Throws RuntimeError if there is no such collective.
 std::string Sends(const CommReport& report, std::string_view what, int64_t times,
                   int64_t bytes = -1, Loc loc = Loc::Current());
 std::string SendsNothing(const CommReport& report);

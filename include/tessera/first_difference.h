@@ -62,7 +62,8 @@ std::ostream& operator<<(std::ostream& os, const FirstDifference& difference);
 // may run jitted functions, gradients, loops and eager calls, in scopes of its own. Both are called
 // twice: first with fingerprints of values (see record_run), and, if one differs, with that value
 // and those from which it is computed. Values are matched by op, line and shape, or by op and shape
-// if their lines differ. Programs run on this thread and are compiled again.
+// if their lines differ. Programs run on this thread and are compiled again. Throws ShapeError for
+// a negative tolerance, and RuntimeError if there are several processes.
 FirstDifference first_difference(const std::function<void()>& a, const std::function<void()>& b,
                                  DifferenceOptions options = {}, Loc loc = Loc::Current());
 // Same, of a recording and a run. Elements are not known, so that `index` and numbers are empty.
@@ -72,7 +73,8 @@ FirstDifference first_difference(const std::string& recording, const std::functi
 
 // Runs a function and writes fingerprints of values to a file: some sums, each time that a program
 // makes a value which is not part of a fused group, or returns one from itself or from a loop.
-// Throws RuntimeError if the file cannot be written.
+// Throws RuntimeError if the file
+// cannot be written, and if there are several processes.
 void record_run(const std::function<void()>& run, const std::string& path,
                 Loc loc = Loc::Current());
 

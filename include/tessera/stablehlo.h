@@ -41,7 +41,8 @@ enum class AxisModes : uint8_t {
 };
 
 struct ImportOptions {
-  // Takes the place of the text's meshes, whose axes it must have. Default: the text's mesh.
+  // Takes the place of the text's meshes, whose axes it must have. Default: the text's mesh. The
+  // shardings of arguments, by the text or by `shardings`, must divide them evenly.
   std::optional<Mesh> mesh = {};
   // The last one that names an argument counts. They need a mesh.
   std::vector<ArgumentSharding> shardings = {};

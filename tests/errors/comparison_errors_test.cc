@@ -1,5 +1,7 @@
-// Wrong input to first_difference and record_run.
+// Wrong input to first_difference, record_run, check and the expectations of tests.
 #include <gmock/gmock.h>
+#include <tessera/check.h>
+#include <tessera/expectations.h>
 #include <tessera/first_difference.h>
 #include <tessera/tessera.h>
 
@@ -29,6 +31,30 @@ TEST(ComparisonErrors, OfRecordings) {
     first_difference("not_a_recording.run", kNothing);
   });
   ExpectRefused("comparison_no_folder", [] { record_run(kNothing, "/nonexistent/folder/a.run"); });
+}
+
+TEST(ComparisonErrors, OfChecks) {
+  ExpectRefused("check_of_ints", [] { check(arange(3), "ints"); });
+  ExpectRefused("check_of_other_shapes", [] { check(arange(3) < 5, "shapes", 1, arange(2)); });
+  ExpectRefused("check_fails", [] {
+    const Array x = arange(6).reshape({2, 3});
+    check(x < 4, "x is too large", x, 2.5);
+  });
+  ExpectRefused("check_fails_in_a_loop", [] {
+    jit([](Array x) {
+      const auto body = [](Array i, Array v) {
+        check(v < 20, "v grows too large", v, i);
+        return v * 2;
+      };
+      return fori_loop(0, 5, body, x);
+    })(Array(2));
+  });
+  ExpectUsable();
+}
+
+TEST(ComparisonErrors, OfExpectations) {
+  ExpectRefused("expectation_of_no_collective",
+                [] { expectations::Sends(CommReport(), "allreduce over x", 1); });
 }
 
 TEST(ComparisonErrors, OfTheRunItself) {

@@ -36,6 +36,7 @@ const std::vector<RefusedCase>& Cases() {
        [] {
          bincount(array({1, 2}), {.length = -1});
        }},
+      {"heaviside_complex", [] { heaviside(complex(ones({2}), ones({2})), 1.0); }},
       {"histogram_bins", [] { histogram(ones({2}), {.bins = 0}); }},
       {"histogram_weights", [] { histogram(ones({2}), {.weights = ones({3})}); }},
       {"histogramdd_rank", [] { histogramdd(ones({2})); }},

@@ -955,11 +955,32 @@ def line(seed):
     return made
 
 
+def is_argued(made):
+    """Whether JAX's result is known to be wrong, or argued against in docs/differences.md."""
+    name = made['name'].split('::')[-1]
+    types = [a['type'] for a in made['arguments']]
+    kinds = [t.split('[')[0] for t in types]
+    has_int = any(k[0] in 'iu' or k == 'bool' for k in kinds)
+    if name in ('logaddexp', 'logaddexp2'):
+        return any(k[0] == 'c' for k in kinds)  # ours refuse complex numbers
+    if name in ('relu6', 'celu', 'selu', 'sparse_plus', 'sparse_sigmoid'):
+        return has_int  # f32 as for sin; a weak literal makes it f64 in JAX
+    if name == 'log1mexp':
+        return has_int  # JAX negates unsigned numbers
+    if name == 'modf':
+        return any('inf' in str(v) for v in made['arguments'][0]['data'])  # JAX: inf - inf
+    if name in ('median', 'quantile', 'percentile', 'nanmedian', 'nanquantile', 'nanpercentile'):
+        return types[0].endswith('[]')  # JAX gives scalars a dim with keepdims
+    return name == 'istft' and 'noverlap' in made.get('options', {})  # JAX cuts off too much
+
+
 def main():
     count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     for i in range(count):
         try:
-            print(json.dumps(line(seed + i)), flush=True)
+            made = line(seed + i)
+            if not is_argued(made):
+                print(json.dumps(made), flush=True)
         except Skip:
             pass
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """random_special.py COUNT [SEED]: random calls of special functions with JAX's values, one line each
-to standard output, for functions_tests (TESSERA_SPECIAL_CALLS).
+to standard output, for special_calls.
 
 Operands have random dtypes, and shapes that broadcast; numbers are of the usual size, of many
-exponents, or special. Calls of which JAX has no gradient have none.
+exponents, or special. Calls of which JAX has no gradient have none; calls that JAX refuses are left out.
 """
 import json, random, sys
 
@@ -67,7 +67,10 @@ def case(rng):
         made = call(*xs)
         return list(made) if isinstance(made, tuple) else [made]
 
-    made = results(*xs)
+    try:
+        made = results(*xs)
+    except TypeError:  # JAX refuses the dtype
+        return None
     cts = [jnp.asarray(np.cos(np.arange(y.size) + 1.0).reshape(y.shape)).astype(y.real.dtype)
            for y in made]
     line = {'call': name, 'tolerance': TOLERANCE[dtype], 'arguments': [V.written(x) for x in xs],
@@ -82,10 +85,26 @@ def case(rng):
     return line
 
 
+def is_argued(made):
+    """Whether JAX's result is known to be wrong."""
+    name, types = made['call'], [a['type'] for a in made['arguments']]
+    if name == 'owens_t':
+        return not types[0].startswith('f64')  # JAX gives f64
+    if name in ('sici', 'expi', 'exp1', 'poch', 'hyp2f1'):
+        return 'f16' in types[0]  # JAX computes in 16 bits: overflows, and gradients far off
+    if name in ('igamma', 'igammac', 'igamma_grad_a', 'random_gamma_grad'):
+        return any('inf' in str(v) for a in made['arguments'] for v in a['data'])  # JAX: NaN
+    return False
+
+
 def main():
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 0)
-    for _ in range(int(sys.argv[1])):
-        print(json.dumps(case(rng)))
+    left = int(sys.argv[1])
+    while left > 0:
+        line = case(rng)
+        if line and not is_argued(line):
+            print(json.dumps(line))
+            left -= 1
 
 
 if __name__ == '__main__':

@@ -15,9 +15,8 @@ const Rows& SpecialRows() {
        [](A a) -> R { return {gammasgn(a[0])}; }},
       {"loggamma", "jsp.loggamma(a)", "f64[6]=0.5,1,2.5,1e10,-0.5,1e-200",
        [](A a) -> R { return {loggamma(a[0])}; }},
-      // JAX has eight digits where an operand is 8 or more.
-      {"betaln", "jsp.betaln(a, b)", "f64[6]=0.5,1,2.5,1e6,20,0.1 f64[6]=3,1,0.25,1e7,30,9",
-       [](A a) -> R { return {betaln(a[0], a[1])}; }, 1e-7},
+      {"betaln", "jsp.betaln(a, b)", "f64[4]=0.5,1,2.5,1e6 f64[4]=3,1,0.25,1e7",
+       [](A a) -> R { return {betaln(a[0], a[1])}; }},
       {"beta", "jsp.beta(a, b)", "f64[5]=0.5,1,2.5,-1.5,20 f64[5]=3,1,0.25,2.2,30",
        [](A a) -> R { return {beta(a[0], a[1])}; }},
       {"factorial", "jsp.factorial(a)", "f64[6]=0,1,5,3.5,-1,20",

@@ -1,8 +1,9 @@
 // The example of docs/optimisers.md is the program below. The page shows its output.
+#include "document.h"
+
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include <fstream>
 #include <sstream>
 
 namespace tessera::optimisers_document_test {
@@ -49,25 +50,11 @@ for (const auto& [name, array] : state) out << name << " " << type_of(array) << 
 }
 // clang-format on
 
-std::string TextOf(const std::string& path) {
-  std::ifstream file(TESSERA_SOURCE_DIR + path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
-  const size_t from = text.find(begin) + begin.size();
-  return text.substr(from, text.find(end, from) - from);
-}
-
 TEST(Document, ShowsAProgramAndItsOutput) {
-  const std::string page = TextOf("/docs/optimisers.md");
-  const std::string test = TextOf("/tests/optimisers/document_test.cc");
-  EXPECT_EQ(Between(page, "```cpp\n", "```"), Between(test, "// begin\n", "// end\n"));
   std::ostringstream out;
   Example(out);
-  EXPECT_EQ(Between(page, "```text\n", "```"), out.str());
+  testing_documents::ExpectShows("/docs/optimisers.md", "/tests/optimisers/document_test.cc",
+                                 out.str());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compile/host/processes.h"
+#include "tessera/first_difference.h"
 
 namespace tessera::processes_test {
 namespace {
@@ -140,6 +141,13 @@ TEST_F(Arrays, CallbacksAreRefused) {
                           {.in_specs = {P()}, .out_specs = P()})(zeros({12, 6}));
               }),
               HasSubstr("inside of shard_map each device has its own array"));
+}
+
+TEST_F(Arrays, ComparisonsOfRunsAreRefused) {
+  if (compile::Processes() == 1) return;
+  const std::string many = fmt::format("there are {} processes", compile::Processes());
+  EXPECT_THAT(ErrorOf([] { first_difference([] {}, [] {}); }), HasSubstr(many));
+  EXPECT_THAT(ErrorOf([] { record_run([] {}, "never.run"); }), HasSubstr(many));
 }
 
 TEST_F(Arrays, ACallbackIsNotCalledUnderAnAbstractMesh) {

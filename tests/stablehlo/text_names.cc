@@ -65,8 +65,8 @@ std::vector<bool> UsedIn(const TextFunction& f) {
   return used;
 }
 
-// Numbers the values of a region as MLIR does: first those of all its operations, then those of
-// their regions, each of which continues from there.
+// Numbers the values of a region as MLIR does: first those of all its operations, then, in each of
+// their regions, the values inside, from the same number on.
 void AddPretty(const TextFunction& f, const TextRegion& region, const std::string& from,
                const std::string& to, int64_t next, std::map<std::string, std::string>& pretty) {
   std::map<const Operation*, std::string> names;

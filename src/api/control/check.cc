@@ -11,8 +11,8 @@
 #include "api/core/operands.h"
 #include "base/at.h"
 #include "base/error.h"
+#include "compile/host/host_array.h"
 #include "ir/host_tensor.h"
-#include "sharding/local.h"
 
 namespace tessera {
 
@@ -22,75 +22,54 @@ namespace {
 
 thread_local bool checks_are_on = true;
 
-// A part of an array on a device.
-struct Part {
-  const ir::Type& type;
-  base::Shape local;
-  explicit Part(const ir::HostArgument& value)
-      : type(*value.place), local(sharding::LocalShape(type.shape(), type.sharding())) {}
-  // Returns the global index at which the part at mesh position p starts.
-  std::vector<int64_t> StartAt(size_t p) const {
-    std::vector<int64_t> start(local.size(), 0);
-    for (size_t d = 0; d < local.size(); ++d)
-      if (const sharding::AxisList& axes = type.sharding().dims[d].axes; !axes.empty())
-        start[d] = sharding::ShardIndex(*type.mesh(), axes, static_cast<int64_t>(p)) * local[d];
-    return start;
-  }
-};
-
 struct FalseElement {
   size_t position;  // in the mesh
   std::vector<int64_t> index;
 };
 
-// Returns the first false element of a bool array. Padding of shards does not count.
+// Returns the first false element of a bool array.
 std::optional<FalseElement> FindFalse(const ir::HostArgument& predicate) {
-  const Part part(predicate);
-  const int64_t count = base::Elements(part.local);
+  const ir::Type& type = *predicate.place;
   for (size_t p = 0; p < predicate.shards.size(); ++p) {
     const std::byte* shard = predicate.shards[p];
-    if (!shard || !std::memchr(shard, 0, base::Size(count))) continue;
-    const std::vector<int64_t> start = part.StartAt(p);
-    for (int64_t i = 0; i < count; ++i) {
-      if (shard[i] != std::byte{0}) continue;
-      std::vector<int64_t> index = ir::CoordsOf(part.local, i);
-      bool is_padding = false;
-      for (size_t d = 0; d < index.size(); ++d) {
-        index[d] += start[d];
-        is_padding = is_padding || index[d] >= part.type.shape()[d];
-      }
-      if (!is_padding) return FalseElement{p, std::move(index)};
-    }
+    int64_t found = -1;
+    if (shard)
+      compile::ForEachPiece(type, static_cast<int64_t>(p),
+                            [&](int64_t in_whole, int64_t in_shard, int64_t bytes) {
+                              if (found >= 0) return;
+                              const std::byte* begin = shard + in_shard;
+                              if (const void* at = std::memchr(begin, 0, base::Size(bytes)))
+                                found = in_whole + (static_cast<const std::byte*>(at) - begin);
+                            });
+    if (found >= 0)
+      return FalseElement{p, ir::CoordsOf({type.shape().begin(), type.shape().end()}, found)};
   }
   return {};
 }
 
 // Returns the text of an element: of the device at the position, if it has it.
 std::string ElementText(const ir::HostArgument& value, const FalseElement& at) {
-  const Part part(value);
-  for (size_t k = 0; k < value.shards.size(); ++k) {
+  const ir::Type& type = *value.place;
+  const DType t = type.dtype();
+  int64_t flat = 0;
+  for (size_t d = 0; d < type.shape().size(); ++d)
+    flat = flat * type.shape()[d] + (type.elements() == 1 ? 0 : at.index[d]);
+  const int64_t byte = flat * static_cast<int64_t>(t.size());
+  ir::HostTensor element(t, {});
+  bool found = false;
+  for (size_t k = 0; k < value.shards.size() && !found; ++k) {
     const size_t p = (at.position + k) % value.shards.size();
     if (!value.shards[p]) continue;
-    const std::vector<int64_t> start = part.StartAt(p);
-    int64_t flat = 0;
-    bool has = true;
-    for (size_t d = 0; d < start.size(); ++d) {
-      const int64_t i = (part.type.shape()[d] == 1 ? 0 : at.index[d]) - start[d];
-      has = has && 0 <= i && i < part.local[d];
-      flat = flat * part.local[d] + i;
-    }
-    if (!has) continue;
-    ir::HostTensor element(part.type.dtype(), {});
-    const size_t size = element.data.size();
-    std::memcpy(element.data.data(), value.shards[p] + base::Size(flat) * size, size);
-    if (part.type.dtype().is_complex()) {
-      const auto z = element.Complex(0);
-      return fmt::format("{:.9g}{:+.9g}i", z.real(), z.imag());
-    }
-    if (part.type.dtype().is_inexact()) return fmt::format("{:.9g}", element.Float(0));
-    return fmt::format("{}", element.Int(0));
+    compile::ForEachPiece(type, static_cast<int64_t>(p),
+                          [&](int64_t in_whole, int64_t in_shard, int64_t bytes) {
+                            if (byte < in_whole || byte >= in_whole + bytes) return;
+                            std::memcpy(element.data.data(),
+                                        value.shards[p] + in_shard + (byte - in_whole), t.size());
+                            found = true;
+                          });
   }
-  return "of another process";
+  if (!found) return "of another process";
+  return compile::TextAt(element, 0);
 }
 
 class CheckCall final : public ir::HostFunction {

@@ -15,6 +15,7 @@
 #include "compile/checks/value_watch.h"
 #include "compile/compare/compare_runs.h"
 #include "compile/compare/recording.h"
+#include "compile/host/processes.h"
 #include "tessera/processes.h"
 
 namespace tessera {
@@ -41,7 +42,16 @@ RunValues ValuesOf(const std::function<void()>& run) {
   return {watch->values(), watch->made()};
 }
 
+// A process has the shards of its devices alone.
+void CheckProcesses(const char* name, Loc loc) {
+  if (compile::Processes() == 1) return;
+  base::ThrowRuntime(base::Refusal(name, 4, base::Where(loc),
+                                   fmt::format("there are {} processes", compile::Processes()),
+                                   {"run on simulated devices in one process"}));
+}
+
 void CheckOptions(const DifferenceOptions& options, Loc loc) {
+  CheckProcesses("first_difference", loc);
   if (!(options.tolerance >= 0))
     base::ThrowShape(base::Refusal("first_difference", 2, base::Where(loc),
                                    fmt::format(".tolerance is {}", options.tolerance),
@@ -100,6 +110,7 @@ FirstDifference first_difference(const std::string& recording, const std::functi
 }
 
 void record_run(const std::function<void()>& run, const std::string& path, Loc loc) {
+  CheckProcesses("record_run", loc);
   const std::string bytes = Recording(ValuesOf(run));
   try {
     base::NewFile file(path);

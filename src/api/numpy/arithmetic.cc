@@ -78,10 +78,11 @@ Array copysign(Operand a, Operand b, Loc loc) {
 }
 Array signbit(Operand x, Loc loc) { return Formula({"signbit", loc}, x, SignBit); }
 Array heaviside(Operand x, Operand h, Loc loc) {
-  return FloatFormula({"heaviside", loc}, {"x", x}, {"h", h},
-                      [](const Located& a, const Located& middle) {
-                        return If(a < 0, 0.0, If(a > 0, 1.0, If(a == 0, middle, a)));
-                      });
+  const Call call{"heaviside", loc};
+  return FloatFormula(call, {"x", x}, {"h", h}, [call](const Located& a, const Located& middle) {
+    CheckReal(a, call);
+    return If(a < 0, 0.0, If(a > 0, 1.0, If(a == 0, middle, a)));
+  });
 }
 Array fmax(Operand a, Operand b, Loc loc) {
   const Call call{"fmax", loc};

@@ -7,14 +7,14 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <vector>
+#include <utility>
 
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/float8.h"
 #include "base/narrow_floats.h"
+#include "compile/host/host_array.h"
 #include "ir/type.h"
-#include "sharding/local.h"
 
 namespace tessera::compile {
 namespace {
@@ -70,75 +70,27 @@ void AddRun(DType t, const std::byte* data, int64_t count, int64_t first, Finger
   }
 }
 
-// Adds a shard that starts at global index `start`, in runs of elements that are neighbours in the
-// whole array too. Elements beyond the shape are padding.
-void AddShard(const ir::Type& type, const base::Shape& local, const std::vector<int64_t>& start,
-              const std::byte* data, Fingerprint& to) {
-  const base::Shape& whole = type.shape();
-  const int64_t parts = type.dtype().is_complex() ? 2 : 1;
-  const DType t = parts == 2 ? base::PartOf(type.dtype()) : type.dtype();
-  // A run covers dims `outer`, outer + 1, ...: all but the first of them are whole.
-  size_t outer = local.size();
-  int64_t width = 1, whole_width = 1;  // of a run in the shard, and of a row in the whole array
-  while (outer > 0) {
-    --outer;
-    width *= local[outer];
-    whole_width *= whole[outer];
-    if (local[outer] != whole[outer]) break;
-  }
-  const int64_t inside =
-      local.empty() ? 1
-                    : width / std::max<int64_t>(local[outer], 1) *
-                          std::clamp<int64_t>(whole[outer] - start[outer], 0, local[outer]);
-  int64_t runs = 1;
-  for (size_t d = 0; d < outer; ++d) runs *= local[d];
-  const int64_t offset =
-      local.empty() ? 0 : start[outer] * (width / std::max<int64_t>(local[outer], 1));
-  std::vector<int64_t> at(outer, 0);
-  for (int64_t r = 0; r < runs && inside > 0; ++r) {
-    int64_t row = 0;
-    bool is_padding = false;
-    for (size_t d = 0; d < outer; ++d) {
-      is_padding = is_padding || start[d] + at[d] >= whole[d];
-      row = row * whole[d] + start[d] + at[d];
-    }
-    if (!is_padding)
-      AddRun(t, data + base::Size(r * width * parts) * t.size(), inside * parts,
-             (row * whole_width + offset) * parts, to);
-    for (size_t d = outer; d-- > 0;) {
-      if (++at[d] < local[d]) break;
-      at[d] = 0;
-    }
-  }
-}
-
 }  // namespace
 
 Fingerprint FingerprintOf(const ir::HostArgument& value) {
   const ir::Type& type = *value.place;
-  const sharding::TensorSharding& s = type.sharding();
-  const base::Shape local = sharding::LocalShape(type.shape(), s);
-  const size_t bytes = base::Size(sharding::LocalElements(type.shape(), s)) * type.dtype().size();
+  const DType t = type.dtype().is_complex() ? base::PartOf(type.dtype()) : type.dtype();
+  const auto size = static_cast<int64_t>(t.size());
   Fingerprint out;
-  // The first shard with each start and, if arrays vary or are partial, each of their coordinates.
-  std::map<std::vector<int64_t>, const std::byte*> seen;
+  std::map<std::pair<int64_t, int64_t>, const std::byte*> seen;  // by array and shard
   for (size_t p = 0; p < value.shards.size(); ++p) {
     const std::byte* shard = value.shards[p];
     if (!shard) continue;
-    std::vector<int64_t> start(local.size(), 0), key;
     const auto position = static_cast<int64_t>(p);
-    for (size_t d = 0; d < local.size(); ++d) {
-      const sharding::AxisList& axes = s.dims[d].axes;
-      if (!axes.empty()) start[d] = sharding::ShardIndex(*type.mesh(), axes, position) * local[d];
-    }
-    key = start;
-    for (const sharding::AxisList* axes : {&s.varying, &s.unreduced})
-      if (!axes->empty()) key.push_back(sharding::ShardIndex(*type.mesh(), *axes, position));
-    const auto [first, is_new] = seen.emplace(std::move(key), shard);
-    if (is_new)
-      AddShard(type, local, start, shard, out);
-    else if (first->second != shard && std::memcmp(first->second, shard, bytes) != 0)
-      out.replicas_differ = true;
+    const auto [first, is_new] =
+        seen.emplace(std::pair(ArrayAt(type, position), ShardAt(type, position)), shard);
+    if (!is_new && first->second == shard) continue;
+    ForEachPiece(type, position, [&](int64_t in_whole, int64_t in_shard, int64_t bytes) {
+      if (is_new)
+        AddRun(t, shard + in_shard, bytes / size, in_whole / size, out);
+      else if (std::memcmp(first->second + in_shard, shard + in_shard, base::Size(bytes)) != 0)
+        out.replicas_differ = true;
+    });
   }
   return out;
 }

@@ -8,11 +8,11 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "compile/host/host_array.h"
 #include "ir/inline.h"
 #include "ir/type.h"
 #include "ir/uses.h"
 #include "ops/host_call.h"
-#include "sharding/local.h"
 
 namespace tessera::compile {
 namespace {
@@ -81,53 +81,24 @@ ir::Instruction HostCall(const ir::Instruction& after, std::vector<ir::ValueId> 
   return call;
 }
 
-// Copies a shard to its place in the whole array. Elements beyond the shape are padding.
-void CopyShard(const std::byte* shard, const base::Shape& local, const std::vector<int64_t>& start,
-               const ir::Type& type, std::byte* whole) {
-  const size_t size = type.dtype().size();
-  const int64_t count = base::Elements(local);
-  for (int64_t i = 0; i < count; ++i) {
-    const std::vector<int64_t> at = ir::CoordsOf({local.begin(), local.end()}, i);
-    int64_t to = 0;
-    bool is_padding = false;
-    for (size_t d = 0; d < at.size(); ++d) {
-      is_padding = is_padding || start[d] + at[d] >= type.shape()[d];
-      to = to * type.shape()[d] + start[d] + at[d];
-    }
-    if (!is_padding) std::memcpy(whole + base::Size(to) * size, shard + base::Size(i) * size, size);
-  }
-}
-
 WholeValue WholeOf(int64_t number, const ir::HostArgument& value) {
   const ir::Type& type = *value.place;
-  const sharding::TensorSharding& s = type.sharding();
-  const base::Shape local = sharding::LocalShape(type.shape(), s);
-  std::map<int64_t, std::map<std::vector<int64_t>, const std::byte*>> arrays;  // by their device
-  bool differ = false;
+  int64_t arrays = 1;
+  for (size_t p = 0; p < value.shards.size(); ++p)
+    arrays = std::max(arrays, ArrayAt(type, static_cast<int64_t>(p)) + 1);
+  std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
+  if (arrays > 1) shape.insert(shape.begin(), arrays);
+  WholeValue out{number, &type, ir::HostTensor(type.dtype(), shape),
+                 FingerprintOf(value).replicas_differ};
+  const size_t bytes = base::Size(type.elements()) * type.dtype().size();
   for (size_t p = 0; p < value.shards.size(); ++p) {
     const std::byte* shard = value.shards[p];
     if (!shard) continue;
     const auto position = static_cast<int64_t>(p);
-    int64_t own = 0;
-    for (const sharding::AxisList* axes : {&s.varying, &s.unreduced})
-      if (!axes->empty()) own = sharding::ShardIndex(*type.mesh(), *axes, position);
-    std::vector<int64_t> start(local.size(), 0);
-    for (size_t d = 0; d < local.size(); ++d)
-      if (const auto& axes = s.dims[d].axes; !axes.empty())
-        start[d] = sharding::ShardIndex(*type.mesh(), axes, position) * local[d];
-    const auto [first, is_new] = arrays[own].emplace(std::move(start), shard);
-    const size_t bytes = base::Size(base::Elements(local)) * type.dtype().size();
-    differ = differ || (!is_new && std::memcmp(first->second, shard, bytes) != 0);
-  }
-  std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
-  if (arrays.size() > 1) shape.insert(shape.begin(), static_cast<int64_t>(arrays.size()));
-  WholeValue out{number, &type, ir::HostTensor(type.dtype(), shape), differ};
-  const size_t bytes = base::Size(type.elements()) * type.dtype().size();
-  size_t k = 0;
-  for (const auto& [own, shards] : arrays) {
-    for (const auto& [start, shard] : shards)
-      CopyShard(shard, local, start, type, out.elements.data.data() + k * bytes);
-    ++k;
+    std::byte* array = out.elements.data.data() + base::Size(ArrayAt(type, position)) * bytes;
+    ForEachPiece(type, position, [&](int64_t in_whole, int64_t in_shard, int64_t n) {
+      std::memcpy(array + in_whole, shard + in_shard, base::Size(n));
+    });
   }
   return out;
 }

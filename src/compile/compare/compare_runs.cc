@@ -11,8 +11,8 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "compile/host/host_array.h"
 #include "ir/type.h"
-#include "sharding/local.h"
 #include "sharding/mesh.h"
 
 namespace tessera::compile {
@@ -91,12 +91,6 @@ class Matches {
 
 using Moment = std::pair<int64_t, int64_t>;  // value, device
 
-std::string NumberText(std::complex<double> v, bool is_complex) {
-  const auto part = [](double x) { return fmt::format("{:.9g}", x); };
-  if (!is_complex) return part(v.real());
-  return fmt::format("{}{}{}i", part(v.real()), v.imag() < 0 ? "" : "+", part(v.imag()));
-}
-
 // Differences of the elements of two arrays of one shape.
 class Elements {
  public:
@@ -143,24 +137,16 @@ class Elements {
 std::vector<int64_t> DevicesWith(const ir::Type& type, std::vector<int64_t> index) {
   std::vector<int64_t> devices;
   if (!type.mesh()) return devices;
-  const sharding::TensorSharding& s = type.sharding();
-  int64_t own = -1;
+  std::optional<int64_t> array;
   if (index.size() > type.shape().size()) {
-    own = index[0];
+    array = index[0];
     index.erase(index.begin());
   }
-  const base::Shape local = sharding::LocalShape(type.shape(), s);
   for (int64_t p = 0; p < type.mesh()->size(); ++p) {
-    bool has = true;
-    for (const sharding::AxisList* axes : {&s.varying, &s.unreduced})
-      if (!axes->empty() && own >= 0)
-        has = has && sharding::ShardIndex(*type.mesh(), *axes, p) == own;
-    for (size_t d = 0; d < index.size(); ++d) {
-      const sharding::AxisList& axes = s.dims[d].axes;
-      const int64_t start =
-          axes.empty() ? 0 : sharding::ShardIndex(*type.mesh(), axes, p) * local[d];
-      has = has && start <= index[d] && index[d] < start + local[d];
-    }
+    bool has = !array || ArrayAt(type, p) == *array;
+    const std::vector<IndexRange> ranges = RangesOf(type, p);
+    for (size_t d = 0; d < index.size(); ++d)
+      has = has && ranges[d].begin <= index[d] && index[d] < ranges[d].end;
     if (has) devices.push_back(type.mesh()->Device(p));
   }
   return devices;
@@ -196,8 +182,7 @@ int64_t FirstBeyond(const Elements& elements, double tolerance, FirstDifference&
 
 DifferentSide SideOf(const WatchedValue& v, const WholeValue& w, const std::vector<int64_t>& index,
                      int64_t element) {
-  return {v.type, NumberText(w.elements.Complex(element), w.elements.dtype.is_complex()),
-          DevicesWith(*w.place, index)};
+  return {v.type, TextAt(w.elements, element), DevicesWith(*w.place, index)};
 }
 
 }  // namespace

@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
 #include <map>
 
 #include "base/at.h"
+#include "base/box_runs.h"
 #include "compile/host/processes.h"
-#include "ir/host_tensor.h"
 #include "runtime/buffers.h"
 #include "sharding/local.h"
 #include "spmd/local_type.h"
@@ -82,6 +83,40 @@ std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position) {
   return ranges;
 }
 
+void ForEachPiece(const ir::Type& placed, int64_t position,
+                  absl::FunctionRef<void(int64_t in_whole, int64_t in_shard, int64_t bytes)> f) {
+  base::Shape first, box;
+  for (const IndexRange& r : RangesOf(placed, position)) {
+    first.push_back(r.begin);
+    box.push_back(r.end - r.begin);
+  }
+  if (base::Elements(box) == 0) return;
+  const int64_t item = placed.dtype().size();
+  base::BoxRuns whole(placed.shape(), item, first, box);
+  base::BoxRuns shard(sharding::LocalShape(placed.shape(), placed.sharding()), item,
+                      base::Shape(box.size(), 0), box);
+  // A piece ends where a run of the whole array or of the shard ends.
+  for (int64_t in_whole = 0, in_shard = 0;;) {
+    const int64_t bytes = std::min(whole.bytes() - in_whole, shard.bytes() - in_shard);
+    f(whole.begin() + in_whole, shard.begin() + in_shard, bytes);
+    in_whole += bytes;
+    in_shard += bytes;
+    if (in_shard == shard.bytes()) in_shard = 0, shard.Next();
+    if (in_whole < whole.bytes()) continue;
+    in_whole = 0;
+    if (!whole.Next()) return;
+  }
+}
+
+std::string TextAt(const ir::HostTensor& x, int64_t element) {
+  if (x.dtype.is_complex()) {
+    const std::complex<double> z = x.Complex(element);
+    return fmt::format("{:.9g}{:+.9g}i", z.real(), z.imag());
+  }
+  return x.dtype.is_inexact() ? fmt::format("{:.9g}", x.Float(element))
+                              : fmt::format("{}", x.Int(element));
+}
+
 std::string IndexText(const std::vector<IndexRange>& index) {
   std::string text;
   for (const IndexRange& r : index)
@@ -108,6 +143,13 @@ bool IsPositionOn(int32_t process, const sharding::MeshDef& mesh, int64_t positi
 int64_t ShardAt(const ir::Type& placed, int64_t position) {
   if (!placed.mesh()) return 0;
   return sharding::ShardIndex(*placed.mesh(), AxesOfDims(placed.sharding()), position);
+}
+
+int64_t ArrayAt(const ir::Type& placed, int64_t position) {
+  if (!placed.mesh()) return 0;
+  sharding::AxisList axes = placed.sharding().varying;
+  sharding::AddTo(axes, placed.sharding().unreduced);
+  return sharding::ShardIndex(*placed.mesh(), axes, position);
 }
 
 std::vector<int64_t> DistinctPositions(const ir::Type& placed,

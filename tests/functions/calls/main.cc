@@ -131,7 +131,7 @@ int Main(const char* path) {
   SetDeviceCount(2);
   const DefaultDtypes wide(i64, f64);
   std::ifstream file(path);
-  size_t calls = 0, wrong = 0;
+  size_t calls = 0, wrong = 0, accepted = 0;
   for (std::string text; std::getline(file, text); ++calls) {
     const Json json = Json::parse(text);
     if (!AllCalls().contains(json["name"].get<std::string>())) {
@@ -140,11 +140,13 @@ int Main(const char* path) {
       continue;
     }
     const std::vector<std::string> problems = Line(json).Problems();
-    wrong += !problems.empty();
+    // A call that JAX alone refuses is for people to judge: ours may be wrong to accept it.
+    (json.contains("refused") ? accepted : wrong) += !problems.empty();
     for (const std::string& problem : problems)
       std::cout << json["call"].get<std::string>() << "\n  " << problem << std::endl;
   }
-  std::cout << calls << " calls, of which " << wrong << " differ\n";
+  std::cout << calls << " calls, of which " << wrong << " differ and JAX alone refuses " << accepted
+            << "\n";
   return wrong > 0;
 }
 

@@ -218,7 +218,7 @@ const CallTable& NumpyCalls() {
        }},
       {"select",
        [](C c) -> R {
-         return {select({c[0], c[1]}, {c[2], c[3]}, c.number("default", 0))};
+         return {select({c[0], c[1]}, {c[2], c[3]}, static_cast<int64_t>(c.number("default", 0)))};
        }},
       {"choose",
        [](C c) -> R {

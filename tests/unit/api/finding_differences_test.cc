@@ -1,10 +1,9 @@
 // The example of docs/finding_differences.md is the program below. The page shows its output.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <sstream>
 
+#include "document.h"
 #include "tessera/first_difference.h"
 #include "tessera/tessera.h"
 
@@ -33,32 +32,11 @@ out << first_difference(step, std::tuple(x, w), {mesh}, {mesh, {P("data"), P()}}
 }
 // clang-format on
 
-std::string TextOf(const std::string& path) {
-  std::ifstream file(TESSERA_SOURCE_DIR + path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
-  const size_t from = text.find(begin) + begin.size();
-  return text.substr(from, text.find(end, from) - from);
-}
-
 TEST(FindingDifferences, ShowsAProgramAndItsOutput) {
-  const std::string path = "/docs/finding_differences.md";
-  std::string page = TextOf(path);
-  const std::string test = TextOf("/tests/unit/api/finding_differences_test.cc");
-  EXPECT_EQ(Between(page, "```cpp\n", "```"), Between(test, "// begin\n", "// end\n"));
   std::ostringstream out;
   Example(out);
-  const std::string shown = Between(page, "```text\n", "```");
-  if (std::getenv("UPDATE_GOLDEN") != nullptr) {
-    page.replace(page.find("```text\n") + 8, shown.size(), out.str());
-    std::ofstream(TESSERA_SOURCE_DIR + path) << page;
-  } else {
-    EXPECT_EQ(shown, out.str());
-  }
+  testing_documents::ExpectShows("/docs/finding_differences.md",
+                                 "/tests/unit/api/finding_differences_test.cc", out.str());
 }
 
 }  // namespace
