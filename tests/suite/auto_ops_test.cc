@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "fuzz.h"
 #include "ir/interpret.h"
 #include "suite/compare.h"
 #include "suite/placements.h"
@@ -34,15 +35,15 @@ class AutoOps : public testing::TestWithParam<const ir::OpDef*> {
  protected:
   // Calls f for placements of all operands, at most `most`, evenly spread.
   template <class F>
-  void ForEachPlaced(const Sample& sample, const MeshDef* mesh, size_t most, F f) {
+  void ForEachPlaced(const Sample& sample, const MeshDef* mesh, int64_t most, F f) {
     std::vector<std::vector<TensorSharding>> placements;
-    size_t all = 1;
+    int64_t all = 1;
     for (const SampleOperand& o : sample.operands) {
       placements.push_back(Placements(mesh->WithoutModes(), o.shape, {.uneven = true}));
-      all *= placements.back().size();
+      all *= static_cast<int64_t>(placements.back().size());
     }
-    for (size_t k = 0; k < std::min(all, most) && !HasFailure(); ++k) {
-      size_t choice = all <= most ? k : k * all / most;
+    for (int64_t k = 0; k < std::min(all, most) && !HasFailure(); ++k) {
+      auto choice = static_cast<size_t>(all <= most ? k : k * all / most);
       Case c{.sample = &sample, .mesh = mesh};
       for (size_t i = 0; i < placements.size(); ++i) {
         const SampleOperand& o = sample.operands[i];
@@ -64,7 +65,7 @@ TEST_P(AutoOps, ComputeWhatTheReferenceComputes) {
                         std::max(sample->forward.magnitude, sample->sharded.magnitude)};
     for (const MeshDef* mesh : {AutoMeshOf({2}), AutoMeshOf({3}), AutoMeshOf({2, 2}, {3, 1, 0, 2}),
                                 AutoMeshOf({2, 3}), AutoMeshOf({4, 2})})
-      ForEachPlaced(*sample, mesh, sample->truth ? 150 : 12, [&](const Case& c) {
+      ForEachPlaced(*sample, mesh, FuzzCount(sample->truth ? 40 : 4), [&](const Case& c) {
         std::vector<HostTensor> got = RunEager(c, data);
         if (sample->align) sample->align(data, want, got);
         EXPECT_THAT(got, AreClose(want, tolerance)) << c.name();
