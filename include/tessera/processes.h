@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tessera/array.h"
+#include "tessera/deterministic.h"
 #include "tessera/error.h"
 
 namespace TESSERA_PUBLIC tessera {
@@ -56,22 +57,6 @@ int process_count();
 // Returns the devices that this process hosts, ascending. All devices are split over the processes
 // evenly and in order.
 std::vector<int64_t> local_devices();
-
-// Scope: programs that this thread compiles sum over devices in one order, whatever the number of
-// processes, so that all results have the same bits as in one process. Without it, each process
-// first sums over its own devices. The cost: every process sends the terms of all its devices to
-// each process that needs the sum. For n devices and m processes these are n / 2 times as many
-// bytes for an all_reduce, and n / m times as many for a reduce_scatter.
-class [[nodiscard]] Deterministic {
- public:
-  [[nodiscard]] Deterministic();
-  ~Deterministic();
-  Deterministic(const Deterministic&) = delete;
-  Deterministic& operator=(const Deterministic&) = delete;
-
- private:
-  const bool outer_;
-};
 
 // Returns an array without a mesh, of all elements of `x`, on every process. All processes call it.
 // In one process it copies `x`. Throws TraceError for arrays without elements.

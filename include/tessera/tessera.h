@@ -12,6 +12,7 @@
 #include "tessera/custom_op.h"
 #include "tessera/custom_rules.h"
 #include "tessera/debug.h"
+#include "tessera/deterministic.h"
 #include "tessera/dtype.h"
 #include "tessera/error.h"
 #include "tessera/explain.h"

@@ -8,15 +8,18 @@
 //   ../shared    the optimiser, flags, progress and curve
 //
 // The whole run is a function of its State, which is saved as one file. A run that resumes from it
-// gives the same bits, or, on another mesh or in another layout, the same numbers. The processes of
+// gives the same bits, or, on another mesh or in another layout, the same numbers; and with
+// --deterministic the same bits there too. The processes of
 // mpirun train together, and as many as fit the mesh may resume. Process 0 prints.
 #include <fmt/format.h>
+#include <tessera/deterministic.h>
 #include <tessera/processes.h>
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "../shared/flags.h"
@@ -34,7 +37,7 @@ struct Options {
   int64_t steps = 400, batch = 32, micro_batches = 1, save_every = 100, sample = 400, seed = 0;
   Sizes sizes;
   double dropout = 0.1, rate = 3e-3;
-  bool resume = false;
+  bool resume = false, deterministic = false;
 };
 
 std::vector<samples::Flag> flags_of(Options& o) {
@@ -55,7 +58,8 @@ std::vector<samples::Flag> flags_of(Options& o) {
           {"out", &o.out, "checkpoint folder"},
           {"save-every", &o.save_every, "steps between checkpoints"},
           {"sample", &o.sample, "characters to write at the end"},
-          {"resume", &o.resume, "continue from the checkpoint"}};
+          {"resume", &o.resume, "continue from the checkpoint"},
+          {"deterministic", &o.deterministic, "the same bits on every mesh, for more time"}};
 }
 
 std::pair<int64_t, int64_t> mesh_sizes(const std::string& text) {
@@ -274,6 +278,8 @@ int main(int argc, char** argv) {
   try {
     train_lm::Options options;
     if (!samples::parse({argv + 1, argv + argc}, train_lm::flags_of(options))) return 0;
+    std::optional<tessera::Deterministic> scope;
+    if (options.deterministic) scope.emplace();
     return train_lm::Run(options).go();
   } catch (const std::exception& e) {
     fmt::print(stderr, "train_lm: {}\n", e.what());

@@ -15,7 +15,8 @@ struct Lowered::Impl {
                                                   // itself if no pass of that stage changes it
   spmd::PassState passes;                         // the device program and its schedule
   compile::PassDump dump;
-  ProgramBorder border = {};  // of `program`
+  ProgramBorder border = {};     // of `program`
+  bool keeps_sum_order = false;  // lowered in a Deterministic scope
 
   const ir::Program& device() const { return passes.device; }
   const spmd::Schedule& schedule() const { return passes.schedule; }

@@ -233,6 +233,26 @@ DimMap OnShards(DimMap map, const Shapes& operands, const Shapes& results) {
   return WithPiecesApart(std::move(map), operands);
 }
 
+DimMap WithWholeSums(DimMap map) {
+  const std::vector<bool> in_results = FactorsOf(map, map.results);
+  // A device that looks up elements which it does not have adds zeros, so the order is free.
+  const auto only_looks_up = [&](size_t f) {
+    return LooksUp(map, f) && !map.traits.product &&
+           absl::c_none_of(map.traits.selectors, [&](int32_t selector) {
+             return HasFactor(map.operands[selector], static_cast<int32_t>(f));
+           });
+  };
+  for (size_t f = 0; f < map.factors.size(); ++f) {
+    Factor& factor = map.factors[f];
+    const bool adds = factor.reduction == Reduction::kSum || factor.reduction == Reduction::kProd;
+    // A running maximum, whose factor says no reduction, is whole too.
+    const bool runs = factor.kind == FactorKind::kScan && !factor.sorts && in_results[f];
+    if (runs || (factor.kind == FactorKind::kReduce && adds && !only_looks_up(f)))
+      factor.kind = FactorKind::kReplicate;
+  }
+  return map;
+}
+
 namespace {
 
 // Removes the factor from all dims, and from the map.

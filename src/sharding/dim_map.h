@@ -139,6 +139,10 @@ DimMap WithPiecesApart(DimMap map, const Shapes& operands);
 // a slice gives the elements that its shard has, and zeros elsewhere: the factor is reduced.
 DimMap OnShards(DimMap map, const Shapes& operands, const Shapes& results);
 
+// Returns the map by which devices compute sums of floats in one order: every device that computes
+// a sum, or a running one, has all of its terms. Maxima are the same in any order.
+DimMap WithWholeSums(DimMap map);
+
 // Returns the map for propagation, as Shardy has it: a dim that is read through the windows of
 // another operand has the window's factor too. The larger is major, and together they fill no more
 // than the dim. See docs/propagation.md, "Windows".

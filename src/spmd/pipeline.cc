@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sum_order.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -50,9 +51,10 @@ void RunPartition(PassState& s) {
   if (!s.device.mesh) s.device.mesh = s.mesh_around;
 }
 
-// Loops over blocks reorder instructions, so programs with effects stay as they are.
+// Loops over blocks reorder instructions, so programs with effects stay as they are; and they sum
+// block by block, which may not depend on the size of a shard where sums have one order.
 void RunBlocks(PassState& s) {
-  s.has_block_loops = !ir::HasEffects(s.device) && RunInBlocks(s.device);
+  s.has_block_loops = !ir::HasEffects(s.device) && !base::KeepsSumOrder() && RunInBlocks(s.device);
 }
 
 const ir::Program& Scheduled(const PassState& s) { return s.scheduled ? *s.scheduled : s.device; }

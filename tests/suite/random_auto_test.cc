@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <span>
 
 #include "cli/html.h"
@@ -36,6 +37,11 @@ std::string Difference(const Values& got, const Values& want) {
             1e-4 * std::max(1.0, std::abs(want.close[k][i]))))
         return "element " + std::to_string(i) + " of close result " + std::to_string(k);
   return "";
+}
+
+bool SameBits(const std::vector<double>& got, const std::vector<double>& want) {
+  return got.size() == want.size() &&
+         std::memcmp(got.data(), want.data(), got.size() * sizeof(double)) == 0;
 }
 
 // Every value has an explanation after any strategy, and these make a page.
@@ -178,6 +184,25 @@ TEST_P(RandomAuto, AgreesWithOneDevice) {
   EXPECT_LE(need_mixed.flops, 2 * need_auto.flops);
 }
 INSTANTIATE_TEST_SUITE_P(Part, RandomAuto, testing::Range(0, kParts));
+
+// In a Deterministic scope the mesh, the layout and the way of running change no bit.
+TEST(RandomAutoInOneOrder, HasTheSameBitsOnEveryMesh) {
+  const Deterministic scope;
+  const auto count = static_cast<int>(FuzzCount(60));
+  int failed = 0;
+  for (int seed = 0; seed < count && failed < 20; ++seed) {
+    const Values want = Read(RandomProgram(seed, 0, RandomArguments(seed)));
+    Dice dice(seed + 1299709);
+    for (const Mesh& mesh : MeshesOf(dice)) {
+      const Values got = RunOn(mesh, seed, dice.Below(4) == 0 ? How::kEager : How::kJitted);
+      for (size_t k = 0; k < want.close.size(); ++k) {
+        const bool same = SameBits(got.close[k], want.close[k]);
+        failed += same ? 0 : 1;
+        EXPECT_TRUE(same) << "close result " << k << " of seed " << seed << " on " << mesh.text();
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace tessera::suite::random_auto_test

@@ -13,6 +13,7 @@
 #include "api/io/saved_program.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/sum_order.h"
 #include "compile/auto/propagate.h"
 #include "compile/checks/policy.h"
 #include "compile/inspect/memory.h"
@@ -140,8 +141,15 @@ MemoryReport Lowered::memory() const {
 int64_t Lowered::flops() const { return comm().flops(); }
 int64_t Lowered::split_flops() const { return comm().split_flops(); }
 std::string Lowered::text() const {
-  return fmt::format("{}{}{} bytes at most per device\n", device_program().text(), comm().text(),
-                     peak_bytes());
+  std::string text = fmt::format("{}{}{} bytes at most per device\n", device_program().text(),
+                                 comm().text(), peak_bytes());
+  if (!impl_->keeps_sum_order) return text;
+  const base::SumOrderScope any_order(false);
+  const CommReport any = compile::Report(compile::DeviceProgramOf(impl_->program));
+  return text + fmt::format(
+                    "sums in one order: a device sends {} B and computes {} FLOPs; in any order {} "
+                    "B and {} FLOPs\n",
+                    comm().bytes(), flops(), any.bytes(), any.flops());
 }
 
 std::ostream& operator<<(std::ostream& os, const CommReport& report) { return os << report.text(); }

@@ -171,9 +171,6 @@ Processes::~Processes() {
   devices_before = trace::Devices();
 }
 
-Deterministic::Deterministic() : outer_(compile::KeepsOrder()) { compile::SetKeepsOrder(true); }
-Deterministic::~Deterministic() { compile::SetKeepsOrder(outer_); }
-
 int process_index() { return compile::Process(); }
 int process_count() { return compile::Processes(); }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/at.h"
+#include "base/sum_order.h"
 #include "runtime/run.h"
 #include "runtime/team.h"
 #include "runtime/transport.h"
@@ -19,7 +20,6 @@ namespace tessera::compile {
 namespace {
 
 bool reads_gather = false;
-thread_local bool keeps_order = false;
 
 using ProcessSet = std::set<int32_t>;
 
@@ -74,9 +74,6 @@ void ShareCores() {
 bool ReadsGather() { return reads_gather; }
 void SetReadsGather(bool on) { reads_gather = on; }
 
-bool KeepsOrder() { return keeps_order; }
-void SetKeepsOrder(bool on) { keeps_order = on; }
-
 int32_t ProcessOf(int64_t device) {
   return static_cast<int32_t>(device * Processes() / trace::Devices());
 }
@@ -119,7 +116,8 @@ bool IsEverywhere(const sharding::MeshDef* mesh) {
 }
 
 plan::Hosts HostsOf(const ir::Program& program, int32_t devices) {
-  plan::Hosts hosts{.process = Process(), .process_of_device = {}, .keeps_order = keeps_order};
+  plan::Hosts hosts{
+      .process = Process(), .process_of_device = {}, .keeps_order = base::KeepsSumOrder()};
   hosts.process_of_device.assign(base::Size(devices), plan::Hosts::kNobody);
   const std::set<const sharding::MeshDef*> meshes = MeshesOf(program);
   if (meshes.empty()) hosts.process_of_device.assign(base::Size(devices), Process());

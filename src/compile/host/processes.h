@@ -20,10 +20,6 @@ void ShareCores();
 bool ReadsGather();
 void SetReadsGather(bool on);
 
-// Whether programs that this thread compiles sum in one order; see Deterministic.
-bool KeepsOrder();
-void SetKeepsOrder(bool on);
-
 // Returns the process that hosts a device. Devices are split evenly and in order.
 int32_t ProcessOf(int64_t device);
 // Whether this process hosts a device of a mesh of the program.

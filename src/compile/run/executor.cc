@@ -9,6 +9,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "base/sum_order.h"
 #include "compile/auto/pins.h"
 #include "compile/checks/nan_watch.h"
 #include "compile/checks/policy.h"
@@ -141,8 +142,8 @@ class RuntimeExecutor final : public trace::Executor {
 
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
-    size_t key = (SharesReplicas() ? 1 : 2) + (KeepsOrder() ? 4 : 0) + (IsOnOneProcess() ? 8 : 0) +
-                 (Processes() > 1 ? 16 : 0);
+    size_t key = (SharesReplicas() ? 1 : 2) + (base::KeepsSumOrder() ? 4 : 0) +
+                 (IsOnOneProcess() ? 8 : 0) + (Processes() > 1 ? 16 : 0);
     double balance = sharding::FlopsPerByte();
     const NanChecks checks = CurrentNanChecks();
     const int64_t watch = CurrentValueWatch() ? CurrentValueWatch()->id() : 0;
@@ -160,7 +161,7 @@ class RuntimeExecutor final : public trace::Executor {
         "replicas share buffers: {}\nsums in one order: {}\nNaN watch: {}\nflops per byte: "
         "{}\nCommPolicy: {}\n"
         "pinned shardings: {}\n",
-        SharesReplicas(), KeepsOrder(),
+        SharesReplicas(), base::KeepsSumOrder(),
         checks == NanChecks::kNone   ? "off"
         : checks == NanChecks::kNans ? "NaN"
                                      : "NaN, infinity",

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/sum_order.h"
 #include "compile/auto/keep_only.h"
 #include "compile/auto/propagate.h"
 #include "compile/checks/nan_watch.h"
@@ -38,6 +39,7 @@ std::shared_ptr<Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> p
                                             const PassChoice& choice) {
   auto impl = std::make_shared<Lowered::Impl>(Lowered::Impl{
       .program = program, .propagated = {}, .passes = {}, .dump = PassDump(*program)});
+  impl->keeps_sum_order = base::KeepsSumOrder();
   Propagated propagated;
   spmd::OuterPasses outer{.watch_values = WithValueWatch,
                           .check_nans = WithNanChecks,

@@ -1,6 +1,7 @@
 // Chooses the form of a convolution.
 #include "kernels/convolution/convolution.h"
 
+#include "base/sum_order.h"
 #include "kernels/convolution/convolution_columns.h"
 #include "kernels/convolution/convolution_dnnl.h"
 #include "kernels/convolution/convolution_widening.h"
@@ -10,6 +11,7 @@ namespace tessera::kernels {
 namespace {
 
 plan::Kernel KernelOf(const ConvolutionDesc& desc) {
+  if (base::KeepsSumOrder()) return ConvolutionByColumns(desc);
   if (const auto dnnl = ConvolutionByDnnl(desc)) return dnnl->kernel;
   if (const auto widening = ConvolutionByWidening(desc)) return *widening;
   return ConvolutionByColumns(desc);

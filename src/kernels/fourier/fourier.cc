@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/sum_order.h"
 #include "kernels/fourier/fourier_config.h"
 #include "kernels/parts.h"
 
@@ -19,6 +20,7 @@ constexpr int64_t kLongestLanes = int64_t{1} << 12, kLongestColumns = int64_t{1}
 
 bool UsesLanes(const FourierDesc& desc, int64_t length, int64_t lanes) {
   if (length < kShortRow) return true;
+  if (base::KeepsSumOrder()) return length <= kLongestLanes;  // whatever the number of rows
   const int64_t at_once = desc.outer * desc.inner;
   return 2 * at_once >= lanes && length <= (desc.inner > 1 ? kLongestColumns : kLongestLanes);
 }

@@ -6,11 +6,13 @@
 #include <complex>
 #include <cstring>
 
+#include "base/sum_order.h"
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/gemm/gemm_blas.h"
 #include "kernels/gemm/gemm_dnnl.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/integer_gemm.h"
+#include "kernels/gemm/ordered_gemm.h"
 #include "kernels/gemm/vector_matrix.h"
 #include "tessera/dtype.h"
 
@@ -108,8 +110,8 @@ class Gemm::Dnnl : public DnnlGemm {
   using DnnlGemm::DnnlGemm;
 };
 
-Gemm::Gemm(const GemmDesc& desc) : desc_(desc) {
-  if (desc.m > 0 && desc.n > 0 && desc.k > 0 && PrefersDnnl(desc))
+Gemm::Gemm(const GemmDesc& desc) : desc_(desc), in_order_(base::KeepsSumOrder()) {
+  if (!in_order_ && desc.m > 0 && desc.n > 0 && desc.k > 0 && PrefersDnnl(desc))
     dnnl_ = std::make_unique<Dnnl>(desc);
 }
 
@@ -118,6 +120,7 @@ Gemm::~Gemm() = default;
 // OpenBLAS's f32 and complex kernels, and oneDNN's kernels without AVX-512, sum the last rows of a
 // call in another order than the rows before.
 bool Gemm::rows_compose() const {
+  if (in_order_) return true;
   if (dnnl_ != nullptr) return DnnlRowsCompose();
   if (desc_.type == GemmType::kC64 || desc_.type == GemmType::kC128) return !HasComplexBlas();
   return desc_.type != GemmType::kF32 || desc_.n == 1 || !HasBlas();
@@ -132,9 +135,15 @@ void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) cons
                  static_cast<T*>(c));
   };
   const auto floats = [&]<class T>(T) {
+    if (in_order_)
+      return OrderedGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b),
+                         static_cast<T*>(c));
     FloatGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
   };
   const auto complex = [&]<class T>(T) {
+    if (in_order_)
+      return SimpleGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b),
+                        static_cast<T*>(c));
     ComplexGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b),
                 static_cast<T*>(c));
   };

@@ -16,7 +16,8 @@ struct GemmDesc {
   int64_t a_row = 0, a_col = 1, b_row = 0, b_col = 1, c_row = 0;
 };
 
-// A product that is prepared once per shape. Any number of threads may run it at the same time.
+// A product that is prepared once per shape. Any number of threads may run it at the same time. If
+// base::KeepsSumOrder when it is made, the bits of an element depend on its row and column alone.
 inline constexpr int64_t kGemmCut = 64;
 class Gemm {
  public:
@@ -31,6 +32,7 @@ class Gemm {
  private:
   class Dnnl;
   GemmDesc desc_;
+  bool in_order_ = false;       // sums have one order, whatever m and n
   std::unique_ptr<Dnnl> dnnl_;  // null: another library is faster
 };
 

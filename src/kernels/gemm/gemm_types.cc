@@ -2,6 +2,7 @@
 #include "kernels/gemm/gemm_types.h"
 
 #include "base/dtype.h"
+#include "base/sum_order.h"
 #include "kernels/gemm/gemm_dnnl.h"
 
 namespace tessera::kernels {
@@ -29,7 +30,8 @@ GemmType GemmTypeOf(DType lhs, DType rhs, DType out) {
     if (d == c64) return GemmType::kC64;
   for (DType d : {lhs, rhs, out})
     if (d == f64) return GemmType::kF64;
-  if (lhs == bf16 && rhs == bf16 && (out == bf16 || out == f32) && HasBFloat16Gemm())
+  if (lhs == bf16 && rhs == bf16 && (out == bf16 || out == f32) && HasBFloat16Gemm() &&
+      !base::KeepsSumOrder())
     return out == bf16 ? GemmType::kBF16 : GemmType::kBF16ToF32;
   for (DType d : {lhs, rhs, out})
     if (d.is_floating()) return GemmType::kF32;

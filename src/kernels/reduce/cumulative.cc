@@ -9,6 +9,7 @@
 #include "base/divide.h"
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "base/sum_order.h"
 #include "kernels/parts.h"
 #include "kernels/reduce/reduce_elements.h"
 #include "kernels/reduce/running.h"
@@ -28,6 +29,7 @@ struct ScanConfig {
   bool log_sum_exp = false;  // replaces the reduction
   bool reverse = false;
   RunningFn vectors = nullptr;  // of a panel, if there is one
+  bool is_rows = false;         // `vectors` is of rows
 };
 
 // A running reduction of one column.
@@ -107,7 +109,7 @@ void RunOf(const ScanConfig& c, const plan::KernelArgs& call) {
                .batch = batch,
                .reverse = c.reverse});
   };
-  if (c.vectors && c.inner == 1) return vectors(units.begin * c.n, 1, units.end - units.begin);
+  if (c.is_rows) return vectors(units.begin * c.n, 1, units.end - units.begin);
   for (int64_t u = units.begin; u < units.end; ++u) {
     const int64_t first = u % c.panels * c.panel, columns = std::min(c.panel, c.inner - first);
     const int64_t offset = u / c.panels * c.n * c.inner + first;
@@ -132,9 +134,13 @@ plan::Kernel Make(const Shape& shape, int64_t dim, ScanConfig config) {
   const auto panels = [&] { return base::CeilDiv(c->inner, c->panel); };
   while (c->panel > kLeastPanel && c->outer * panels() < kLeastUnits) c->panel /= 2;
   c->panels = panels();
+  // Where sums have one order, a single column is summed as several are.
+  const bool rows =
+      inner == 1 && (!base::KeepsSumOrder() || dim + 1 == static_cast<int64_t>(shape.size()));
   if (!c->log_sum_exp)
-    c->vectors = inner == 1 ? RunningRowOf(c->dtype, c->reduction)
-                            : RunningColumnsOf(c->dtype, c->reduction);
+    c->vectors =
+        rows ? RunningRowOf(c->dtype, c->reduction) : RunningColumnsOf(c->dtype, c->reduction);
+  c->is_rows = rows && c->vectors;
   plan::Kernel kernel;
   kernel.fn = &RunCumulative;
   const int64_t elements = c->outer * c->n * c->inner;

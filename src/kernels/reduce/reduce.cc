@@ -4,6 +4,7 @@
 #include <absl/algorithm/container.h>
 
 #include "base/dtype.h"
+#include "base/sum_order.h"
 #include "kernels/fused/fused.h"
 #include "kernels/reduce/reduce_columns.h"
 #include "kernels/reduce/reduce_mixed.h"
@@ -13,11 +14,13 @@ namespace {
 
 using plan::FusedNode;
 
+// Joins neighbouring dims. Where sums have one order, its form may not depend on the sizes of kept
+// dims: [24, 1] is summed over its rows as [24, 8] is.
 ReduceShape Simplify(const Shape& shape, const std::vector<int64_t>& dims) {
   ReduceShape out;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 1) continue;
     const bool reduced = absl::c_linear_search(dims, static_cast<int64_t>(d));
+    if (shape[d] == 1 && (reduced || !base::KeepsSumOrder())) continue;
     if (!out.sizes.empty() && out.reduced.back() == reduced) {
       out.sizes.back() *= shape[d];
     } else {

@@ -1,4 +1,5 @@
 // Cholesky and LU factorisation, and triangular systems.
+#include "base/sum_order.h"
 #include "kernels/solve/lapack.h"
 #include "kernels/solve/matrices.h"
 
@@ -33,6 +34,9 @@ struct CholeskyWork {
 
 struct TriangularConfig : MatrixBatch {
   TriangularDesc desc;
+  // Whether each right-hand side is solved by itself: in one call their number changes the order in
+  // which LAPACK sums.
+  bool one_by_one = false;
 };
 
 template <class T>
@@ -50,7 +54,18 @@ struct TriangularWork {
     const bool conjugate = c.desc.conjugate && !c.desc.transpose;
     if (x != b) std::copy_n(b, c.m * c.n, x);
     if (conjugate) std::transform(x, x + c.m * c.n, x, Conjugate<T>);
-    const int m = static_cast<int>(c.n), n = static_cast<int>(c.m), lda = Lead(size),
+    const int64_t sides = c.desc.left ? c.n : c.m;  // columns or rows of x
+    if (c.one_by_one)
+      for (int64_t s = 0; s < sides; ++s) Solve(c, a, x + s * (c.desc.left ? 1 : c.n), 1);
+    else
+      Solve(c, a, x, sides);
+    if (conjugate) std::transform(x, x + c.m * c.n, x, Conjugate<T>);
+  }
+
+ private:
+  static void Solve(const TriangularConfig& c, const T* a, T* x, int64_t sides) {
+    const int m = static_cast<int>(c.desc.left ? sides : c.n),
+              n = static_cast<int>(c.desc.left ? c.m : sides), lda = Lead(c.desc.left ? c.m : c.n),
               ldb = Lead(c.n);
     const T one = 1;
     LapackOf<T>().trsm(c.desc.left ? "R" : "L", c.desc.lower ? "U" : "L",
@@ -58,7 +73,6 @@ struct TriangularWork {
                        : c.desc.conjugate ? "C"
                                           : "T",
                        c.desc.unit ? "U" : "N", &m, &n, &one, a, &lda, x, &ldb, 1, 1, 1, 1);
-    if (conjugate) std::transform(x, x + c.m * c.n, x, Conjugate<T>);
   }
 };
 
@@ -102,7 +116,7 @@ plan::Kernel Cholesky(DType dtype, const Shape& a) {
 }
 
 plan::Kernel TriangularSolve(DType dtype, const Shape& b, TriangularDesc desc) {
-  TriangularConfig config{MatricesOf(dtype, b), desc};
+  TriangularConfig config{MatricesOf(dtype, b), desc, base::KeepsSumOrder()};
   const int64_t size = desc.left ? config.m : config.n;
   const double flops = static_cast<double>(size) * static_cast<double>(config.m * config.n);
   plan::Kernel kernel = KernelOf<TriangularConfig, TriangularWork>(config, flops);

@@ -1,11 +1,13 @@
 // Asks the op's DimMap for the cheapest partition.
 #include "spmd/lower/op_partition.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <utility>
 
 #include "base/at.h"
+#include "base/sum_order.h"
 #include "ir/infer.h"
 #include "ir/memo.h"
 #include "ir/move_params.h"
@@ -18,12 +20,13 @@
 namespace tessera::spmd {
 namespace {
 
-// Decisions of all programs at the machine balance in scope. One per thread, so that a hit takes no
-// lock.
+// Decisions of all programs at the machine balance and with the order of sums in scope. One per
+// thread, so that a hit takes no lock.
 using DecisionMemo = ir::Memo<std::shared_ptr<const Decision>>;
 DecisionMemo& Decisions() {
-  static thread_local absl::flat_hash_map<double, std::unique_ptr<DecisionMemo>> memos;
-  std::unique_ptr<DecisionMemo>& memo = memos[sharding::FlopsPerByte()];
+  using Scope = std::pair<double, bool>;
+  static thread_local absl::flat_hash_map<Scope, std::unique_ptr<DecisionMemo>> memos;
+  std::unique_ptr<DecisionMemo>& memo = memos[{sharding::FlopsPerByte(), base::KeepsSumOrder()}];
   if (!memo) memo = std::make_unique<DecisionMemo>();
   return *memo;
 }
@@ -124,6 +127,8 @@ bool ReducesSharded(const sharding::DimMap& map, ir::Types operands) {
   return false;
 }
 
+bool HasFloats(const ir::Type* t) { return t->dtype().is_inexact(); }
+
 Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types results) {
   std::vector<sharding::PartitionTensor> ins, outs;
   for (const ir::Type* t : types)
@@ -131,6 +136,8 @@ Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types r
   for (const ir::Type* t : results)
     outs.push_back({&t->shape(), sharding::ItemSize::OfBits(t->dtype().bits()), &t->sharding()});
   sharding::DimMap map = ir::DeviceMapOf(*instruction.op, instruction.params.get(), types, results);
+  if (base::KeepsSumOrder() && absl::c_any_of(results, HasFloats))
+    map = sharding::WithWholeSums(std::move(map));
   double flops = instruction.op->flops_per_point;
   sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);
   Decision decision;
