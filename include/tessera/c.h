@@ -154,7 +154,8 @@ TESSERA_C_FUNCTION tessera_status tessera_input_name(tessera_program program, in
 TESSERA_C_FUNCTION tessera_status tessera_propagate(tessera_program program, const char* strategy,
                                                     char** text);
 // Returns why a value is sharded as it is. `value` is its name in the text that was loaded, such as
-// "%3" or "@relu/%0", or the name of an argument, such as "%arg1" or "params['w']".
+// "%3" or "@relu/%0"; the name of an argument, such as "%arg1" or "params['w']"; or a line, such as
+// "model.py:12", for all values that it makes.
 TESSERA_C_FUNCTION tessera_status tessera_explain(tessera_program program, const char* value,
                                                   const char* strategy, char** text);
 // Returns the collectives of the lowered program one per line, their sum, the FLOPs and the peak

@@ -124,10 +124,12 @@ def text_of(name, *arguments):
         _library.tessera_free(text)
 
 
-def encoded(text):
+def encoded(text, what):
     """The text as the library takes it; None stays None. A zero byte would end it."""
     if text is None:
         return None
+    if not isinstance(text, str):
+        raise ArgumentError(f"{what} is a text, not {type(text).__name__}")
     if "\0" in text:
         raise ArgumentError(f"{text!r} has a zero byte")
     return text.encode()

@@ -1,12 +1,13 @@
 """Names of Python for values of a program: `h` of the statement `h = tanh(x @ w)`, or "model.py:6".
 
 JAX's text has the line of each operation, with the lines of the callers, but no variables. A
-variable is the last value of the statement that assigns it.
+variable is a value of the statement that assigns it which is used further on.
 """
 
 import ast
 import pathlib
 import re
+from typing import NamedTuple
 
 _ALIAS = re.compile(r"^(#loc\w*) = loc\((.*)\)$")
 _FRAME = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):\d+(?: to (\d*):\d+)?')
@@ -15,6 +16,7 @@ _FUNCTION = re.compile(r"^\s*func\.func (?:\w+ )?@([\w.$-]+|\"[^\"]*\")\(")
 _RESULT = re.compile(r"^\s*(%\w+)(?::(\d+))?(?:, %\w+)* = ")
 _OPERAND = re.compile(r"(%\w+)(?:#(\d+))?")
 _CALL = re.compile(r"\bcall @([\w.$-]+|\"[^\"]*\")\(")
+_TENSOR = re.compile(r"tensor<(?:[^<>]|<[^<>]*>)*>")
 _LOCATION = re.compile(r"loc\((#loc\w*|unknown)\)\s*$")
 _BACKWARD = "transpose(jvp("
 
@@ -26,13 +28,17 @@ class Value:
     of each operation of the forward pass that uses it.
     """
 
-    def __init__(self, name, results, frames, is_backward):
-        self._name, self._results = name, results
+    def __init__(self, name, types, frames, is_backward):
+        self._name, self._types = name, types
         self.frames, self.is_backward, self.users = frames, is_backward, []
 
     def name(self, result=0):
         """The name as the library knows it: "%3", "%7#1"."""
-        return f"{self._name}#{result}" if self._results > 1 else self._name
+        return f"{self._name}#{result}" if len(self._types) > 1 else self._name
+
+    def type(self, result=0):
+        """The type as JAX's text has it: "tensor<4xf32>"."""
+        return self._types[result]
 
 
 class _Locations:
@@ -101,9 +107,9 @@ class _Reader:
             self._scopes[-1].region += 1
             self._scopes[-1].known.clear()
         elif len(self._scopes) > 1 and location and line.lstrip().startswith("}"):
-            self._add(self._scopes.pop().head, alias)
+            self._add(line, self._scopes.pop().head, alias)
         elif result:
-            self._add(result, alias)
+            self._add(line, result, alias)
 
     def _use(self, text, alias):
         if alias and self._locations.is_backward(alias):
@@ -121,10 +127,12 @@ class _Reader:
                     scope.known[name].users.append(user)
                     break
 
-    def _add(self, result, alias):
+    def _add(self, line, result, alias):
         scope, locations = self._scopes[-1], self._locations
         name, results = scope.inner() + result[1], int(result[2] or 1)
-        value = Value(name, results, locations.frames(alias), locations.is_backward(alias))
+        # An operation with regions has its types in its first line or its last.
+        types = (_TENSOR.findall(line) or _TENSOR.findall(result.string))[-results:]
+        value = Value(name, types, locations.frames(alias), locations.is_backward(alias))
         scope.known[result[1]] = value
         self._values.append((value, self._function))
 
@@ -140,59 +148,92 @@ def _assignments(tree, variable):
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
             continue
         targets = getattr(node, "targets", None) or [node.target]
-        names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+        names = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+        names = [n.id for n in sorted(names, key=lambda n: (n.lineno, n.col_offset))]
         if variable in names:
-            yield node.lineno, node.end_lineno, ", ".join(names)
+            yield node.lineno, node.end_lineno, names
 
 
-def _spans(name, files):
-    """The lines (file, first, last) that a name stands for, with all variables that they assign."""
+class Statement(NamedTuple):
+    """The lines of a statement, and the variables that it assigns; none of a line as such."""
+
+    file: str
+    first: int
+    last: int
+    variables: list
+
+    def place(self):
+        """Such as "h at model.py:6", "model.py:6"."""
+        at = f"{_short(self.file)}:{self.first}"
+        return f"{', '.join(self.variables)} at {at}" if self.variables else at
+
+    def is_in(self, frames):
+        """Whether one of the lines is part of the statement."""
+        return any(f == self.file and a <= self.last and self.first <= b for f, a, b in frames)
+
+
+def _statements(name, files):
+    """The statements that a name stands for."""
     if at := re.fullmatch(r"(.*):(\d+)", name):
         line = int(at[2])
         named = [f for f in files if f == at[1] or _short(f) == at[1]]
-        return [((f, line, line), name) for f in named]
-    spans = []
+        return [Statement(f, line, line, []) for f in named]
+    found = []
     for file in files:
         try:
             tree = ast.parse(pathlib.Path(file).read_text())
         except (OSError, SyntaxError, ValueError):
             continue  # a notebook's cell, or a file of another machine
-        spans += [((file, a, b), names) for a, b, names in _assignments(tree, name)]
-    return spans
+        found += [Statement(file, *lines) for lines in _assignments(tree, name)]
+    return found
 
 
-def _is_in(frames, span):
-    file, first, last = span
-    return any(f == file and a <= last and first <= b for f, a, b in frames)
+class Found(NamedTuple):
+    """A value of a statement: its number in the program, the value, and which of its results."""
+
+    number: int
+    value: Value
+    result: int
+    statement: Statement
+
+    def name(self):
+        """The name as the library knows it."""
+        return self.value.name(self.result)
+
+    def text(self):
+        """Its name, type and place, and the line that makes it in a function that is called."""
+        text = f"{self.name()}: {self.value.type(self.result)}, {self.statement.place()}"
+        if self.statement.is_in(self.value.frames[:1]):
+            return text
+        file, first, _ = self.value.frames[0]
+        return f"{text}, made at {_short(file)}:{first}"
 
 
-def _last_of(span, values):
-    """The last value of a statement that the forward pass uses further on; else the last one.
+def _values_of(statement, values):
+    """The values of a statement that are used further on; the last one if there are none.
 
-    A derivative also has values of that line, which only the backward pass uses. Returns the value
-    and its name; None if the statement has no value.
+    A derivative also has values of that line, which only the backward pass uses. Those count for a
+    statement that takes the derivative: one of several variables, in which other lines make them.
     """
-    own = [v for v in values if not v.is_backward and _is_in(v.frames, span)]
-    for v in reversed(own):
-        used = [number for number, frames in v.users if not _is_in(frames, span)]
-        if used:
-            return v, v.name(used[-1])
-    return (own[-1], own[-1].name()) if own else None
+    own = []
+    for number, v in enumerate(values):
+        takes = len(statement.variables) > 1 and not statement.is_in(v.frames[:1])
+        if (takes or not v.is_backward) and statement.is_in(v.frames):
+            own.append((number, v))
+    found = [
+        Found(number, v, result, statement)
+        for number, v in own
+        for result in sorted({r for r, frames in v.users if not statement.is_in(frames)})
+    ]
+    return found or [Found(number, v, 0, statement) for number, v in own[-1:]]
 
 
-def find_value(text, name):
-    """The value of a variable or a line, and its place: ("%3", "h at model.py:6").
-
-    Of several statements the last one in the program counts. None if there is none.
-    """
+def find_values(text, name):
+    """The values that a variable or a line may stand for, in the order of the program."""
     values = values_of(text)
-    order = {id(v): k for k, v in enumerate(values)}
-    spans = _spans(name, dict.fromkeys(f for v in values for f, _, _ in v.frames))
-    found = [(*last, *span) for span in spans if (last := _last_of(span[0], values))]
-    if not found:
-        return None
-    _, value, (file, first, _), names = max(found, key=lambda f: order[id(f[0])])
-    return value, name if name == names and ":" in name else f"{names} at {_short(file)}:{first}"
+    files = dict.fromkeys(f for v in values for f, _, _ in v.frames)
+    found = [f for s in _statements(name, files) for f in _values_of(s, values)]
+    return sorted(found, key=lambda f: (f.number, f.result))
 
 
 def _short(file):

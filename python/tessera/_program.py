@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tessera import _lines
@@ -13,6 +14,7 @@ from tessera._buffers import Owner, array_of, buffer_of
 from tessera._library import ArgumentError, Buffer, RuntimeError, ShapeError, call, encoded, text_of
 
 _INPUTS, _OUTPUTS = 0, 1
+_MOST_LISTED = 20
 
 
 class Types(NamedTuple):
@@ -89,9 +91,7 @@ class _JaxCall:
 
         leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
         if tree != self.in_tree:
-            raise ShapeError(
-                f"the arguments are {tree}, but the function was lowered for {self.in_tree}"
-            )
+            raise ShapeError(self._difference(tree))
         is_key = lambda x: (
             hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
         )
@@ -99,10 +99,42 @@ class _JaxCall:
             jax.random.key_data(leaves[k]) if is_key(leaves[k]) else leaves[k] for k in self.kept
         ]
 
+    def _difference(self, tree):
+        """How a tree of arguments differs from that of the function."""
+        given, own = _arguments_of(tree), _arguments_of(self.in_tree)
+        differences = [f"there is no {name}" for name in own if name not in given]
+        differences += [f"{name} is not expected" for name in given if name not in own]
+        if not differences:  # a tuple in place of a list
+            import jax
+
+            trees = (
+                jax.tree_util.tree_unflatten(t, [...] * t.num_leaves) for t in (tree, self.in_tree)
+            )
+            shown = (str(args).replace("Ellipsis", "*") for args, _ in trees)
+            differences = ["{} is not {}".format(*shown)]
+        more = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
+        return (
+            "the arguments do not fit those that the function was lowered for: "
+            + "; ".join(differences[:5])
+            + more
+        )
+
     def result_of(self, arrays):
         import jax
 
         return jax.tree_util.tree_unflatten(self.out_tree, arrays)
+
+
+def _arguments_of(tree):
+    """The names of the leaves of (args, kwargs): "argument 0['w']", "scale"."""
+    import jax
+
+    leaves = jax.tree_util.tree_unflatten(tree, range(tree.num_leaves))
+    names = []
+    for (side, first, *rest), _ in jax.tree_util.tree_flatten_with_path(leaves)[0]:
+        name = f"argument {first.idx}" if side.idx == 0 else first.key
+        names.append(name + jax.tree_util.keystr(rest))
+    return dict.fromkeys(names)
 
 
 class Program:
@@ -114,6 +146,12 @@ class Program:
     def __del__(self):
         self.close()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
     def close(self):
         """Frees the program, but no results of runs. Other functions then raise ArgumentError."""
         if self._handle:
@@ -121,6 +159,8 @@ class Program:
             self._handle = 0
 
     def __repr__(self):
+        if not self._handle:
+            return "tessera.Program(closed)"
         inputs, outputs = self.types
         return f"tessera.Program({', '.join(inputs)}) -> {', '.join(outputs)}"
 
@@ -146,26 +186,37 @@ class Program:
         strategy: the last one of propagation: "basic", "aggressive", "op-priority" or
             "user-priority".
         """
-        return text_of("propagate", self._handle, encoded(strategy))
+        return text_of("propagate", self._handle, encoded(strategy, "strategy"))
 
     def explain(self, value, strategy=None):
         """Why a value is sharded as it is.
 
-        value: its name in JAX's text ("%3"), an argument ("x", "params['w']"), a variable of the
-            Python function ("h"), or a line ("model.py:6"). Variables and lines need locations:
-            load a Lowered, or the text of lowered.as_text(debug_info=True).
+        value: its name in JAX's text ("%3"), an argument ("x", "params['w']"), a line
+            ("model.py:6"), for all values that it makes, or a variable of the Python function
+            ("h"). The last statement that assigns a variable counts, and the values of others are
+            listed; a statement with several values is an error that lists them. Variables and lines
+            need locations: load a Lowered, or the text of lowered.as_text(debug_info=True).
         """
+        strategy = encoded(strategy, "strategy")
+        explain = lambda name: text_of("explain", self._handle, encoded(name, "value"), strategy)
         try:
-            return text_of("explain", self._handle, encoded(value), encoded(strategy))
+            return explain(value)
         except RuntimeError as e:
-            if "[explain.C1]" not in str(e):  # it has the value
-                raise
-            found = _lines.find_value(self._text(), value)
-            if not found:
-                raise RuntimeError(self._unknown(value)) from None
-        name, place = found
-        text = text_of("explain", self._handle, encoded(name), encoded(strategy))
-        return f"{place}: {text}"
+            if not any(f"[explain.{check}]" in str(e) for check in ("C1", "C3")):
+                raise  # it has the value
+        found = _lines.find_values(self._text(), value)
+        if not found:
+            raise RuntimeError(self._unknown(value))
+        last = found[-1]
+        if sum(f.statement == last.statement for f in found) > 1:
+            raise RuntimeError(
+                f'"{value}" may be one of {len(found)} values; explain one of them by its name\n'
+                + _listed(found)
+            )
+        text = f"{last.statement.place()}: {explain(last.name())}"
+        if len(found) > 1:
+            text += f'\n"{value}" may also be\n{_listed(found[:-1])}'
+        return text
 
     def _unknown(self, value):
         names = [name.partition(" (")[2][:-1] or name for name in self.names]
@@ -200,11 +251,12 @@ class Program:
 
     def lowered(self, stop_after=None):
         """The program of one device, with local shapes and collectives; or as a pass leaves it."""
-        return text_of("lower", self._handle, encoded(stop_after))
+        return text_of("lower", self._handle, encoded(stop_after, "stop_after"))
 
     def html(self, path=None, title=None):
         """A page of HTML about the program, which needs no other file; also written to `path`."""
-        page = text_of("html", self._handle, encoded(title or (str(path) if path else "program")))
+        title = encoded(title or (str(path) if path else "program"), "title")
+        page = text_of("html", self._handle, title)
         if path:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)
@@ -250,16 +302,60 @@ class Program:
         return dtype.value, rank.value
 
 
-def _axes_text(axes):
+def _listed(found):
+    """Values of Python's names, one a line."""
+    shown = [f"  {f.text()}" for f in found[:_MOST_LISTED]]
+    more = [f"  and {len(found) - _MOST_LISTED} more"] if len(found) > _MOST_LISTED else []
+    return "\n".join(shown + more)
+
+
+def _axes_text(axes, what):
+    if type(axes).__name__ == "UnconstrainedSingleton":  # P.UNCONSTRAINED
+        return "{?}"
     axes = () if axes is None else (axes,) if isinstance(axes, str) else axes
+    if not isinstance(axes, (tuple, list)) or not all(isinstance(a, str) for a in axes):
+        raise ArgumentError(f"{what} has the entry {axes!r}, not names of mesh axes or None")
     return "{" + ", ".join(f'"{a}"' for a in axes) + "}"
 
 
-def _sharding_text(sharding):
+def _sharding_text(name, sharding):
     """Shardy's text of a PartitionSpec or a tuple; a text stays as it is."""
     if isinstance(sharding, str):
         return sharding
-    return "[" + ", ".join(map(_axes_text, sharding)) + "]"
+    return "[" + ", ".join(_axes_text(axes, f"shardings[{name!r}]") for axes in sharding) + "]"
+
+
+def _specs_of(shardings):
+    """The shardings by name, each a text, a PartitionSpec or a tuple."""
+    if not isinstance(shardings or {}, Mapping):
+        raise ArgumentError(
+            "shardings are by argument, such as {\"params['w']\": P(None, \"x\")}, not "
+            f"{type(shardings).__name__}"
+        )
+    specs = {}
+    for name, sharding in (shardings or {}).items():
+        sharding = getattr(sharding, "spec", sharding)  # of a NamedSharding
+        is_spec = isinstance(sharding, (str, tuple, list)) or hasattr(sharding, "unreduced")
+        if not isinstance(name, str) or not is_spec:
+            raise ArgumentError(
+                f"shardings[{name!r}] is a name and a PartitionSpec, a tuple or a text, not "
+                f"{type(sharding).__name__}"
+            )
+        _sharding_text(name, sharding)  # for its errors, which have the caller's name
+        specs[name] = sharding
+    return specs
+
+
+def _mesh_text(mesh):
+    """The mesh as the library takes it; None: the program's."""
+    if mesh is None or isinstance(mesh, str):
+        return mesh
+    sizes = mesh if isinstance(mesh, Mapping) else getattr(mesh, "shape", None)
+    if not isinstance(sizes, Mapping) or not all(isinstance(n, str) for n in sizes):
+        raise ArgumentError(
+            'mesh is "x=4,y=2", {"x": 4, "y": 2} or a mesh of JAX, not ' + type(mesh).__name__
+        )
+    return ",".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def _padded(shardings, plain):
@@ -283,11 +379,9 @@ def _padded(shardings, plain):
 
 def _options(mesh, shardings, modes):
     """The options as texts. A mesh may be a text, a dict of sizes, or JAX's."""
-    if mesh is not None and not isinstance(mesh, str):
-        sizes = mesh if isinstance(mesh, dict) else mesh.shape
-        mesh = ",".join(f"{name}={size}" for name, size in sizes.items())
-    settings = "\n".join(f"{name}={_sharding_text(s)}" for name, s in (shardings or {}).items())
-    return encoded(mesh), encoded(settings), encoded(modes)
+    settings = "\n".join(f"{name}={_sharding_text(name, s)}" for name, s in shardings.items())
+    mesh = encoded(_mesh_text(mesh), "mesh")
+    return mesh, encoded(settings, "shardings"), encoded(modes, "modes")
 
 
 def _is_text(program):
@@ -330,7 +424,7 @@ def _load(source, mesh, shardings, modes):
     path, text, jax_call = source
     options, handle = _options(mesh, shardings, modes), ctypes.c_uint64()
     if text is None:
-        call("load_file", encoded(path), *options, ctypes.byref(handle))
+        call("load_file", encoded(path, "path"), *options, ctypes.byref(handle))
     else:
         data = text.encode()
         call("load", data, len(data), *options, ctypes.byref(handle))
@@ -347,9 +441,9 @@ def load(program, mesh=None, shardings=None, modes=None):
     modes: "auto", or "explicit": shardings of arguments are types, and an ambiguous result is an
         error.
     """
-    source = _source_of(program)
-    if not all(isinstance(s, str) for s in (shardings or {}).values()):
-        shardings = _padded(shardings, _load(source, mesh, None, None))
+    source, shardings = _source_of(program), _specs_of(shardings)
+    if not all(isinstance(s, str) for s in shardings.values()):
+        shardings = _padded(shardings, _load(source, mesh, {}, None))
     return _load(source, mesh, shardings, modes)
 
 

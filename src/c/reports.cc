@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "c/loaded.h"
+#include "cli/explain_line.h"
 #include "cli/html.h"
 #include "cli/stages.h"
 
@@ -83,8 +84,10 @@ tessera_status tessera_explain(tessera_program program, const char* value, const
   return Guarded(__func__, [&] {
     Require(value, "value");
     Require(text, "text");
-    *text =
-        Given(tessera::explain(Programs().At(program)->program(), value, StageOf(strategy), kHere));
+    const tessera::Program loaded = Programs().At(program)->program();
+    *text = Given(tessera::cli::IsLine(value)
+                      ? tessera::cli::ExplainLine(loaded, value, StageOf(strategy))
+                      : tessera::explain(loaded, value, StageOf(strategy), kHere));
   });
 }
 

@@ -57,8 +57,7 @@ std::string ListOf(const std::vector<std::string>& names) {
 Command::Command() : stop_after_(kStageNames.back()) {
   app_.name("tessera");
   app_.footer(
-      "FILE holds program text, or StableHLO text if it ends in .mlir; - is standard input, which\n"
-      "may hold either.\n"
+      "FILE holds program text or StableHLO text; - is standard input.\n"
       "The exit code is 1 if the program is refused (diff: if a cost grew), 2 if the command is "
       "not\n"
       "understood.");

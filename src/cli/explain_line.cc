@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <map>
 #include <set>
-#include <stdexcept>
 
 #include "cli/listing.h"
 
@@ -32,8 +31,15 @@ int64_t NumberOf(const std::string& line) {
   const auto after = known.lower_bound(NumberOf(line));
   if (after != known.begin()) near = fmt::format("{}{}", file, *std::prev(after));
   if (after != known.end()) near += fmt::format("{}{}{}", near.empty() ? "" : " or ", file, *after);
-  throw std::runtime_error(fmt::format("tessera: no value is made at {}{}", line,
-                                       near.empty() ? "" : "; did you mean " + near + "?"));
+  throw RuntimeError({.kind = "RuntimeError",
+                      .op = "explain",
+                      .label = "explain.C3",
+                      .where = {},
+                      .reason = fmt::format("no value is made at {}{}", line,
+                                            near.empty() ? "" : "; did you mean " + near + "?"),
+                      .operands = {},
+                      .notes = {},
+                      .fixes = {}});
 }
 
 }  // namespace
@@ -55,8 +61,10 @@ std::string ExplainLine(const Program& program, const std::string& line,
   for (const Explanation& e : explain_all(program, stop_after)) {
     const auto row = of_line.find(e.value);
     if (row == of_line.end()) continue;
-    const std::string op = row->second->op + ' ' + row->second->rest;
-    out += fmt::format("{}# {}: {} = {}\n{}", out.empty() ? "" : "\n", e.value, row->second->type,
+    // The operands have their numbers in the listing, as values without a name do.
+    const std::string name = e.text.substr(0, e.text.find(": "));
+    const std::string op = row->second->op + (name == e.value ? ' ' + row->second->rest : "");
+    out += fmt::format("{}# {}: {} = {}\n{}", out.empty() ? "" : "\n", name, row->second->type,
                        op.substr(0, op.find(" {")), e.text);
   }
   return out;

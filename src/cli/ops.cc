@@ -48,7 +48,11 @@ size_t Distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string OpsText() { return kOpsText; }
+// The first line of the document is a comment about its making.
+std::string OpsText() {
+  const std::string_view all = kOpsText;
+  return std::string(all.substr(all.find("# ")));
+}
 
 std::string OpText(const std::string& name) {
   std::vector<Section> sections = Sections();

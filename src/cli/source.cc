@@ -22,7 +22,17 @@ bool IsModule(std::string_view text) {
     text.remove_prefix(std::min(text.find('\n'), text.size()));
   }
   return text.starts_with('#') || text.starts_with("module") || text.starts_with("builtin.") ||
-         text.starts_with("\"builtin.");
+         text.starts_with("\"builtin.") || text.starts_with("func.func") ||
+         text.starts_with("sdy.mesh");
+}
+
+// Whether a file holds StableHLO text, by its beginning.
+bool IsModuleFile(const std::string& path) {
+  std::string begin(4096, ' ');
+  std::ifstream file(path);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<size_t>(file.gcount()));
+  return IsModule(begin);
 }
 
 }  // namespace
@@ -64,7 +74,8 @@ Program ProgramSource::LoadToRun() const {
 }
 
 Program ProgramSource::LoadWith(const ImportOptions& options) const {
-  if (file.ends_with(".mlir")) return load_stablehlo(file, options, kHere);
+  if (file != "-" && (file.ends_with(".mlir") || IsModuleFile(file)))
+    return load_stablehlo(file, options, kHere);
   if (file != "-") {
     const Program program = Program::Load(file, kHere);
     return changes_any() ? reimport(program, options, kHere) : program;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ir/mapped_axes.h"
+#include "sharding/edit_code.h"
 #include "sharding/partition.h"
 #include "sharding/project.h"
 #include "sharding/reshard.h"
@@ -82,10 +83,10 @@ std::string EditOf(const sharding::MeshDef* mesh, const std::string& name,
   const auto varies = [&](sharding::AxisPart a) { return OverlapsAny(from.varying, a); };
   if (!lost.empty() || absl::c_any_of(cast, varies)) return "";
   const PartitionSpec spec = SpecOf(mesh, to);
-  if (summed.empty() && cast.empty()) return fmt::format("reshard({}, {})", name, spec.text());
+  if (summed.empty() && cast.empty()) return sharding::ReshardCode(name, spec);
   if (!(spec == SpecOf(mesh, from)) || (!summed.empty() && !cast.empty())) return "";
-  if (cast.empty()) return fmt::format("psum({}, {})", name, sharding::AxesCode(mesh, summed));
-  return fmt::format("pcast({}, {}, Variance::kReduced)", name, sharding::AxesCode(mesh, cast));
+  return cast.empty() ? sharding::PsumCode(name, mesh, summed)
+                      : sharding::PcastCode(name, mesh, cast, /*to_varying=*/false);
 }
 
 // The steps of a move as text, and the bytes that a device sends.
@@ -248,7 +249,7 @@ class Suggester {
     TensorSharding result = rule.results[0];
     if (mesh_ && mesh_->has_mode(AxisMode::Manual)) result.TakeSets({});
     PartitionSpec spec = sharding::ToSpec(result);
-    Offer(-1, spec, ".out_sharding = " + spec.text(), rule.results, {});
+    Offer(-1, spec, sharding::OutShardingCode(spec), rule.results, {});
   }
 
   void TryOperand(int k) {

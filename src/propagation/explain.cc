@@ -80,8 +80,7 @@ class Explainer::Impl {
 
   std::string Explain(ValueId v) {
     const TensorSharding* s = result_.sharding(v);
-    std::string out = fmt::format("{}: {}\n", names_.value(v),
-                                  s ? Text(*s) : "not sharded: whole on every device");
+    std::string out = Beginning(v, s);
     // An axis that v did not get may have lost earlier, on the path of an axis that v has.
     std::vector<ValueId> on_the_way = {v};
     for (size_t d = 0; s && d < s->dims.size(); ++d)
@@ -96,8 +95,8 @@ class Explainer::Impl {
     if (OpId held = HeldBy(v); held != kNoOp && history_.NumUses(v) > 1)
       out += fmt::format(
           "  {} is one of {} uses; because it is closed it fixes the value's own sharding; with "
-          "Open(...) it would only be a preference\n",
-          TextOf(held), history_.NumUses(v));
+          "{} it would only be a preference\n",
+          TextOf(held), history_.NumUses(v), names_.open);
     std::set<std::string> told;  // axes that lost, with their origins: each is reported once
     for (ValueId w : on_the_way)
       for (OpId id : history_.OpsAround(w)) AddMissingAxes(id, w, told, out);
@@ -105,6 +104,14 @@ class Explainer::Impl {
   }
 
  private:
+  // Returns the sharding of v, which has no manual axes of a region around v, and its place there.
+  std::string Beginning(ValueId v, const TensorSharding* s) const {
+    const auto block = names_.block ? names_.block(v) : std::vector<std::string>();
+    std::string out = s ? Text(*s) : block.empty() ? "not sharded: whole on every device" : "";
+    for (const std::string& line : block) out += (out.empty() ? "" : "\n  ") + line;
+    return fmt::format("{}: {}\n", names_.value(v), out);
+  }
+
   std::string TextOf(OpId id) const { return OpText(history_, names_, id); }
 
   // Reports the axes that other tensors of the op have on a factor of v, and that v lacks.
@@ -175,7 +182,8 @@ class Explainer::Impl {
                            AxisText(*m.mesh, a), here ? "this dim" : fmt::format("dim {}", d),
                            winners.back().OriginText());
       }
-    return winners.empty() ? "" : out + PriorityEdit(m, std::move(winners));
+    if (winners.empty() || !names_.has_priorities) return out;
+    return out + PriorityEdit(m, std::move(winners));
   }
 
   // Says which winners must come after the loser for the axis to get in. Each answer has been
@@ -222,8 +230,8 @@ class Explainer::Impl {
     std::string out = "the dim is closed by " + TextOf(constraint);
     std::optional<Edit> edit = EditOf(constraint, m.dim, Edit::kOpen);
     if (edit && trials_.Gets(m.value, m.dim, m.axis, {*edit}) == Trials::kYes)
-      out += fmt::format("\n    to let {} in: write Open(...) for dim {} in {}", m.text(), m.dim,
-                         TextOf(constraint));
+      out += fmt::format("\n    to let {} in: write {} for dim {} in {}", m.text(), names_.open,
+                         m.dim, TextOf(constraint));
     return out;
   }
 

@@ -175,6 +175,12 @@ struct Naming {
   // The origin of v's first sharding, if that is not a constraint. `maker` is the op that defines
   // v, and its line; empty for an argument. Null: "the declared sharding of v".
   std::function<std::string(ValueId v, const std::string& maker)> given = {};
+  // Lines about a value of a manual region, as a device has it; none for other values. Null: the
+  // graph has no such regions.
+  std::function<std::vector<std::string>(ValueId)> block = {};
+  // How users write an open dim; and whether they can write the priority of one.
+  std::string open = "Open(...)";
+  bool has_priorities = true;
 };
 
 }  // namespace tessera::propagation::engine

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sharding/edit_code.h"
 
 namespace tessera {
 namespace {
@@ -53,7 +54,7 @@ FixText Split(const std::string& text) {
 Json EditOf(const ErrorDetail& d, const Fix& fix, const std::string& code) {
   if (!fix.replaced.empty())
     return {{"kind", "replace_text"}, {"replaced", fix.replaced}, {"replacement", code}};
-  if (fix.auto_axes || (fix.operand < 0 && !code.starts_with('.')))
+  if (fix.auto_axes || (fix.operand < 0 && !sharding::IsOptionCode(code)))
     return {{"kind", "replace_call"}, {"replacement", code}};
   if (fix.operand < 0) return {{"kind", "insert_option"}, {"option", code}};
   const auto k = static_cast<size_t>(fix.operand);

@@ -189,6 +189,7 @@ TEST(C, Reports) {
   add("propagate", [&](char** t) { return tessera_propagate(program, nullptr, t); });
   add("propagate basic", [&](char** t) { return tessera_propagate(program, "basic", t); });
   add("explain", [&](char** t) { return tessera_explain(program, "%1", nullptr, t); });
+  add("explain a line", [&](char** t) { return tessera_explain(program, "text:8", nullptr, t); });
   add("report", [&](char** t) { return tessera_report(program, t); });
   add("comm", [&](char** t) { return tessera_comm(program, t); });
   add("lower", [&](char** t) { return tessera_lower(program, nullptr, t); });
@@ -404,6 +405,7 @@ TEST(C, ErrorsOfReports) {
   errors.Add("explain null", tessera_explain(p, nullptr, nullptr, &text));
   errors.Add("explain null text", tessera_explain(p, "%0", nullptr, nullptr));
   errors.Add("explain unknown", tessera_explain(p, "h", nullptr, &text));
+  errors.Add("explain unknown line", tessera_explain(p, "text:1", nullptr, &text));
   errors.Add("report null", tessera_report(p, nullptr));
   errors.Add("comm null", tessera_comm(p, nullptr));
   errors.Add("costs null", tessera_costs_of(p, nullptr, sizeof costs));

@@ -20,8 +20,11 @@ inline constexpr int kDevices = 12;
 
 // Returns a path that all processes of this run share, and no other run has. The launcher is the
 // parent of all processes.
+inline std::string FileName(const std::string& name) {
+  return fmt::format("tessera_arrays_{}_{}", getppid(), name);
+}
 inline std::string Path(const std::string& name) {
-  return fmt::format("{}/tessera_arrays_{}_{}", testing::TempDir(), getppid(), name);
+  return (std::filesystem::path(testing::TempDir()) / FileName(name)).string();
 }
 
 inline std::string Bytes(const std::string& path) {
@@ -79,7 +82,8 @@ class Arrays : public testing::Test {
     Meet();
     if (process_index() == 0)
       for (const auto& file : std::filesystem::directory_iterator(testing::TempDir()))
-        if (file.path().string().starts_with(Path(""))) std::filesystem::remove(file.path());
+        if (file.path().filename().string().starts_with(FileName("")))
+          std::filesystem::remove_all(file.path());
     Meet();
   }
   bool is_alone() const { return process_count() == 1; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # arrays.sh LAUNCHER PROCESSES PROGRAM: runs the tests of arrays as that many processes. If it may
-# mount, they have a small disk to fill.
+# mount, they have a small disk to fill. They must remove their files.
 launcher=$1 processes=$2 program=$3
 export GTEST_BRIEF=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -12,7 +12,9 @@ if [[ $processes == 1 ]]; then
   left_out=:SharedArrays.*
 fi
 disk=$(mktemp -d) || exit 1
-trap 'rmdir "$disk"' EXIT
+files=$(mktemp -d) || exit 1
+trap 'rm -rf "$disk" "$files"' EXIT
+export TEST_TMPDIR=$files
 if unshare -m mount -t tmpfs -o size=256k none "$disk" 2>/dev/null; then
   TESSERA_SMALL_DISK=$disk GTEST_FILTER=-$left_out timeout 120 unshare -m bash -c '
     mount -t tmpfs -o size=256k none "$TESSERA_SMALL_DISK" && exec "$@"' bash "${run[@]}"
@@ -20,3 +22,9 @@ else
   echo "no small disk: it may not mount one"
   GTEST_FILTER=-ArraysOnASmallDisk.*$left_out timeout 120 "${run[@]}"
 fi
+code=$?
+if ((code == 0)) && [[ $(ls -A "$files") ]]; then
+  echo "the tests left files behind: $(ls -A "$files")"
+  exit 1
+fi
+exit "$code"

@@ -2,6 +2,7 @@
 
 import gc
 import pathlib
+import re
 
 import jax
 import jax.numpy as jnp
@@ -186,12 +187,77 @@ def test_another_mesh_and_other_shardings():
         tessera.load(lowered, shardings={"w": P("y"), "x": P("x", "y")}, modes="explicit")
 
 
+def losses(params, x):
+    h = jax.nn.relu(x @ params["w"])
+    return jnp.sum(h**2), {"h": h}
+
+
+def test_variables_of_a_statement_that_takes_a_derivative():
+    def step(params, x):
+        (value, aux), grads = jax.value_and_grad(losses, has_aux=True)(params, x)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value, aux
+
+    program = tessera.load(jax.jit(step).lower({"w": data(8, 4)}, data(16, 8)))
+    with pytest.raises(tessera.RuntimeError, match='^"value" may be one of') as raised:
+        program.explain("value")
+    lines = str(raised.value).splitlines()[1:]
+    listed = re.compile(
+        r"  (%.*): (tensor<.*>), value, aux, grads at test_jax.py:\d+, made at test_jax.py:(\d+)"
+    )
+    found = [listed.fullmatch(s) for s in lines]
+    first = losses.__code__.co_firstlineno
+    assert [(f[2], int(f[3]) - first) for f in found] == [
+        ("tensor<16x4xf32>", 1),  # h
+        ("tensor<f32>", 2),
+        ("tensor<8x4xf32>", 1),
+    ]
+    for f in found:
+        assert "not sharded" in program.explain(f[1])
+
+
+def test_lines_are_those_of_calls():
+    program = tessera.load(jax.jit(losses).lower({"w": placed(data(8, 4), "x")}, data(16, 8)))
+    line = losses.__code__.co_firstlineno + 1
+    assert "# @relu/%1: f32[16,4] = maximum" in program.explain(f"test_jax.py:{line}")
+    assert f"// test_jax.py:{line} [jit(losses)/jit(relu)/max]" in program.propagated()
+
+
+def test_blocks_of_a_shard_map():
+    def block(x):
+        y = jnp.sin(x)
+        return y + jax.lax.psum(y, "y")
+
+    f = jax.jit(jax.shard_map(block, mesh=MESH, in_specs=P("x", "y"), out_specs=P("x", "y")))
+    lowered = f.lower(data(8, 4))
+    assert tessera.load(lowered).explain("y").splitlines() == [
+        f"y at test_jax.py:{block.__code__.co_firstlineno + 1}: %0/0/%1: "
+        'a local block in a shard_map over "x", "y"',
+        '  it varies over "x", "y": devices along them have their own values',
+    ]
+    again = r"lower the program again in JAX with jax.make_mesh\(\(2, 4\), "
+    with pytest.raises(tessera.RuntimeError, match=again):
+        tessera.load(lowered, mesh="x=2,y=4")
+
+
+def test_unconstrained_dims_are_open():
+    x = data(16, 8)
+    lowered = jax.jit(lambda x: x * 2).lower(x)
+    open_dim = tessera.load(lowered, mesh=MESH, shardings={"x": P("x", P.UNCONSTRAINED)})
+    assert open_dim.explain("x").startswith('x: <@mesh, [{"x"}, {?}]>')
+
+
 def test_errors():
     x = data(4, 4)
     f = jax.jit(lambda x: x @ x)
     program = tessera.load(f.lower(x))
-    with pytest.raises(tessera.ShapeError, match="lowered for"):
+    with pytest.raises(tessera.ShapeError, match="lowered for: argument 1 is not expected$"):
         program.run(x, x)
+    with pytest.raises(tessera.ShapeError, match="lowered for: there is no argument 0; argument 0"):
+        program.run({"x": x})
+    pair = tessera.load(jax.jit(lambda p: p[0] + p[1]).lower([x, x]))
+    other = r"lowered for: \(\(\*, \*\),\) is not \(\[\*, \*\],\)$"
+    with pytest.raises(tessera.ShapeError, match=other):
+        pair.run((x, x))
     with pytest.raises(tessera.ShapeError, match=r"argument 0 is f32\[3,3\]"):
         program.run(data(3, 3))
     with pytest.raises(tessera.ShapeError, match=r"argument 0 is i32\[4,4\]"):

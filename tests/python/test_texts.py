@@ -17,6 +17,20 @@ MLP = HERE.parent / "cli" / "programs" / "mlp.mlir"
 MODEL = (HERE / "model.mlir").read_text().replace("@FILE@", str(HERE / "model.py"))
 
 
+# Two values of the first line of a file.
+SEVERAL = """module {
+  func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %0 = stablehlo.sine %arg0 : tensor<4xf32> loc(#loc2)
+    %1 = stablehlo.cosine %0 : tensor<4xf32> loc(#loc2)
+    return %0, %1 : tensor<4xf32>, tensor<4xf32> loc(#loc3)
+  }
+}
+#loc1 = loc("@FILE@":1:0 to :9)
+#loc2 = loc("sin"(#loc1))
+#loc3 = loc("@FILE@":3:0 to :9)
+"""
+
+
 def floats(values, *dims):
     """A buffer of f32 with these dims."""
     return memoryview(array.array("f", values)).cast("B").cast("f", dims)
@@ -108,7 +122,10 @@ class Names(unittest.TestCase):
 
     def test_arguments_lines_and_values(self):
         self.assertEqual(self.explained("w['a']"), "w['a']: <@mesh, [{}, {\"y\"}]>")
-        self.assertTrue(self.explained("model.py:10").startswith("model.py:10: @layer/%1: "))
+        self.assertEqual(self.explained("model.py:10").partition(":")[0], "# @layer/%1")
+        text = tessera.load(MODEL).explain("model.py:17")
+        self.assertEqual(text.count("# "), text.count(": <@mesh"))
+        self.assertGreaterEqual(text.count("# "), 2)
         self.assertTrue(self.explained("%5").startswith("%5: "))
 
     def test_values_in_regions(self):
@@ -116,6 +133,23 @@ class Names(unittest.TestCase):
         names = [v.name() for v in tessera._lines.values_of(MODEL)]
         for name in "%7/0/%8", "%7/1/%8", "%7/1/%9", "%7#0", "@layer/%1":
             self.assertIn(name, names)
+
+    def test_other_values_of_a_variable_are_listed(self):
+        lines = tessera.load(MODEL).explain("y").splitlines()
+        self.assertEqual(lines[-2:], ['"y" may also be', "  %1: tensor<8x4xf32>, y at model.py:14"])
+
+    def test_several_values_of_a_statement_are_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "pair.py"
+            path.write_text("a, b = pair(x)\n")
+            with self.assertRaises(tessera.RuntimeError) as raised:
+                tessera.load(SEVERAL.replace("@FILE@", str(path))).explain("b")
+        self.assertEqual(
+            str(raised.exception),
+            '"b" may be one of 2 values; explain one of them by its name\n'
+            "  %0: tensor<4xf32>, a, b at pair.py:1\n"
+            "  %1: tensor<4xf32>, a, b at pair.py:1",
+        )
 
     def test_others_are_errors(self):
         for name in "other", "model.py:99", "%99":
@@ -149,6 +183,19 @@ class Errors(unittest.TestCase):
         e(tessera.ArgumentError, "not int", tessera.load, 3)
         e(tessera.ArgumentError, "zero byte", tessera.load, SQUARE, mesh="x=4\0")
 
+    def test_of_types_of_arguments(self):
+        e = self.expect
+        e(tessera.ArgumentError, "^mesh is .* not int", tessera.load, SQUARE, mesh=4)
+        e(tessera.ArgumentError, "^mesh is .* not list", tessera.load, SQUARE, mesh=["x", 4])
+        e(tessera.ArgumentError, "^shardings are .* not list", tessera.load, SQUARE, shardings=["x"])
+        e(tessera.ArgumentError, "'arg0'.* not int", tessera.load, SQUARE, shardings={"arg0": 3})
+        e(tessera.ArgumentError, "'arg0'.* entry 3", tessera.load, SQUARE, shardings={"arg0": (3,)})
+        e(tessera.ArgumentError, "^modes is a text, not int", tessera.load, SQUARE, modes=1)
+        program = tessera.load(SQUARE)
+        e(tessera.ArgumentError, "^value is a text, not int", program.explain, 3)
+        e(tessera.ArgumentError, "^strategy is a text, not int", program.propagated, 3)
+        e(tessera.ArgumentError, "^stop_after is a text, not int", program.lowered, 3)
+
     def test_of_checking(self):
         self.assertIsNone(tessera.check(SQUARE))
         self.expect(tessera.RuntimeError, "unknown axis", tessera.check, SQUARE, mesh="z=4")
@@ -174,6 +221,12 @@ class Errors(unittest.TestCase):
         for function in program.comm, program.peak, program.propagated, program.run, program.html:
             self.expect(tessera.ArgumentError, "no handle", function)
         self.expect(tessera.ArgumentError, "no handle", program.explain, "h")
+        self.assertEqual(repr(program), "tessera.Program(closed)")
+
+    def test_of_a_block(self):
+        with tessera.load(SQUARE) as program:
+            self.assertEqual(program.types.inputs, ["f32[4]"])
+        self.expect(tessera.ArgumentError, "no handle", program.comm)
 
 
 if __name__ == "__main__":

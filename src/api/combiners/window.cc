@@ -3,6 +3,7 @@
 #include "api/combiners/element_function.h"
 #include "base/at.h"
 #include "ops/params.h"
+#include "sharding/edit_code.h"
 
 namespace tessera {
 
@@ -106,7 +107,7 @@ void CheckWhole(const Array& x, const std::string& name, const std::vector<DimWi
                name + " is " + TypeOf(x)->text() +
                    ": a dim with windows must not be sharded, unless the function is a known "
                    "reduction",
-               {"write reshard(x, " + sharding::ToSpec(whole).text() + ")"});
+               {"write " + sharding::ReshardCode("x", sharding::ToSpec(whole))});
 }
 
 Arrays CombinedWindows(const ElementFunction& combine, const Arrays& xs, const Arrays& inits,

@@ -15,6 +15,7 @@
 #include "base/fork.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
+#include "sharding/edit_code.h"
 #include "tessera/batching.h"
 #include "tessera/control.h"
 #include "tessera/ops.h"
@@ -111,7 +112,8 @@ void NoteJoin(const TracedLoop& loop) {
   static auto& mutex = base::NewForkMutex();
   const auto joins = [](const sharding::AxisList& axes) { return !axes.empty(); };
   const auto first = absl::c_find_if(loop.joined, joins);
-  if (first == loop.joined.end() || !trace::RetraceNotesOn()) return;
+  // The text of a program that JAX made cannot be edited.
+  if (first == loop.joined.end() || !trace::RetraceNotesOn() || sharding::EditsAreOfJax()) return;
   {
     std::lock_guard lock(mutex);
     if (!said.emplace(loop.call.loc.file(), loop.call.loc.line()).second) return;

@@ -16,6 +16,7 @@
 #include "compile/inspect/report.h"
 #include "compile/run/lower.h"
 #include "ir/fixes.h"
+#include "sharding/edit_code.h"
 #include "trace/function.h"
 #include "trace/key_reuse.h"
 
@@ -261,7 +262,7 @@ class Edits {
     });
     if (trial)
       Offer({.operand = static_cast<int>(i), .spec = spec},
-            fmt::format("reshard({}, {})", named_.names[k], spec.text()), *trial);
+            sharding::ReshardCode(named_.names[k], spec), *trial);
     return trial.has_value();
   }
 
@@ -281,10 +282,12 @@ class Edits {
     if (!trial || trial->types.empty()) return;
     const PartitionSpec made = SpecOf(*trial);
     if (!Has(-1, made))
-      Offer({.operand = -1, .spec = made}, ".out_sharding = " + made.text(), *trial);
+      Offer({.operand = -1, .spec = made}, sharding::OutShardingCode(made), *trial);
   }
 
+  // Without the code of the call there is none to write in another way.
   void AddAutoAxes() {
+    if (sharding::EditsAreOfJax()) return;
     std::optional<Outcome> known = TryAuto(P());
     if (!known || known->types.empty()) return;
     std::optional<Outcome> best;

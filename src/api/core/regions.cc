@@ -7,6 +7,7 @@
 #include "api/core/manual_axes.h"
 #include "base/error.h"
 #include "ir/uses.h"
+#include "sharding/edit_code.h"
 #include "tessera/sharding.h"
 #include "trace/apply.h"
 #include "trace/inline.h"
@@ -93,12 +94,7 @@ std::string CastBetween(const sharding::TensorSharding& from, const sharding::Te
   sharding::AddTo(to_vary.empty() ? made.reduced : made.varying, axes);
   if (!to_vary.empty()) made.reduced = sharding::Difference(made.reduced, axes);
   if (axes.empty() || made != to) return "";
-  std::string names;
-  for (const std::string& axis : ops::NamesOf(to.mesh, axes))
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", axis);
-  return fmt::format("pcast({}, {}, Variance::{})", name,
-                     axes.size() > 1 ? "{" + names + "}" : names,
-                     to_vary.empty() ? "kReduced" : "kVarying");
+  return sharding::PcastCode(name, to.mesh, axes, !to_vary.empty());
 }
 
 }  // namespace
@@ -110,7 +106,7 @@ std::string Edit(const ir::Type& from, const ir::Type& to, const std::string& na
   if (from.sharding() == to.sharding()) return text;
   if (to.mesh() && to.mesh()->has_mode(AxisMode::Manual))
     return CastBetween(from.sharding(), to.sharding(), text);
-  return fmt::format("reshard({}, {})", text, sharding::ToSpec(to.sharding()).text());
+  return sharding::ReshardCode(text, sharding::ToSpec(to.sharding()));
 }
 
 void CheckUsable(const std::vector<Array>& arrays, Call call) {

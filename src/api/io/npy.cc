@@ -141,7 +141,13 @@ Array AbstractArray(const ir::Type* type, Loc loc) {
 
 NpyHeader api::ReadNpyHeader(const ArrayReader& file, Loc loc) {
   const auto [text, begin] = ReadHeaderText(file);
-  NpyHeader h = ParseHeader(text, loc);
+  NpyHeader h = [&, &header = text] {
+    try {
+      return ParseHeader(header, loc);
+    } catch (const RuntimeError& e) {
+      file.Fail("in its header: " + e.reason());
+    }
+  }();
   h.begin = begin;
   const int64_t bytes = ir::CheckedElements(h.shape) * h.dtype.size(), left = file.size() - begin;
   // The size is checked before memory is allocated, so a hostile shape costs nothing.

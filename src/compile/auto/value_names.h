@@ -32,28 +32,35 @@ class ValueNames {
   }
 
   const std::vector<Entry>& entries() const { return entries_; }
-  std::string Text(propagation::ValueId id) const {
+  // Returns the first entry of a value, null for a copy of a constant.
+  const Entry* First(propagation::ValueId id) const {
     auto at = first_.find(id);
-    if (at == first_.end()) return "a copy of a constant";
-    const Entry& e = entries_[at->second];
-    return e.name.empty() ? Number(e) : std::string(e.name);
+    return at == first_.end() ? nullptr : &entries_[at->second];
+  }
+  std::string Text(propagation::ValueId id) const {
+    const Entry* e = First(id);
+    if (!e) return "a copy of a constant";
+    return e->name.empty() ? Number(*e) : std::string(e->name);
   }
   static std::string Number(const Entry& e) { return fmt::format("%{}", e.number); }
-  // Returns null if no value has the name.
-  const Entry* Find(std::string_view text) const {
+  // Whether the names are those of another text, which the program was read from.
+  bool are_of_text() const { return are_of_text_; }
+  // Returns the values that have the name: a function that is called twice makes each value twice.
+  std::vector<const Entry*> Find(std::string_view text) const {
+    std::vector<const Entry*> found;
     if (const auto named = by_name_.find(text); named != by_name_.end())
-      return &entries_[named->second];
+      for (size_t k : named->second) found.push_back(&entries_[k]);
     for (const Entry& e : entries_)
-      if (text == Number(e)) return &e;
-    return nullptr;
+      if (found.empty() && text == Number(e)) found.push_back(&e);
+    return found;
   }
   // Returns the end of a message that no value has this name: `; did you mean "h1", "h2"?`.
   std::string Suggestion(std::string_view text) const {
-    if (text.starts_with('%') && !entries_.empty())
+    if (!are_of_text_ && text.starts_with('%') && !entries_.empty())
       return fmt::format(": the last is {}", Number(entries_.back()));
     std::vector<std::string> names;
-    for (const auto& [name, entry] : by_name_)
-      if (!name.starts_with('%')) names.emplace_back(name);
+    for (const auto& [name, entries] : by_name_)
+      if (are_of_text_ || !name.starts_with('%')) names.emplace_back(name);
     std::ranges::sort(names);
     if (names.empty()) return "";
     return fmt::format("; did you mean \"{}\"?",
@@ -78,7 +85,7 @@ class ValueNames {
     }
     AddNames(r, first);
   }
-  // A value may have several names, and one name may be of several copies: the first one counts.
+  // A value may have several names: the first one counts.
   void AddNames(propagation::RegionId r, size_t first) {
     const ir::Program& program = *built_.regions[r].program;
     if (program.names.empty()) return;
@@ -89,7 +96,9 @@ class ValueNames {
       const auto at = entry_of.find(value);
       if (at == entry_of.end()) continue;
       if (entries_[at->second].name.empty()) entries_[at->second].name = name;
-      by_name_.emplace(name, at->second);
+      std::vector<size_t>& values = by_name_[name];
+      if (values.empty() || values.back() != at->second) values.push_back(at->second);
+      are_of_text_ = are_of_text_ || name.starts_with('%');
     }
   }
   void Add(propagation::RegionId region, ir::ValueId v, std::string_view op) {
@@ -101,7 +110,8 @@ class ValueNames {
 
   const ProgramGraph& built_;
   std::vector<Entry> entries_;
-  absl::flat_hash_map<std::string_view, size_t> by_name_;
+  absl::flat_hash_map<std::string_view, std::vector<size_t>> by_name_;
+  bool are_of_text_ = false;
   // Indices into entries_. An input of a branch has the name of the value outside.
   absl::flat_hash_map<propagation::ValueId, size_t> first_;
 };

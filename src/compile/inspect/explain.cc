@@ -1,10 +1,13 @@
 // Propagates a program with its events recorded, and explains one named value after the other.
 #include "compile/inspect/explain.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "compile/auto/sharding_dump.h"
 #include "compile/lowered.h"
@@ -22,6 +25,29 @@ Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) 
   options.stop_after = stop_after;
   options.record = true;
   return PropagateProgram(program, options);
+}
+
+// Describes a value over Manual axes, as a device of shard_map has it.
+std::vector<std::string> BlockText(const sharding::TensorSharding& type) {
+  if (!type.mesh || !type.mesh->has_mode(AxisMode::Manual)) return {};
+  std::vector<std::string> all, varying, same;
+  for (int a = 0; a < type.mesh->rank(); ++a) {
+    const MeshAxis& axis = base::At(type.mesh->axes(), a);
+    if (axis.mode != AxisMode::Manual) continue;
+    const bool varies =
+        absl::c_any_of(type.varying, [&](sharding::AxisPart part) { return part.axis == a; });
+    all.push_back(fmt::format("\"{}\"", axis.name));
+    (varies ? varying : same).push_back(all.back());
+  }
+  std::vector<std::string> lines{
+      fmt::format("a local block in a shard_map over {}", fmt::join(all, ", "))};
+  if (!varying.empty())
+    lines.push_back(fmt::format("it varies over {}: devices along {} have their own values",
+                                fmt::join(varying, ", "), varying.size() > 1 ? "them" : "it"));
+  if (!same.empty())
+    lines.push_back(fmt::format("it does not vary over {}: devices along {} have the same values",
+                                fmt::join(same, ", "), same.size() > 1 ? "them" : "it"));
+  return lines;
 }
 
 }  // namespace
@@ -46,6 +72,11 @@ ProgramExplainer::ProgramExplainer(const ir::Program& program, propagation::Stag
     return maker.empty() ? "the layout of argument " + values_.Text(v)
                          : "the type of the result of " + maker;
   };
+  names_.block = [this](propagation::ValueId v) {
+    const ValueNames::Entry* e = values_.First(v);
+    return e ? BlockText(e->type->sharding()) : std::vector<std::string>();
+  };
+  if (values_.are_of_text()) names_.open = "P.UNCONSTRAINED", names_.has_priorities = false;
   if (stop_after >= propagation::Stage::kOpPriority)
     names_.rounds = propagation::engine::DefaultRoundNames();
   explainer_.emplace(propagated_.result, names_);

@@ -107,6 +107,7 @@ Axes GroupAxes(const ReadCall& c) {
   const Attribute* attribute = c.op().Find("replica_groups");
   if (attribute && attribute->kind == Attribute::Kind::kStruct)
     if (const Attribute* axes = attribute->Find("axes")) return NamedAxes(c, mesh, *axes);
+  c.importer().meshes().CheckDevices(c.op().place);
   const Groups wanted = RowsOf(c, "replica_groups");
   // The order of the groups has no meaning.
   const auto sorted = [](Groups groups) {
@@ -209,6 +210,7 @@ int64_t PositionOver(const sharding::MeshDef& mesh, const Axes& axes, int64_t de
 
 Arrays CollectivePermute(ReadCall& c) {
   const sharding::MeshDef& mesh = MeshOf(c);
+  c.importer().meshes().CheckDevices(c.op().place);
   const Groups pairs = RowsOf(c, "source_target_pairs");
   for (const auto& pair : pairs)
     if (pair.size() != 2 || std::min(pair[0], pair[1]) < 0 ||
@@ -248,6 +250,7 @@ Arrays CollectiveBroadcast(ReadCall& c) {
 // programs read only those of manual axes.
 Arrays PartitionId(ReadCall& c) {
   const sharding::MeshDef& mesh = MeshOf(c);
+  c.importer().meshes().CheckDevices(c.op().place);
   Array id = api::StrongScalar(0, i32, c.call());
   for (int a : ManualAxesOf(mesh)) {
     const Array index = axis_index(AxisSet(base::At(mesh.axes(), a).name), c.loc());

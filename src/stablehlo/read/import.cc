@@ -18,11 +18,11 @@ Program Imported(const stablehlo::Module& module, const ImportOptions& options) 
 }  // namespace
 
 Program import_stablehlo(std::string_view text, ImportOptions options, Loc loc) {
-  return Imported(stablehlo::ReadModule(text, loc), options);
+  return Imported(stablehlo::ReadModule(text, loc, nullptr, stablehlo::HasReader), options);
 }
 
 Program load_stablehlo(const std::string& path, ImportOptions options, Loc) {
-  return Imported(stablehlo::ReadModuleFile(path), options);
+  return Imported(stablehlo::ReadModuleFile(path, stablehlo::HasReader), options);
 }
 
 std::vector<size_t> find_inputs(const Program& program, std::string_view name, Loc loc) {

@@ -4,19 +4,18 @@
 #include <absl/algorithm/container.h>
 #include <absl/cleanup/cleanup.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <map>
 
 #include "api/core/reshard_to.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "ir/move_params.h"
+#include "sharding/edit_code.h"
 #include "stablehlo/read/argument_names.h"
 #include "stablehlo/read/explicit_axes.h"
 #include "stablehlo/read/older_manual.h"
 #include "stablehlo/read/older_shardings.h"
 #include "stablehlo/read/settings.h"
+#include "stablehlo/text/unsupported.h"
 #include "trace/apply.h"
 #include "trace/function.h"
 #include "trace/scopes.h"
@@ -55,28 +54,13 @@ bool IsReturn(std::string_view name) {
 }
 
 // Returns the reader of an operation, null if there is none.
-const OpReader* ReaderOf(const Operation& op) {
-  const Readers& all = AllReaders();
-  const auto found = all.find(op.name);
-  if (found != all.end()) return &found->second;
-  if (op.name != "stablehlo.custom_call") return nullptr;
-  const Attribute* target = op.Find("call_target_name");
-  const auto custom = target ? CustomCalls().find(target->text) : CustomCalls().end();
-  return custom == CustomCalls().end() ? nullptr : &custom->second;
+const OpReader* ReaderOf(std::string_view name, std::string_view target) {
+  const Readers& table = name == "stablehlo.custom_call" ? CustomCalls() : AllReaders();
+  const auto found = table.find(name == "stablehlo.custom_call" ? target : name);
+  return found == table.end() ? nullptr : &found->second;
 }
 
-std::string ShownName(const Operation& op) {
-  const Attribute* target = op.Find("call_target_name");
-  if (op.name == "stablehlo.custom_call" && target)
-    return fmt::format("{} @{}", op.name, target->text);
-  return std::string(op.name);
-}
-
-// The operations that have no reader, with the places of the first ones.
-struct Unsupported {
-  size_t count = 0, place = 0;
-  std::vector<Loc> first;
-};
+const OpReader* ReaderOf(const Operation& op) { return ReaderOf(op.name, TargetOf(op)); }
 
 // Returns a line in a name stack of JAX, which has several parts: other names are those of values.
 Loc InScope(Loc line, std::string_view name_stack) {
@@ -95,6 +79,16 @@ void ForEachOperation(const TextRegion& region, const F& f) {
 
 }  // namespace
 
+std::string_view TargetOf(const Operation& op) {
+  const Attribute* target =
+      op.name == "stablehlo.custom_call" ? op.Find("call_target_name") : nullptr;
+  return target ? target->text : std::string_view();
+}
+
+bool HasReader(std::string_view operation, std::string_view target) {
+  return IsReturn(operation) || ReaderOf(operation, target) != nullptr;
+}
+
 Importer::Importer(const Module& module, const ImportOptions& options)
     : module_(module), options_(options), meshes_(module, options) {
   for (const TextFunction& f : module.functions) functions_.emplace(f.name, &f);
@@ -105,14 +99,33 @@ Importer::Importer(const Module& module, const ImportOptions& options)
 }
 
 Loc Importer::LocOf(LocationNumber location, size_t place) const {
-  const FileRange line = module_.locations.UserLine(location);
-  const std::string_view name_stack = module_.locations.NameStack(location);
-  if (!line.file.empty())
-    return InScope(base::LineOf(line.file, static_cast<int>(line.line)), name_stack);
+  const UserLine line = module_.locations.LineOf(location);
+  const std::string name_stack = NameStackOf(location);
+  if (!line.is_of_user && around_) return InScope(*around_, name_stack);
+  if (!line.range.file.empty())
+    return InScope(base::LineOf(line.range.file, static_cast<int>(line.range.line)), name_stack);
   const Loc file = module_.file();
   if (file.line() != 0) return file;
   const auto count = std::upper_bound(lines_.begin(), lines_.end(), place) - lines_.begin();
   return InScope(base::LineOf(file.file(), static_cast<int>(count)), name_stack);
+}
+
+std::string Importer::NameStackOf(LocationNumber location) const {
+  std::string_view own = module_.locations.NameStack(location);
+  if (own.ends_with(':')) own = {};  // "jit:" is no operation of JAX
+  if (own.empty() || name_stack_.empty()) return std::string(own.empty() ? name_stack_ : own);
+  return fmt::format("{}/{}", name_stack_, own);
+}
+
+Arrays Importer::Inside(const ReadCall& at, bool has_own_names,
+                        const std::function<Arrays()>& read) {
+  const absl::Cleanup restore = [this, around = around_, name_stack = name_stack_] {
+    around_ = around, name_stack_ = name_stack;
+  };
+  const LocationNumber location = at.op().location;
+  if (module_.locations.LineOf(location).is_of_user) around_ = at.loc();
+  if (has_own_names) name_stack_ = NameStackOf(location);
+  return read();
 }
 
 const ir::Type* Importer::TypeOfText(const TextType& type, size_t place) const {
@@ -164,32 +177,17 @@ Array Importer::JoinGroup(int64_t group, const Array& x, api::Call call) {
 
 // All operations that have no reader are one error.
 void Importer::CheckSupported() {
-  std::map<std::string, Unsupported> missing;
+  Unsupported missing;
   size_t operations = 0;
   for (const TextFunction& f : module_.functions)
     ForEachOperation(f.body, [&](const Operation& op) {
       ++operations;
       if (IsReturn(op.name) || ReaderOf(op)) return;
-      Unsupported& entry = missing[ShownName(op)];
-      if (entry.count++ == 0) entry.place = op.place;
-      if (entry.first.size() < 3) entry.first.push_back(LocOf(op.location, op.place));
+      missing.Add(ShownName(op.name, TargetOf(op)), op.place, LocOf(op.location, op.place));
     });
   // Calls are inlined: a short text may call a function very often.
   most_read_ = std::max<size_t>(1'000'000, 100 * operations);
-  if (missing.empty()) return;
-  std::vector<std::string> notes;
-  size_t place = std::string::npos;
-  for (const auto& [name, entry] : missing) {
-    std::vector<std::string> lines;
-    for (Loc loc : entry.first) lines.push_back(base::Where(loc));
-    notes.push_back(fmt::format("{} ({}): {}{}", name, base::CountText(entry.count, "time"),
-                                fmt::join(lines, ", "), entry.count > lines.size() ? ", ..." : ""));
-    place = std::min(place, entry.place);
-  }
-  module_.Fail(place,
-               fmt::format("{} not supported: {}",
-                           missing.size() == 1 ? "this operation is" : "these operations are",
-                           fmt::join(notes, "; ")));
+  if (!missing.empty()) missing.Fail(module_.text(), module_.file());
 }
 
 // Explanations know values by their names in the text.
@@ -227,7 +225,8 @@ std::vector<PartitionSpec> Importer::StatedAfter(const Operation& op,
 
 void Importer::Read(Frame& frame, const Operation& op, std::span<const Operation* const> after) {
   const OpReader* reader = ReaderOf(op);
-  if (!reader) module_.Fail(op.place, fmt::format("{} is not supported", ShownName(op)));
+  if (!reader)
+    module_.Fail(op.place, fmt::format("{} is not supported", ShownName(op.name, TargetOf(op))));
   if (++read_ > most_read_)
     module_.Fail(op.place, fmt::format("its calls make more than {} operations", most_read_));
   ReadCall call(*this, frame, op, reader->name, LocOf(op.location, op.place));
@@ -307,7 +306,7 @@ Arrays Importer::Call(std::string_view function, const Arrays& arguments, const 
         op.operands[0] < inside.size())
       inside[op.operands[0]] =
           api::Run(ops::kOptimizationBarrier, nullptr, {arguments[op.operands[0]]}, at.call());
-  return ReadFunction(*found->second, inside);
+  return Inside(at, true, [&] { return ReadFunction(*found->second, inside); });
 }
 
 std::optional<sharding::TensorSharding> Importer::ShardingIn(const Attribute& of_value,
@@ -359,6 +358,7 @@ void Importer::TakeNotedType(trace::Parameter& argument, const Attribute& attrib
 }
 
 ir::Program Importer::Build() {
+  const sharding::JaxEditScope jax_edits;
   CheckSupported();
   const auto main = functions_.find("main");
   const TextFunction* function = main != functions_.end()        ? main->second

@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,11 @@ struct Frame {
   bool names_values = true;  // not in reducers and comparators, which become functions of arrays
 };
 
+// Whether an operation can be read. `target`: of a custom call, else "".
+bool HasReader(std::string_view operation, std::string_view target);
+// Returns the target of a custom call, "" for another operation.
+std::string_view TargetOf(const Operation& op);
+
 class Importer {
  public:
   Importer(const Module& module, const ImportOptions& options);
@@ -38,8 +44,14 @@ class Importer {
   Arrays RunRegion(Frame& frame, const TextRegion& region, const Arrays& arguments);
   // Reads an operation: sets the values of its results. `after`: the operations that follow.
   void Read(Frame& frame, const Operation& op, std::span<const Operation* const> after = {});
+  // Returns the line of the user's program that made an operation; if the text has none, the line
+  // of the operation around it or of the call; else the line of the text.
   Loc LocOf(LocationNumber location, size_t place) const;
+  // Calls `read`, which reads the operations inside of the one of `at`. Returns its results.
+  // `has_own_names`: the name stacks inside do not begin with the one of `at`.
+  Arrays Inside(const ReadCall& at, bool has_own_names, const std::function<Arrays()>& read);
 
+  const TextMeshes& meshes() const { return meshes_; }
   // The mesh of the program, with modes; null if the text has none.
   const sharding::MeshDef* mesh() const { return meshes_.mesh(); }
   // Returns a sharding of the text, complete or with open dims, on the mesh without modes.
@@ -52,6 +64,8 @@ class Importer {
   Array JoinGroup(int64_t group, const Array& x, api::Call call);
 
  private:
+  // Returns JAX's name stack of a location, in those of the calls around it.
+  std::string NameStackOf(LocationNumber location) const;
   const ir::Type* TypeOfText(const TextType& type, size_t place) const;
   // Lays an argument out: over Explicit axes by its type, over Auto axes by its place.
   // Gives the argument the type that export_stablehlo noted, if StableHLO could not say it.
@@ -77,6 +91,10 @@ class Importer {
   absl::flat_hash_map<std::string_view, const TextFunction*> functions_;
   absl::flat_hash_set<std::string_view> running_;  // functions that are being read
   absl::flat_hash_map<int64_t, Array> groups_;     // by number: the last value that joined it
+  // The line of the operation that is read around the others, unless it is one of the text; and
+  // the name stack in which those of a function or a manual computation are.
+  std::optional<Loc> around_;
+  std::string name_stack_;
   // Operations read so far, and the most that calls may make of the text.
   size_t read_ = 0, most_read_ = 0;
 };

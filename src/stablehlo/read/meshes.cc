@@ -1,7 +1,9 @@
 // Shardings on any mesh of a text.
 #include "stablehlo/read/meshes.h"
 
+#include <absl/algorithm/container.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -55,6 +57,39 @@ const MeshDef* TextMeshes::MeshOfText() const {
   for (const TextMesh& m : module_.meshes)
     if (const MeshDef* mesh = by_name_.at(m.name); mesh->rank() > 0) return mesh;
   return module_.meshes.empty() ? MeshOfOlderShardings(module_) : nullptr;
+}
+
+void TextMeshes::CheckSizes(const std::vector<std::string>& manual_axes, size_t place) const {
+  const MeshDef* const own = is_given_ ? MeshOfText() : nullptr;
+  for (const std::string& name : manual_axes) {
+    const int was = own ? own->Find(name) : -1, is = mesh_->Find(name);
+    if (was >= 0 && is >= 0 && own->axis_size(was) != mesh_->axis_size(is))
+      FailToLower(place, fmt::format("is for size {} of its manual axis \"{}\"",
+                                     own->axis_size(was), name));
+  }
+}
+
+void TextMeshes::CheckDevices(size_t place) const {
+  const MeshDef* const own = is_given_ ? MeshOfText() : nullptr;
+  if (!own) return;
+  const auto same = [](const MeshAxis& a, const MeshAxis& b) {
+    return a.name == b.name && a.size == b.size;
+  };
+  if (!absl::c_equal(own->axes(), mesh_->axes(), same))
+    FailToLower(place, fmt::format("has device numbers of the mesh {}", own->text()));
+}
+
+void TextMeshes::FailToLower(size_t place, const std::string& reason) const {
+  std::vector<std::string> sizes, names;
+  for (const MeshAxis& axis : mesh_->axes()) {
+    sizes.push_back(std::to_string(axis.size));
+    names.push_back(fmt::format("\"{}\"", axis.name));
+  }
+  const char* const comma = sizes.size() == 1 ? "," : "";
+  module_.Fail(place, fmt::format("the body of this shard_map {}. For {}, lower the program again "
+                                  "in JAX with jax.make_mesh(({}{}), ({}{}))",
+                                  reason, mesh_->text(), fmt::join(sizes, ", "), comma,
+                                  fmt::join(names, ", "), comma));
 }
 
 const MeshDef* TextMeshes::Named(std::string_view name, size_t place) const {

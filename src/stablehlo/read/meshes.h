@@ -22,12 +22,17 @@ class TextMeshes {
   sharding::TensorSharding ShardingOf(const Attribute& attribute) const;
   // Same, for a value with `rank` dims. Throws if the sharding has not as many.
   sharding::TensorSharding ShardingOf(const Attribute& attribute, size_t rank) const;
+  // The body of a manual computation is of one device of the text's mesh. Fail if a mesh is given
+  // that has another size of a manual axis, or that numbers its devices in another way.
+  void CheckSizes(const std::vector<std::string>& manual_axes, size_t place) const;
+  void CheckDevices(size_t place) const;
 
  private:
   // Returns the mesh that the text states, in any modes; null if there is none.
   const sharding::MeshDef* MeshOfText() const;
   // Returns the modes that export_stablehlo noted, Auto where there are none.
   std::vector<AxisMode> NotedModes(const sharding::MeshDef& mesh) const;
+  [[noreturn]] void FailToLower(size_t place, const std::string& reason) const;
   const sharding::MeshDef* Named(std::string_view name, size_t place) const;
   void MoveTo(const sharding::MeshDef& from, size_t place, sharding::AxisList& axes) const;
 

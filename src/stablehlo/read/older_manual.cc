@@ -14,12 +14,6 @@ namespace {
 
 using Values = absl::flat_hash_set<uint32_t>;
 
-std::string_view TargetOf(const Operation& op) {
-  if (op.name != "stablehlo.custom_call") return "";
-  const Attribute* target = op.Find("call_target_name");
-  return target ? target->text : std::string_view();
-}
-
 // Whether an operation, or one of its regions, uses one of the values.
 bool UsesAny(const Operation& op, const Values& values) {
   if (absl::c_any_of(op.operands, [&](uint32_t v) { return values.contains(v); })) return true;
@@ -87,6 +81,7 @@ class OlderManual {
       return results;
     };
     const Operation& first = *parts.entries[0];
+    importer_.meshes().CheckSizes(computation.axes, first.place);
     const api::Call call{"SPMDFullToShardShape", importer_.LocOf(first.location, first.place)};
     const Arrays results = computation.Run(importer_, arguments, body, call);
     for (size_t k = 0; k < results.size(); ++k) {

@@ -158,7 +158,9 @@ Arrays ReadCall::RunRegion(size_t k, const Arrays& arguments) const {
   const size_t outer = frame_.path.size();
   if (!op_.result_types.empty())
     frame_.path += fmt::format("%{}/{}/", frame_.function.values[op_.first_result].name, k);
-  Arrays results = importer_.RunRegion(frame_, op_.regions[k], arguments);
+  const bool is_manual = op_.name == "sdy.manual_computation";
+  Arrays results = importer_.Inside(
+      *this, is_manual, [&] { return importer_.RunRegion(frame_, op_.regions[k], arguments); });
   frame_.path.resize(outer);
   return results;
 }

@@ -71,6 +71,7 @@ Arrays Manual(ReadCall& c) {
                                       .outs = ShardingsOf(c, "out_shardings", out_ranks)};
   for (const std::string& name : computation.axes)
     if (c.importer().mesh()->Find(name) < 0) c.Fail("the mesh has no axis \"" + name + "\"");
+  c.importer().meshes().CheckSizes(computation.axes, c.op().place);
   return computation.Run(
       c.importer(), c.in, [&](const Arrays& local) { return c.RunRegion(0, local); }, c.call());
 }

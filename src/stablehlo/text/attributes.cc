@@ -300,7 +300,7 @@ Attribute AttributeReader::ReadHash() {
   }
   const std::string_view dialect = name.substr(0, dot);
   if (!IsKnownDialect(dialect))
-    lexer_.FailAt(begin, fmt::format("unknown dialect \"{}\"", dialect));
+    lexer_.FailAtUnknown(begin, fmt::format("unknown dialect \"{}\"", dialect));
   if (dot != std::string_view::npos) return ReadOfDialect(name);
   lexer_.Expect('<');
   const std::string_view joined = JoinedName(dialect, lexer_.Word("the name of an attribute"));

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/reader.h"
+#include "stablehlo/text/unsupported.h"
 
 namespace tessera::stablehlo {
 namespace {
@@ -217,6 +218,10 @@ std::string_view Lexer::BodyOfDense() {
 
 void Lexer::FailAt(size_t place, std::string reason) const {
   FailInText(text_, file_, place, std::move(reason));
+}
+
+void Lexer::FailAtUnknown(size_t place, std::string reason) const {
+  FailAtUnknownPart(text_, file_, place, std::move(reason));
 }
 
 void Lexer::FailAtLevel(int most) const {

@@ -64,6 +64,8 @@ class Lexer {
   std::string_view Since(size_t begin) const { return text_.substr(begin, at_ - begin); }
   [[noreturn]] void Fail(std::string reason) { FailAt(at_, std::move(reason)); }
   [[noreturn]] void FailAt(size_t place, std::string reason) const;
+  // Same, where the text has an operation, attribute or type of no known form.
+  [[noreturn]] void FailAtUnknown(size_t place, std::string reason) const;
   // Throws the error of something that is nested too deep. Reading ends there.
   [[noreturn]] void FailAtLevel(int most) const;
   [[noreturn]] void FailToFind(std::string_view token);

@@ -44,13 +44,13 @@ std::vector<LocationNumber> Locations::Parts(LocationNumber number) const {
   return parts;
 }
 
-FileRange Locations::UserLine(LocationNumber number) const {
-  FileRange innermost;
+UserLine Locations::LineOf(LocationNumber number) const {
+  UserLine innermost;
   for (LocationNumber part : Parts(number)) {
     const Location& location = all[part];
     if (location.kind != Location::Kind::kFile) continue;
-    if (!IsInstalled(location.range.file)) return location.range;
-    if (innermost.file.empty()) innermost = location.range;
+    if (!IsInstalled(location.range.file)) return {location.range, true};
+    if (innermost.range.file.empty()) innermost.range = location.range;
   }
   return innermost;
 }

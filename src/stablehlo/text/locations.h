@@ -29,14 +29,19 @@ struct Location {
   FileRange range;
 };
 
+struct UserLine {
+  FileRange range;
+  bool is_of_user = false;  // not of an installed package
+};
+
 class Locations {
  public:
   std::vector<Location> all;
   std::vector<LocationNumber> fused;
 
-  // Returns the user's line: the innermost one of a file that is not of JAX or another installed
-  // package; if all are, the innermost one. Its file is empty if the location has none.
-  FileRange UserLine(LocationNumber number) const;
+  // Returns the innermost line of a file that is not of JAX or another installed package; if all
+  // are, the innermost line. Its file is empty if the location has none.
+  UserLine LineOf(LocationNumber number) const;
   // Returns JAX's name stack, such as "jit(f)/layer/dot_general"; "" if there is none.
   std::string_view NameStack(LocationNumber number) const;
   // Returns the locations directly inside, the innermost call first.

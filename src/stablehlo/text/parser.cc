@@ -231,10 +231,11 @@ void OperationReader::ReadOperation() {
   if (draft.name == "return") draft.name = "func.return";
   if (draft.name == "call") draft.name = "func.call";
   const std::string_view dialect = draft.name.substr(0, draft.name.find('.'));
+  if (lexer.AtEnd()) lexer.FailAt(draft.place, "the text ends in this operation");
   if (!IsKnownDialect(dialect) || dialect == "mhlo")
-    lexer.FailAt(draft.place,
-                 fmt::format("unknown operation \"{}\": func, stablehlo, chlo and sdy are read",
-                             draft.name.substr(0, 60)));
+    lexer.FailAtUnknown(
+        draft.place, fmt::format("unknown operation \"{}\": func, stablehlo, chlo and sdy are read",
+                                 draft.name.substr(0, 60)));
   if (is_generic)
     ReadGeneric(draft);
   else

@@ -481,10 +481,10 @@ const FormTable& Forms() {
 void ReadPretty(OperationReader& reader, OperationDraft& draft) {
   const auto form = Forms().pieces.find(draft.name);
   if (form == Forms().pieces.end())
-    reader.lexer.FailAt(draft.place,
-                        fmt::format("{} has no pretty form here; print the module with "
-                                    "get_asm(print_generic_op_form=True)",
-                                    draft.name.substr(0, 60)));
+    reader.lexer.FailAtUnknown(draft.place,
+                               fmt::format("{} has no pretty form here; print the module with "
+                                           "get_asm(print_generic_op_form=True)",
+                                           draft.name.substr(0, 60)));
   const std::vector<Piece>& pieces = form->second;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const Piece& piece = pieces[i];

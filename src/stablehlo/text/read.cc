@@ -328,15 +328,22 @@ std::pair<std::string_view, std::shared_ptr<const void>> MappedFile(const std::s
 
 }  // namespace
 
-Module ReadModule(std::string_view text, Loc file, std::shared_ptr<const void> owner) {
+Module ReadModule(std::string_view text, Loc file, std::shared_ptr<const void> owner,
+                  IsSupported is_supported) {
   Module module(text, file, std::move(owner));
-  ModuleReader(module, text, file).Read();
+  try {
+    ModuleReader(module, text, file).Read();
+  } catch (const UnknownPartError&) {
+    const Unsupported all = is_supported ? UnsupportedIn(text, file, is_supported) : Unsupported();
+    if (all.empty()) throw;
+    all.Fail(text, file);
+  }
   return module;
 }
 
-Module ReadModuleFile(const std::string& path) {
+Module ReadModuleFile(const std::string& path, IsSupported is_supported) {
   auto [text, owner] = MappedFile(path);
-  return ReadModule(text, base::LineOf(path, 0), std::move(owner));
+  return ReadModule(text, base::LineOf(path, 0), std::move(owner), is_supported);
 }
 
 }  // namespace tessera::stablehlo

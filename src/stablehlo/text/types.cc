@@ -188,7 +188,7 @@ const TextType* TypeReader::OfDialect() {
   const std::string_view name = lexer_.Word("the name of a type after '!'");
   const std::string_view dialect = name.substr(0, name.find('.'));
   if (!IsKnownDialect(dialect) && dialect != "quant")
-    lexer_.FailAt(begin, fmt::format("unknown dialect \"{}\"", dialect));
+    lexer_.FailAtUnknown(begin, fmt::format("unknown dialect \"{}\"", dialect));
   if (lexer_.text().substr(lexer_.place(), 1) == "<") lexer_.Balanced();
   return Unique(std::string(lexer_.Since(begin)), {});
 }

@@ -25,6 +25,8 @@ constexpr double kUnit = std::numeric_limits<double>::epsilon();
 constexpr double kNoResult = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
+constexpr double kMostTerms = 5000;
+
 Located ZerosOf(const Located& x) { return x.With(zeros_like(x, {}, x.loc())); }
 
 // Returns the state after as many steps as some element needs, and at most `most`. step(k, state)
@@ -75,30 +77,21 @@ Locateds LowerSeries(const Located& a, const Located& x) {
   return {end[2], end[3]};
 }
 
-// The continued fraction of the upper function over x^a e^-x / gamma(a), and its derivative in a:
-// numerators p and denominators q of two steps, and their derivatives.
+// The continued fraction of the upper function over x^a e^-x / gamma(a), and its derivative in a,
+// for x > 1 and x > a. From the last term to the first, which keeps all digits: forwards the errors
+// of numerators and denominators add up. The number of terms is measured, for all digits of f64.
 Locateds UpperFraction(const Located& a, const Located& x) {
-  const Located zeros = ZerosOf(a + x), ones = zeros + 1.0, first = x + 1.0 - a;
-  const Locateds start = {ones,  zeros, zeros, zeros,       first,
-                          -ones, ones,  zeros, 1.0 / first, 1.0 / (first * first)};
-  const Locateds end = Repeat(start, 2000, [&](const Located& k, Locateds s) {
-    const Located b = first + 2.0 * k, c = k * (k - a), scale = 2.0 / b;
-    Locateds next;
-    for (const size_t i : {size_t{0}, size_t{4}}) {
-      const Located &now = s[i], &now_slope = s[i + 1], &last = s[i + 2], &last_slope = s[i + 3];
-      next.push_back((now * b - last * c) * scale);
-      next.push_back((now_slope * b - now - last_slope * c + last * k) * scale);
-      next.push_back(now * scale);
-      next.push_back(now_slope * scale);
-    }
-    const Located y = next[0] / next[4], slope = (next[1] - y * next[5]) / next[4];
-    next.push_back(y);
-    next.push_back(slope);
-    const double unit = 4 * kUnit;
-    return LoopStep{next,
-                    (Abs(y - s[8]) > unit * Abs(y)) | (Abs(slope - s[9]) > unit * Abs(slope))};
+  const Located first = x + 1.0 - a, terms = Floor(20.0 + 110.0 / x + 2.5 * Sqrt(a));
+  const Located last = ZerosOf(a + x) + If(terms < kMostTerms, terms, kMostTerms);
+  const Locateds start = {first + 2.0 * last, ZerosOf(last) - 1.0};
+  const Locateds end = Repeat(start, kMostTerms, [&](const Located& k, const Locateds& s) {
+    const Located n = last + 1.0 - k, c = n * (n - a), &y = s[0], &slope = s[1];
+    const Located is_term = n >= 1.0;
+    return LoopStep{{If(is_term, first + 2.0 * (n - 1.0) - c / y, y),
+                     If(is_term, (n * y + c * slope) / (y * y) - 1.0, slope)},
+                    n > 1.0};
   });
-  return {end[8], end[9]};
+  return {1.0 / end[0], -end[1] / (end[0] * end[0])};
 }
 
 struct GammaParts {

@@ -26,7 +26,7 @@ std::string Shown(const std::string& location, const std::string& aliases = "") 
   const std::string text = TextWith(location, aliases);
   const Module module = Read(text);
   const LocationNumber number = module.functions[0].body.operations[0].location;
-  const FileRange line = module.locations.UserLine(number);
+  const FileRange line = module.locations.LineOf(number).range;
   return std::string(line.file) + ":" + std::to_string(line.line) + " " +
          std::string(module.locations.NameStack(number));
 }
@@ -105,6 +105,39 @@ TEST(StablehloLocations, NameStacksAreScopesOfPrograms) {
     EXPECT_THAT(program, HasSubstr("// backward m.py:4 [jit(f)/transpose(jvp(mlp))/neg]"));
     EXPECT_THAT(program, testing::Not(HasSubstr("[sin]")));
   }
+}
+
+// Operations without a line of the user have the line of the call, and are in its name stack.
+TEST(StablehloLocations, OperationsOfJaxHaveTheLineOfTheCall) {
+  const std::string program = import_stablehlo(R"(module {
+func.func @main(%a: tensor<f32>) -> tensor<f32> {
+%0 = call @relu(%a) : (tensor<f32>) -> tensor<f32> loc("jit(f)/jit(relu)"("m.py" : 3 : 4)) %
+                              1 = call @layer(% 0)
+      : (tensor<f32>)->tensor<f32> loc("jit(f)/transpose(jvp(jit(layer)))"("m.py" : 4 : 4)) return %
+                                  1 : tensor<f32>
+}
+func.func private @relu(% a
+                        : tensor<f32>)
+    ->tensor<f32>{
+      % 0 = stablehlo.sine % a : tensor<f32> loc("sin") %
+            1 = stablehlo.tanh %
+                0 : tensor<f32> loc("tanh"("/x/site-packages/jax/nn.py" : 9 : 1)) return %
+                1 : tensor<f32>
+    } func.func private @layer(% a
+                               : tensor<f32>)
+    ->tensor<f32> {
+  % 0 = stablehlo.negate % a : tensor<f32> loc("neg"("m.py" : 12 : 4)) % 1 = call @relu(% 0)
+      : (tensor<f32>)->tensor<f32> loc("jit(relu)"("m.py" : 13 : 4)) return % 1 : tensor<f32>
+}
+})")
+          .text();
+for (const char* line : {
+         "sin %0 // m.py:3 [jit(f)/jit(relu)/sin]",
+         "tanh %1 // m.py:3 [jit(f)/jit(relu)/tanh]",
+         "neg %2 // backward m.py:12 [jit(f)/transpose(jvp(jit(layer)))/neg]",
+         "sin %3 // backward m.py:13 [jit(f)/transpose(jvp(jit(layer)))/jit(relu)/sin]",
+     })
+  EXPECT_THAT(std::regex_replace(program, std::regex(" +"), " "), HasSubstr(line));
 }
 
 // Values that the importer adds have the line of the operation that they are for.
