@@ -109,35 +109,32 @@ TEST(StablehloLocations, NameStacksAreScopesOfPrograms) {
 
 // Operations without a line of the user have the line of the call, and are in its name stack.
 TEST(StablehloLocations, OperationsOfJaxHaveTheLineOfTheCall) {
-  const std::string program = import_stablehlo(R"(module {
+  const std::string text = R"mlir(module {
 func.func @main(%a: tensor<f32>) -> tensor<f32> {
-%0 = call @relu(%a) : (tensor<f32>) -> tensor<f32> loc("jit(f)/jit(relu)"("m.py" : 3 : 4)) %
-                              1 = call @layer(% 0)
-      : (tensor<f32>)->tensor<f32> loc("jit(f)/transpose(jvp(jit(layer)))"("m.py" : 4 : 4)) return %
-                                  1 : tensor<f32>
+%0 = call @relu(%a) : (tensor<f32>) -> tensor<f32> loc("jit(f)/jit(relu)"("m.py":3:4))
+%1 = call @layer(%0) : (tensor<f32>) -> tensor<f32> loc("jit(f)/transpose(jvp(jit(layer)))"("m.py":4:4))
+return %1 : tensor<f32>
 }
-func.func private @relu(% a
-                        : tensor<f32>)
-    ->tensor<f32>{
-      % 0 = stablehlo.sine % a : tensor<f32> loc("sin") %
-            1 = stablehlo.tanh %
-                0 : tensor<f32> loc("tanh"("/x/site-packages/jax/nn.py" : 9 : 1)) return %
-                1 : tensor<f32>
-    } func.func private @layer(% a
-                               : tensor<f32>)
-    ->tensor<f32> {
-  % 0 = stablehlo.negate % a : tensor<f32> loc("neg"("m.py" : 12 : 4)) % 1 = call @relu(% 0)
-      : (tensor<f32>)->tensor<f32> loc("jit(relu)"("m.py" : 13 : 4)) return % 1 : tensor<f32>
+func.func private @relu(%a: tensor<f32>) -> tensor<f32> {
+%0 = stablehlo.sine %a : tensor<f32> loc("sin")
+%1 = stablehlo.tanh %0 : tensor<f32> loc("tanh"("/x/site-packages/jax/nn.py":9:1))
+return %1 : tensor<f32>
 }
-})")
-          .text();
-for (const char* line : {
-         "sin %0 // m.py:3 [jit(f)/jit(relu)/sin]",
-         "tanh %1 // m.py:3 [jit(f)/jit(relu)/tanh]",
-         "neg %2 // backward m.py:12 [jit(f)/transpose(jvp(jit(layer)))/neg]",
-         "sin %3 // backward m.py:13 [jit(f)/transpose(jvp(jit(layer)))/jit(relu)/sin]",
-     })
-  EXPECT_THAT(std::regex_replace(program, std::regex(" +"), " "), HasSubstr(line));
+func.func private @layer(%a: tensor<f32>) -> tensor<f32> {
+%0 = stablehlo.negate %a : tensor<f32> loc("neg"("m.py":12:4))
+%1 = call @relu(%0) : (tensor<f32>) -> tensor<f32> loc("jit(relu)"("m.py":13:4))
+return %1 : tensor<f32>
+}
+})mlir";
+  const std::string program =
+      std::regex_replace(import_stablehlo(text).text(), std::regex(" +"), " ");
+  for (const char* line : {
+           "sin %0 // m.py:3 [jit(f)/jit(relu)/sin]",
+           "tanh %1 // m.py:3 [jit(f)/jit(relu)/tanh]",
+           "neg %2 // backward m.py:12 [jit(f)/transpose(jvp(jit(layer)))/neg]",
+           "sin %3 // backward m.py:13 [jit(f)/transpose(jvp(jit(layer)))/jit(relu)/sin]",
+       })
+    EXPECT_THAT(program, HasSubstr(line));
 }
 
 // Values that the importer adds have the line of the operation that they are for.
