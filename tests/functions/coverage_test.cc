@@ -163,11 +163,9 @@ std::string Page() {
          "counted | share | goal |\n"
          "|---|---|---|---|---|\n" +
          summary.str() +
-         "\nOf StableHLO's operations, those in the list are read from a text of JAX (`tessera "
-         "check "
-         "step.mlir`); the others\nhave a reason. Those that `tessera export` writes are enough "
-         "for "
-         "every program.\n\n| dialect | operations | read | written |\n|---|---|---|---|\n" +
+         "\nThe operations of StableHLO's dialects and the custom calls of JAX come last. Each one "
+         "that is not read has a\nreason; those that are written are enough for every program.\n\n"
+         "| dialect | operations | read | written |\n|---|---|---|---|\n" +
          operations.summary + tables.str() + operations.tables;
 }
 
