@@ -5,6 +5,7 @@
 #include "api/combiners/element_function.h"
 #include "base/at.h"
 #include "base/shape.h"
+#include "sharding/edit_code.h"
 #include "tessera/control.h"
 #include "trace/apply.h"
 
@@ -121,8 +122,8 @@ Arrays Whole(const Arrays& xs, const ScatterOptions& options, Call call) {
                    fmt::format("{} is {}: the function is not a known one, so the arrays must not "
                                "be sharded",
                                kNames[k], TypeOf(xs[k])->text()),
-                   {"write .out_sharding = P(...), which gathers them",
-                    fmt::format("write reshard({}, P())", kNames[k])});
+                   {"write " + sharding::OutShardingCode(P()) + ", which gathers them",
+                    "write " + sharding::ReshardCode(kNames[k], P())});
     for (sharding::DimAxes& d : to.dims) d.axes.clear();
     whole.push_back(is_sharded ? Moved(xs[k], std::move(to), call) : xs[k]);
   }

@@ -6,6 +6,7 @@
 #include "base/at.h"
 #include "base/dtype.h"
 #include "ops/params.h"
+#include "sharding/edit_code.h"
 #include "tessera/control.h"
 #include "trace/apply.h"
 
@@ -138,7 +139,7 @@ Arrays WholeAlong(const Arrays& xs, const std::string& name, int64_t dim, bool m
       FailSharding(call, 19,
                    fmt::format("dim {} of {}, {}, is sharded: say how the results are sharded", dim,
                                name, TypeOf(x)->text()),
-                   {"write .out_sharding = " + sharding::ToSpec(to).text()});
+                   {"write " + sharding::OutShardingCode(sharding::ToSpec(to))});
     base::At(to.dims, dim).axes.clear();
     whole.push_back(Moved(x, std::move(to), call));
   }

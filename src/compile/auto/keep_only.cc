@@ -128,12 +128,15 @@ std::shared_ptr<const ir::Program> KeepOnly(const ir::Program& program,
                                             const std::vector<std::string>& names) {
   KeptByName by_name(names);
   KeptValues kept = by_name.In(program);
+  const bool is_of_text =
+      absl::c_any_of(program.names, [](const auto& n) { return n.first.starts_with('%'); });
   if (!by_name.unknown().empty())
     base::ThrowRuntime(base::Refusal(
         "partition", 2, "",
         fmt::format("the program has no value \"{}\"", *by_name.unknown().begin()),
-        {"name it in the function with named(x, \"name\"), or use a number that `tessera "
-         "propagate` prints"}));
+        {is_of_text ? "values have their names in the text, such as %3 or @relu/%0"
+                    : "name it in the function with named(x, \"name\"), or use a number that "
+                      "`tessera propagate` prints"}));
   for (ir::ValueId v : program.inputs) kept.here[v] = true;
   for (const ir::Capture& c : program.captures) kept.here[c.value] = true;
   for (ir::ValueId v : program.outputs) kept.here[v] = true;
