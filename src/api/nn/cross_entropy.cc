@@ -7,6 +7,7 @@
 #include "api/core/option_fields.h"
 #include "api/core/positions.h"
 #include "base/at.h"
+#include "tessera/checkpoint.h"
 #include "tessera/nn.h"
 
 namespace tessera {
@@ -31,39 +32,73 @@ void CheckLabels(const Array& labels, const base::Shape& shape, Call call) {
                           ir::FieldText(shape)));
 }
 
+// The loss is a sum of numbers per row, each one pass over the logits:
+//   sum(p * (max - x)) + sum(p) * log(sum(exp(x - max)))
+// Neither term is negative, so they do not cancel.
+struct Scores {
+  Located x, top;  // the logits, and their maxima with dim 1, which are constants for derivatives
+  int64_t dim;
+  Call call;
+
+  // Returns the sum over the classes of f(x, b) [...]. The derivative computes f again: its values
+  // have the size of the logits, and would otherwise be kept.
+  template <class F>
+  Located SumOf(const F& f, const Array& b) const {
+    const auto sum = [=, dim = dim, call = call](Array logits, Array other) {
+      return SumOver(f(Located(logits, call.loc), Located(other, call.loc)), dim, call);
+    };
+    return x.With(checkpoint(sum)(x.plain(), b, call.loc));
+  }
+};
+
+Scores ScoresOf(const Array& logits, int64_t dim, Call call) {
+  const Array top = Reduce(logits, {ops::kReduceMax, {dim}, true}, call);
+  return {{logits, call.loc}, Constant({top, call.loc}), dim, call};
+}
+
 // Returns minus the logarithm of the probability of each label's class.
-Located OfClasses(const Located& log_p, const Array& labels, int64_t dim, Call call) {
-  base::Shape rows = log_p.shape();
-  rows.erase(rows.begin() + dim);
-  CheckLabels(labels, rows, call);
-  base::Shape column = log_p.shape();
-  base::At(column, dim) = 1;
+Located OfClasses(const Scores& s, const Located& log_total, const Array& labels) {
+  base::Shape rows = s.x.shape();
+  rows.erase(rows.begin() + s.dim);
+  CheckLabels(labels, rows, s.call);
+  base::Shape column = s.x.shape();
+  base::At(column, s.dim) = 1;
   const DType index = TypeOf(labels)->dtype();
-  const Located number(Positions(log_p, dim, index.size() < 4 ? i32 : index, call), call.loc);
-  const Located label = number.With(Convert(Reshape(labels, column, call), number.dtype(), call));
-  return -log_p.With(SumOver(If(number == label, log_p, 0.0), dim, call));
+  const Located label = s.x.With(Convert(labels, index.size() < 4 ? i32 : index, s.call));
+  const auto own = [&](const Located& x, const Located& wanted) {
+    const Located number = x.With(Positions(x, s.dim, wanted.dtype(), s.call));
+    return If(number == wanted, x, 0.0);
+  };
+  const Located score = s.SumOf(own, Reshape(label, column, s.call));
+  const Located loss = s.x.With(Reshape(s.top, rows, s.call)) - score + log_total;
+  return If((label >= 0) & (label < base::At(s.x.shape(), s.dim)), loss, 0.0);
 }
 
 // A class of probability 0 adds nothing, even if its logit is -infinity.
-Located OfProbabilities(const Located& log_p, const Array& p, int64_t dim, Call call) {
-  CheckLabels(p, log_p.shape(), call);
-  const Located weight(Convert(p, log_p.dtype(), call), call.loc);
-  return -log_p.With(SumOver(If(weight == 0, 0.0, weight * log_p), dim, call));
+Located OfProbabilities(const Scores& s, const Located& log_total, const Array& p) {
+  CheckLabels(p, s.x.shape(), s.call);
+  const Located weight = s.x.With(Convert(p, s.x.dtype(), s.call));
+  const auto below = [&](const Located& x, const Located& w) {
+    return If(w == 0, 0.0, w * (s.top - x));
+  };
+  return s.SumOf(below, weight) + s.x.With(SumOver(weight, s.dim, s.call)) * log_total;
 }
 
 Array CrossEntropy(const Array& logits, const Array& labels, const CrossEntropyOptions& options,
                    Call call) {
   const int64_t dim = NormalDim(options.dim, Rank(logits), call);
   const Array wide = TypeOf(logits)->dtype().size() < 4 ? Convert(logits, f32, call) : logits;
-  const Located log_p(log_softmax(wide, static_cast<int>(dim), call.loc), call.loc);
   const DType t = TypeOf(labels)->dtype();
   if (t.is_bool() || t.is_complex())
     FailDType(call, 14, fmt::format("labels are ints or probabilities, not {}", t.name()));
-  const Located own = t.is_inexact() ? OfProbabilities(log_p, labels, dim, call)
-                                     : OfClasses(log_p, labels, dim, call);
+  const Scores s = ScoresOf(wide, dim, call);
+  const auto share = [](const Located& x, const Located& top) { return Exp(x - top); };
+  const Located log_total = Log(s.SumOf(share, s.top));
+  const Located own =
+      t.is_inexact() ? OfProbabilities(s, log_total, labels) : OfClasses(s, log_total, labels);
   if (options.smoothing == 0) return own;
   const auto classes = static_cast<double>(base::At(ShapeOf(logits), dim));
-  const Located spread = -log_p.With(SumOver(log_p, dim, call)) / classes;
+  const Located spread = s.x.With(SumOver(s.top - s.x, dim, call)) / classes + log_total;
   return own * (1 - options.smoothing) + spread * options.smoothing;
 }
 

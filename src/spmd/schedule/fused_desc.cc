@@ -67,6 +67,12 @@ class FusedDescriber {
       input.element = PartDesc(parts[0], shape(parts[0].source)).offset;
       return AddInput(v, std::move(input));
     }
+    const base::Shape& from = shape(parts[0].source);
+    if (parts.size() == 1 && IsRepeat(parts[0], from, desc_.dims)) {
+      input.operand = OperandOf(parts[0].source);
+      input.strides = PartDesc(parts[0], from).strides;
+      return AddInput(v, std::move(input));
+    }
     for (const ReadPart& part : parts) {
       input.parts.push_back(PartDesc(part, shape(part.source)));
       input.parts.back().operand = OperandOf(part.source);

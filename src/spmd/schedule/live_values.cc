@@ -215,8 +215,9 @@ class LiveValueFinder {
   }
 
   const ReadParts* PartsFor(const FusedItem& group, ValueId v) {
-    const ReadParts* element = reads_.Element(v);
-    return element ? element : reads_.For(v, group.space, group.reduced);
+    if (const ReadParts* element = reads_.Element(v)) return element;
+    if (const ReadParts* repeated = reads_.Repeated(v, group.space)) return repeated;
+    return reads_.For(v, group.space, group.reduced);
   }
 
   // ---- work that moves do on the way ----

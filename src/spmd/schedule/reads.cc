@@ -272,6 +272,13 @@ std::optional<ReadParts> Reads::Composed(ValueId v) {
   return composed.size() <= kMostParts ? std::move(composed) : *own;
 }
 
+const ReadParts* Reads::Repeated(ValueId v, const base::Shape& space) {
+  const ReadParts* parts = Of(v);
+  if (!parts || parts->size() != 1) return nullptr;
+  const ReadPart& part = parts->front();
+  return IsRepeat(part, device_.type(part.source)->shape(), space) ? parts : nullptr;
+}
+
 const ReadParts* Reads::For(ValueId v, const base::Shape& space, int32_t reduced) {
   if (device_.type(v)->shape() != space) return nullptr;
   int64_t row = 1;
@@ -337,6 +344,20 @@ const ReadParts* Reads::Element(ValueId v) {
 // memory anyway; a value that is much larger than the elements read should be freed before.
 bool Reads::MayStayAlive(ValueId source, int64_t elements) const {
   return definitions_[source] == kNoInstruction || device_.type(source)->elements() <= 2 * elements;
+}
+
+bool IsRepeat(const ReadPart& part, const base::Shape& source, const base::Shape& space) {
+  if (part.end != space || !absl::c_all_of(part.begin, [](int64_t b) { return b == 0; }))
+    return false;
+  int32_t last = -1;
+  for (size_t e = 0; e < source.size(); ++e) {
+    const ReadDim& dim = part.dims[e];
+    if (source[e] == 1) continue;
+    if (dim.dim <= last || dim.start != 0 || dim.step != 1 || source[e] != base::At(space, dim.dim))
+      return false;
+    last = dim.dim;
+  }
+  return true;
 }
 
 plan::FusedDesc::Part PartDesc(const ReadPart& part, const base::Shape& source) {

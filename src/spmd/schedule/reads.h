@@ -35,6 +35,9 @@ class Reads {
   // Returns the parts of v. Their sources are computed, not moved. Null if v has no parts.
   const ReadParts* Of(ir::ValueId v);
 
+  // Returns the part of v if v repeats the elements of another value over `space`, in their order;
+  // else null. A fused group reads that value with steps of 0.
+  const ReadParts* Repeated(ir::ValueId v, const base::Shape& space);
   // Returns the parts of v if a fused group over `space` can read them; else null. Reductions in
   // the group run over its last `reduced` dims.
   const ReadParts* For(ir::ValueId v, const base::Shape& space, int32_t reduced);
@@ -54,6 +57,9 @@ class Reads {
   int depth_ = 0;  // of the recursion
 };
 
+// Whether the part is all of a value over `space` that repeats the elements of `source`, in their
+// order.
+bool IsRepeat(const ReadPart& part, const base::Shape& source, const base::Shape& space);
 // Returns a part as fused kernels take it. The caller sets its operand.
 plan::FusedDesc::Part PartDesc(const ReadPart& part, const base::Shape& source);
 
