@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "plan/fused.h"
+#include "spmd/schedule/later_groups.h"
 #include "spmd/schedule/live_values.h"
 
 namespace tessera::spmd {
@@ -13,8 +14,6 @@ namespace {
 
 using ir::Instruction;
 using ir::ValueId;
-
-constexpr size_t kMostMembers = 96;
 
 // Returns how many trailing dims a reduction reduces; -1 if it reduces other dims too.
 int32_t TrailingReducedDims(const sharding::DimMap& map) {
@@ -105,7 +104,7 @@ class GroupFinder {
     FusionGroup &from = group(other), &to = group(g);
     if (from.closed || from.space != to.space || from.layout != to.layout ||
         (from.reduced != 0 && to.reduced != 0 && from.reduced != to.reduced) ||
-        from.instructions.size() + to.instructions.size() >= kMostMembers)
+        from.instructions.size() + to.instructions.size() >= kMostGroupMembers)
       return;
     if (to.closed && ReadsAfter(from, other, to.runs_at)) return;
     for (InstructionId i : from.instructions) {
@@ -174,7 +173,7 @@ class GroupFinder {
 
   bool TryJoin(FusionGroupId g, const Instruction& instruction) {
     FusionGroup& to = group(g);
-    if (layout(instruction.results[0]) != to.layout || to.instructions.size() >= kMostMembers)
+    if (layout(instruction.results[0]) != to.layout || to.instructions.size() >= kMostGroupMembers)
       return false;
     for (ValueId v : instruction.operands)
       if (group_of_value_[v] != g && to.closed && AvailableAfter(v) >= to.runs_at) return false;
@@ -248,7 +247,9 @@ class GroupFinder {
 }  // namespace
 
 FusionGroups FindFusionGroups(const ir::Program& device, ScheduledValues& values) {
-  return GroupFinder(device, values).Run();
+  FusionGroups found = GroupFinder(device, values).Run();
+  MoveToReaders(device, found, values);
+  return found;
 }
 
 }  // namespace tessera::spmd

@@ -7,6 +7,8 @@ namespace tessera::spmd {
 enum class FusionGroupId : int32_t {};
 inline constexpr FusionGroupId kNoFusionGroup{-1};
 
+inline constexpr size_t kMostGroupMembers = 96;
+
 struct FusionGroup {
   std::vector<InstructionId> instructions;  // in program order; empty: another group has them
   base::Shape space;                        // the iteration space
@@ -15,6 +17,7 @@ struct FusionGroup {
   // Whether an instruction outside of the group reads one of its results.
   bool closed = false;
   // The instruction in whose place the group runs: its last member when it was closed.
+  // kNoInstruction: the group is empty.
   InstructionId runs_at = kNoInstruction;
 };
 

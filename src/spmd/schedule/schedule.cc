@@ -189,13 +189,15 @@ Schedule Fuse(const ir::Program& device, const ir::ValueSet& shares,
   AssignLayouts(device, shares, schedule);
   FusionGroups fused = FindFusionGroups(device, schedule.values);
   const ItemMaker maker{device, shares, schedule_region, run_by};
+  base::IdVector<InstructionId, FusionGroupId> runs_here(device.instructions.size(),
+                                                         kNoFusionGroup);
+  for (FusionGroupId g : fused.groups.ids())
+    if (fused.groups[g].runs_at != kNoInstruction) runs_here[fused.groups[g].runs_at] = g;
   for (InstructionId i : InstructionIds(device)) {
-    const FusionGroupId g = fused.group_of[i];
-    if (g == kNoFusionGroup) {
-      if (!IsView(InstructionAt(device, i))) schedule.items.push_back(maker.ItemOf(i));
-    } else if (fused.groups[g].runs_at == i) {
-      schedule.items.push_back(maker.ItemOf(std::move(fused.groups[g])));
-    }
+    if (runs_here[i] != kNoFusionGroup)
+      schedule.items.push_back(maker.ItemOf(std::move(fused.groups[runs_here[i]])));
+    else if (fused.group_of[i] == kNoFusionGroup && !IsView(InstructionAt(device, i)))
+      schedule.items.push_back(maker.ItemOf(i));
   }
   return schedule;
 }
