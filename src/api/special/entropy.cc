@@ -1,5 +1,7 @@
 // Logarithms times their weights, entropies, and logits. The rules of derivatives are those of JAX.
+#include <array>
 #include <limits>
+#include <vector>
 
 #include "api/special/real.h"
 #include "tessera/custom_rules.h"
@@ -44,12 +46,72 @@ Located XLogX(const Located& x) {
   return x.With(custom_jvp(f, rule, loc)(x.plain(), loc));
 }
 
-// Both cases compute at 1 where they are not chosen, so that no derivative is NaN there.
-Located RelativeEntropy(const Located& p, const Located& q) {
-  const Located is_positive = (p > 0) & (q > 0), is_zero = (p == 0) & (q >= 0);
-  const Located a = If(is_positive, p, 1.0), b = If(is_positive, q, 1.0);
-  const Located value = XLogX(a) - WeightedLog(a, b, false);
-  return If(is_positive, value, If(is_zero, a * 0.0, kInfinite));
+// Where p and q are positive: the quotient minus 1, and whether it is so small that the logarithm
+// of the quotient would lose digits.
+struct Nearness {
+  Located t, is_near;
+};
+Nearness NearnessOf(const Located& p, const Located& q) {
+  const Located is_near = (p <= 2 * q) & (q <= 2 * p);
+  return {If(is_near, p - q, 0.0) / q, is_near};
+}
+
+// Returns log(p / q). A quotient that overflows, or has few digits, is not taken.
+Located LogQuotient(const Located& p, const Located& q) {
+  const auto [t, is_near] = NearnessOf(p, q);
+  const Located quotient = p / q, is_usual = (quotient > 1e-300) & (quotient < 1e300);
+  return If(is_near, Log1p(t), If(is_usual, Log(If(is_usual, quotient, 1.0)), Log(p) - Log(q)));
+}
+
+// Returns (1 + t) log(1 + t) - t for -1/2 <= t <= 1. With s = t / (2 + t) the logarithm is
+// 2 s + 2 s (s^2 / 3 + s^4 / 5 + ...), and 2 s - t is -s t: nothing cancels.
+Located LogMinusLine(const Located& t) {
+  const Located s = t / (2 + t), z = Square(s);
+  std::array<double, 18> terms{};
+  for (size_t k = 0; k + 1 < terms.size(); ++k)
+    terms[k] = 1.0 / static_cast<double>(2 * (terms.size() - k) - 1);
+  return s * t + 2 * s * (1 + t) * Polynomial(terms, z);
+}
+
+// Returns f(p, q) where both are positive, else the value and the slopes of JAX. `slopes` are those
+// where both are positive.
+template <class F, class G>
+Located OfPositive(const std::vector<Located>& xs, const F& f, const G& slopes, double linear) {
+  const auto value = [=](const std::vector<Located>& v) {
+    const Located is_positive = (v[0] > 0) & (v[1] > 0), is_zero = (v[0] == 0) & (v[1] >= 0);
+    const Located p = If(is_positive, v[0], 1.0), q = If(is_positive, v[1], 1.0);
+    const Located other = If(is_zero, p * 0.0, kInfinite) + linear * (v[1] - v[0]);
+    return If(is_positive, f(p, q), other);
+  };
+  const auto slope = [=](const std::vector<Located>& v, const Located&) {
+    const Located is_positive = (v[0] > 0) & (v[1] > 0);
+    const Located p = If(is_positive, v[0], 1.0), q = If(is_positive, v[1], 1.0);
+    const std::vector<Located> made = slopes(p, q);
+    return std::vector<Located>{If(is_positive, made[0], -linear),
+                                If(is_positive, made[1], linear)};
+  };
+  return WithSlopes(xs, value, slope);
+}
+
+Located RelativeEntropy(const std::vector<Located>& xs) {
+  return OfPositive(
+      xs, [](const Located& p, const Located& q) { return p * LogQuotient(p, q); },
+      [](const Located& p, const Located& q) {
+        return std::vector<Located>{LogQuotient(p, q) + 1, -p / q};
+      },
+      0);
+}
+Located Divergence(const std::vector<Located>& xs) {
+  return OfPositive(
+      xs,
+      [](const Located& p, const Located& q) {
+        const auto [t, is_near] = NearnessOf(p, q);
+        return If(is_near, q * LogMinusLine(t), p * LogQuotient(p, q) - p + q);
+      },
+      [](const Located& p, const Located& q) {
+        return std::vector<Located>{LogQuotient(p, q), (q - p) / q};
+      },
+      1);
 }
 
 Located BoxCox(const Located& log_x, const Located& lambda) {
@@ -90,13 +152,10 @@ Array entr(Operand x, Loc loc) {
                      [](const Located& a) { return If(a < 0, -kInfinite, -XLogX(a)); });
 }
 Array rel_entr(Operand p, Operand q, Loc loc) {
-  return WideFormula({"rel_entr", loc}, {{"p", p}, {"q", q}},
-                     [](const std::vector<Located>& xs) { return RelativeEntropy(xs[0], xs[1]); });
+  return WideFormula({"rel_entr", loc}, {{"p", p}, {"q", q}}, RelativeEntropy);
 }
 Array kl_div(Operand p, Operand q, Loc loc) {
-  return WideFormula({"kl_div", loc}, {{"p", p}, {"q", q}}, [](const std::vector<Located>& xs) {
-    return RelativeEntropy(xs[0], xs[1]) - xs[0] + xs[1];
-  });
+  return WideFormula({"kl_div", loc}, {{"p", p}, {"q", q}}, Divergence);
 }
 Array boxcox(Operand x, Operand lambda, Loc loc) {
   return RealFormula({"boxcox", loc}, {"x", x}, {"lambda", lambda},

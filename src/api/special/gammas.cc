@@ -67,6 +67,14 @@ Located Gamma(const Located& x) {
       });
 }
 
+// Returns gamma(x + y). The digits that the sum loses count by the derivative.
+Located GammaOfSum(const Located& x, const Located& y) {
+  const Located sum = x + y, of_y = sum - x;
+  const Located lost = (x - (sum - of_y)) + (y - of_y), loses = lost != 0;
+  const Located turn = lost * Digamma(If(loses, sum, 1.0));
+  return Gamma(sum) * If(loses, 1 + turn, 1.0);
+}
+
 // Returns log(gamma(b) / gamma(a + b)) for b of 8 or more, by the series of the logarithms'
 // difference (algdiv of CDFLIB). JAX takes c for x, which costs half of its digits.
 Located LogRatio(const Located& a, const Located& b) {
@@ -111,7 +119,7 @@ Array beta(Operand a, Operand b, Loc loc) {
     const Located u = If(is_small, x, 1.0), v = If(is_small, y, 1.0);
     const Located p = If(is_small, 1.0, x), q = If(is_small, 1.0, y);
     const Located sign = GammaSign(p) * GammaSign(q) * GammaSign(p + q);
-    return If(is_small, Gamma(u) / Gamma(u + v) * Gamma(v), sign * Exp(LogBeta(p, q)));
+    return If(is_small, Gamma(u) / GammaOfSum(u, v) * Gamma(v), sign * Exp(LogBeta(p, q)));
   });
 }
 Array factorial(Operand n, Loc loc) {
@@ -155,7 +163,7 @@ Array poch(Operand z, Operand m, Loc loc) {
     return WithSlopes(
         given,
         [](const std::vector<Located>& xs) {
-          return If(xs[1] == 0, 1.0, Gamma(xs[0] + xs[1]) / Gamma(xs[0]));
+          return If(xs[1] == 0, 1.0, GammaOfSum(xs[0], xs[1]) / Gamma(xs[0]));
         },
         [](const std::vector<Located>& xs, const Located& y) {
           const Located slope = Digamma(xs[0] + xs[1]);

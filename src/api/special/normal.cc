@@ -35,25 +35,23 @@ Located WithSlope(const Located& x, const F& f, const G& slope) {
 Located Erf(const Located& x) { return x.With(erf(x, x.loc())); }
 Located Erfc(const Located& x) { return x.With(erfc(x, x.loc())); }
 
-Located Ndtr(const Located& x) {
-  constexpr double kHalfRoot = std::numbers::sqrt2 / 2;
-  const Located w = x * kHalfRoot, z = Abs(w);
-  return 0.5 * If(z < kHalfRoot, 1 + Erf(w), If(w > 0, 2 - Erfc(z), Erfc(z)));
+// Returns erfc(h / sqrt(2)) for 0 <= h < 40. The digits that the quotient loses count by the
+// derivative, which is steep.
+Located ErfcOfRoot(const Located& h) {
+  constexpr double kHalfRoot = std::numbers::sqrt2 / 2, kRest = -4.833646656726458e-17;
+  // The products of the first parts are exact.
+  constexpr double kFirst = 47453133. / (1 << 26), kSecond = (kHalfRoot - kFirst) + kRest;
+  const Located part = Floor(h * (1 << 20)) / (1 << 20);
+  const Located exact = part * kFirst, small = (h - part) * kHalfRoot + part * kSecond;
+  const Located z = exact + small, lost = (exact - z) + small;
+  return Erfc(z) - 2 * std::numbers::inv_sqrtpi * Exp(-Square(z)) * lost;
 }
 
-// For x below `lower` an asymptotic series; above `upper` the logarithm is about -ndtr(-x).
-Located LogNdtr(const Located& x) {
-  const bool is_wide = x.dtype() == f64;
-  const double lower = is_wide ? -20 : -10, upper = is_wide ? 8 : 5;
-  const Located is_high = x > upper;
-  const Located middle = x.With(maximum(x, Operand(lower, x.loc()), {}, x.loc()));
-  const Located p = Ndtr(If(is_high, -x, middle));
-  const Located low = x.With(minimum(x, Operand(lower, x.loc()), {}, x.loc()));
-  const Located t = 1.0 / Square(low);
-  const Located series = 1 - t + 3 * t * t - 15 * t * t * t;
-  const Located tail =
-      -0.5 * Square(low) - Log(-low) - 0.5 * std::log(2 * std::numbers::pi) + Log(series);
-  return If(is_high, -p, If(x > lower, Log(p), tail));
+Located Ndtr(const Located& x) {
+  const Located z = Abs(x), is_far = z >= 40;
+  const Located tail = If(is_far, 0.0, 0.5 * ErfcOfRoot(If(is_far, 1.0, z)));
+  const Located middle = 0.5 * (1 + Erf(If(z < 1, x, 0.0) * (std::numbers::sqrt2 / 2)));
+  return If(z < 1, middle, If(x > 0, 1 - tail, tail));
 }
 
 // Rational approximations around 1/2 and of sqrt(-2 log p) in the tails.
@@ -95,6 +93,13 @@ Located Erfcx(const Located& x) {
   return If(is_large, large, ExpOfSquare(small, 1) * Erfc(small));
 }
 
+// Below 0, e^(-x^2 / 2) is taken out of the logarithm.
+Located LogNdtr(const Located& x) {
+  const Located low = If(x < 0, x, 0.0), high = If(x < 0, 0.0, x);
+  const Located tail = Log(0.5 * Erfcx(low * -(std::numbers::sqrt2 / 2))) - 0.5 * Square(low);
+  return If(x < 0, tail, Log1p(-Ndtr(-high)));
+}
+
 Located Dawsn(const Located& x) {
   const Located a = Abs(x);
   const Located is_near = a < 3.25, is_far = a >= 6.25, is_between = (a >= 3.25) & (a < 6.25);
@@ -129,9 +134,9 @@ Located OwensT(const std::vector<Located>& xs) {
   const Located near = If(h > 40, 40.0, h), steep = If(a > 1e300, 1e300, a);
   const Located scaled = If(is_over, steep * near, near), other = If(scaled > 40, 40.0, scaled);
   const Located part = OwensIntegral(other, If(is_over, 1 / steep, a));
-  const Located u = near * kHalfRoot, v = other * kHalfRoot;
-  const Located small = 0.25 - 0.25 * Erf(u) * Erf(v) - part;
-  const Located large = 0.25 * (Erfc(u) + Erfc(v) - Erfc(u) * Erfc(v)) - part;
+  const Located small = 0.25 - 0.25 * Erf(near * kHalfRoot) * Erf(other * kHalfRoot) - part;
+  const Located e = ErfcOfRoot(near), f = ErfcOfRoot(other);
+  const Located large = 0.25 * (e + f - e * f) - part;
   const Located y = If(is_over, If(scaled <= 0.67, small, large), part);
   return If(IsNan(h) | IsNan(a), kNoValue, Sign(xs[1]) * y);
 }
@@ -197,9 +202,12 @@ Array ndtr(Operand x, Loc loc) {
                      [](const std::vector<Located>& xs) { return Ndtr(xs[0]); });
 }
 Array log_ndtr(Operand x, Loc loc) {
-  return RealFormula({"log_ndtr", loc}, x, [](const Located& a) {
-    return WithSlope(a, LogNdtr, [](const Located& u, const Located& y) {
-      return Exp(-0.5 * Square(u) - 0.5 * std::log(2 * std::numbers::pi) - y);
+  return WideFormula({"log_ndtr", loc}, {x}, [](const std::vector<Located>& xs) {
+    return WithSlope(xs[0], LogNdtr, [](const Located& u, const Located& y) {
+      const Located low = If(u < 0, u, 0.0);
+      const Located tail =
+          std::sqrt(2 / std::numbers::pi) / Erfcx(low * -(std::numbers::sqrt2 / 2));
+      return If(u < 0, tail, Exp(-0.5 * Square(u) - 0.5 * std::log(2 * std::numbers::pi) - y));
     });
   });
 }
