@@ -68,19 +68,20 @@ void Pooling(Rows& rows) {
 
 // A step that cuts the batch, on random images.
 void Fashion(Rows& rows) {
-  constexpr int64_t kExamples = 2560;
+  constexpr int64_t kExamples = 2560, kBatch = 128;
   if (!rows.Wants("fashion_step")) return;
   // Its mesh axis has a name of its own.
   MeshScope scope(make_mesh({{fashion::kDevices, rows.devices()}}));
   const fashion::Trainer trainer{.model = {.layout = fashion::Layout::named("dp")},
-                                 .training = {.steps = 5 * kExamples / 128}};
+                                 .training = {.steps = 5 * kExamples / kBatch}};
   const fashion::Examples examples{
       .pixels = (256.0 * Random({kExamples, fashion::kSide, fashion::kSide}, 5)).astype(u8),
       .labels = arange(kExamples) % fashion::kClasses};
   rows.Add(
       "fashion_step",
       [=](fashion::State s, fashion::Examples all, Array order) {
-        return trainer.step(s, all, order);
+        const Array chosen = order[{s.step % (kExamples / kBatch) * kBatch + arange(kBatch)}];
+        return trainer.step(s, {.pixels = all.pixels[{chosen}], .labels = all.labels[{chosen}]});
       },
       std::tuple(trainer.start(random::key(0)), examples,
                  random::permutation(random::key(1), kExamples)));

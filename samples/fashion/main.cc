@@ -10,6 +10,7 @@
 //
 // `scripts/demo --fashion` installs the images, which are Debian's package dataset-fashion-mnist.
 #include <fmt/format.h>
+#include <tessera/data.h>
 #include <tessera/processes.h>
 #include <tessera/profile.h>
 
@@ -27,8 +28,9 @@ namespace fashion {
 namespace {
 
 struct Options {
-  std::string images = "/usr/share/datasets/fashion-mnist", layout = "dp", losses;
-  int64_t devices = 8, epochs = 5, batch = 128, seed = 0;
+  std::string images = "/usr/share/datasets/fashion-mnist", layout = "dp", losses, checkpoint;
+  bool resume = false;
+  int64_t devices = 8, epochs = 5, stop_after = 0, batch = 128, seed = 0;
   double rate = 3e-3;
 };
 
@@ -37,11 +39,14 @@ std::vector<samples::Flag> flags_of(Options& o) {
            "dp: devices cut each batch; fsdp: also the weights; spatial: the rows of images"},
           {"devices", &o.devices, "number of devices"},
           {"epochs", &o.epochs, "times that each image is seen"},
+          {"stop-after", &o.stop_after, "epochs after which to stop; 0: all"},
           {"batch", &o.batch, "images per step"},
           {"rate", &o.rate, "learning rate after warm-up"},
           {"images", &o.images, "folder of the four files"},
           {"seed", &o.seed, "random seed"},
-          {"losses", &o.losses, "file to write the loss of each step to; none if empty"}};
+          {"losses", &o.losses, "file to write the loss of each step to; none if empty"},
+          {"checkpoint", &o.checkpoint, "file to save to after each epoch; none if empty"},
+          {"resume", &o.resume, "continue from the checkpoint"}};
 }
 
 template <class... T>
@@ -55,9 +60,18 @@ double seconds() {
 
 struct Epoch {
   double loss = 0, shown = 0, held_back = 0, seconds = 0;  // means of the steps; accuracies
+  double waited = 0;                                       // seconds for batches
 };
 
+// All that a run needs to go on.
+struct Checkpoint {
+  State state;
+  data::Position position;  // of the next batch
+};
+TESSERA_FIELDS(Checkpoint, state, position);
+
 struct History {
+  int64_t first = 0;                      // epoch
   std::vector<float> losses, accuracies;  // of the steps
   std::vector<Epoch> epochs;
 };
@@ -73,7 +87,6 @@ class Run {
     if (batches_ == 0 || held_back_.count() == 0)
       throw std::runtime_error(fmt::format("{}: {} images do not fill a batch of {}", o.images,
                                            shown_.count(), o.batch));
-    trainer_.batch = o.batch;
     trainer_.training = {.rate = o.rate, .steps = o.epochs * batches_};
   }
 
@@ -81,29 +94,25 @@ class Run {
     SetDeviceCount(static_cast<int>(options_.devices));
     MeshScope scope(make_mesh({{kDevices, options_.devices}}));
     const auto [weights_key, order_key] = random::split<2>(random::key(options_.seed));
-    State state = trainer_.start(weights_key);
-    announce(state);
-    const auto step =
-        jit([t = trainer_](State s, Examples all, Array order) { return t.step(s, all, order); },
-            {.donate = {0}, .name = "step"});
-    const Examples examples{
-        .pixels = array(shown_.pixels, {.shape = Shape{shown_.count(), kSide, kSide}}),
-        .labels = array(shown_.labels)};
-    const auto order_of = [&](int64_t epoch) {
-      return random::permutation(random::fold_in(order_key, epoch), shown_.count());
-    };
-    const History history = train(
-        state, [&](State s, Array order) { return step(std::move(s), examples, order); }, order_of);
+    const data::Pipeline examples = batches_in_order_of(order_key);
+    Checkpoint now{.state = trainer_.start(weights_key), .position = examples.start().position()};
+    if (options_.resume) now = load_safetensors_like(options_.checkpoint, now);
+    announce(now.state);
+    const auto step = jit([t = trainer_](State s, Examples batch) { return t.step(s, batch); },
+                          {.donate = {0}, .name = "step"});
+    const History history = train(now, step, examples);
     if (process_index() == 0) show(history);
-    show_mistakes(state.weights);
-    const Lowered lowered = step.lower(state, examples, order_of(0));
-    show_cost(lowered, lowered.profile(state, examples, order_of(0)));
+    show_mistakes(now.state.weights);
+    const Examples batch = *next_of(examples.start());
+    const Lowered lowered = step.lower(now.state, batch);
+    show_cost(lowered, lowered.profile(now.state, batch));
   }
 
  private:
-  // Refuses sizes that no layout can run.
+  // Refuses sizes that no layout can run, and to resume from nothing.
   void check_sizes() const {
     const Options& o = options_;
+    if (o.resume && o.checkpoint.empty()) throw std::runtime_error("--resume needs a --checkpoint");
     for (const auto& [name, size] :
          {std::pair("devices", o.devices), {"epochs", o.epochs}, {"batch", o.batch}})
       if (size == 0) throw std::runtime_error(fmt::format("--{} must not be 0", name));
@@ -130,18 +139,39 @@ class Run {
         held_back_.count());
   }
 
-  // Calls step(state, order_of(epoch)) for each batch.
-  template <class Step, class OrderOf>
-  History train(State& state, const Step& step, const OrderOf& order_of) const {
+  // An epoch leaves out the images that do not fill a batch.
+  data::Pipeline batches_in_order_of(Array key) const {
+    const Array pixels = array(shown_.pixels, {.shape = Shape{shown_.count(), kSide, kSide}});
+    return data::Pipeline(data::arrays({pixels, array(shown_.labels)}))
+        .shuffle(key)
+        .batch(options_.batch,
+               {.drop_last = true, .out_shardings = {P(trainer_.model.layout.images)}})
+        .repeat(options_.epochs)
+        .prefetch(2);
+  }
+  static std::optional<Examples> next_of(data::Batches&& batches) { return next_of(batches); }
+  static std::optional<Examples> next_of(data::Batches& batches) {
+    const std::optional<std::vector<Array>> batch = batches.next();
+    if (!batch) return std::nullopt;
+    return Examples{.pixels = batch->at(0), .labels = batch->at(1)};
+  }
+
+  // Calls step(state, batch) for each batch from the position on.
+  template <class Step>
+  History train(Checkpoint& now, const Step& step, const data::Pipeline& examples) const {
     History history;
-    samples::Progress progress(0, options_.epochs * batches_);
-    for (int64_t epoch = 0; epoch < options_.epochs; ++epoch) {
-      const Array order = order_of(epoch);
+    data::Batches batches = examples.start(now.position);
+    history.first = batches.epoch();
+    const int64_t end =
+        options_.stop_after == 0 ? options_.epochs : std::min(options_.stop_after, options_.epochs);
+    samples::Progress progress(history.first * batches_, options_.epochs * batches_);
+    for (int64_t epoch = history.first; epoch < end; ++epoch) {
       Epoch mean;
+      const double waited = batches.waited();
       const double begin = seconds();
       for (int64_t done = 1; done <= batches_; ++done) {
         Array loss, right;
-        std::tie(state, loss, right) = step(std::move(state), order);
+        std::tie(now.state, loss, right) = step(std::move(now.state), *next_of(batches));
         history.losses.push_back(loss.item<float>());
         history.accuracies.push_back(right.item<float>());
         mean.loss += loss.item<float>(), mean.shown += right.item<float>();
@@ -153,8 +183,11 @@ class Run {
                                     history.losses.back(), images / mean.seconds));
       }
       mean.loss /= static_cast<double>(batches_), mean.shown /= static_cast<double>(batches_);
-      mean.held_back = accuracy(classes_of(state.weights));
+      mean.waited = batches.waited() - waited;
+      mean.held_back = accuracy(classes_of(now.state.weights));
       history.epochs.push_back(mean);
+      now.position = batches.position();
+      if (!options_.checkpoint.empty()) save_safetensors(options_.checkpoint, now);
     }
     if (process_index() == 0) progress.end();
     return history;
@@ -187,11 +220,12 @@ class Run {
   void show(const History& history) const {
     fmt::print("\nloss of each step\n{}\naccuracy of each step\n{}\n",
                samples::curve(history.losses), samples::curve(history.accuracies));
-    fmt::print("epoch    loss   shown   held back   seconds\n");
+    fmt::print("epoch    loss   shown   held back   seconds   waiting for data\n");
     for (size_t i = 0; i < history.epochs.size(); ++i) {
       const Epoch& e = history.epochs[i];
-      fmt::print("{:>5} {:>7.4f} {:>6.2f}% {:>10.2f}% {:>9.2f}\n", i + 1, e.loss, 100 * e.shown,
-                 100 * e.held_back, e.seconds);
+      fmt::print("{:>5} {:>7.4f} {:>6.2f}% {:>10.2f}% {:>9.2f} {:>17.2f}%\n",
+                 history.first + static_cast<int64_t>(i) + 1, e.loss, 100 * e.shown,
+                 100 * e.held_back, e.seconds, 100 * e.waited / e.seconds);
     }
     if (options_.losses.empty()) return;
     std::ofstream file(options_.losses);

@@ -28,17 +28,33 @@ refused() {
 
 declare -A values=(
   [layout]="fsdp spatial" [devices]="1 4" [epochs]="2" [batch]="4" [rate]="0 0.1"
-  [images]="$work/same" [seed]="7" [losses]="$work/losses")
+  [images]="$work/same" [seed]="7" [losses]="$work/losses" [checkpoint]="$work/checkpoint"
+  [stop-after]="0 1" [resume]="yes")
 ln -s "$data" "$work/same"
 while read -r flag _; do
   flag=${flag#--}
   [[ -n ${values[$flag]:-} ]] || fail "--$flag" has no value in this test
+  [[ $flag != resume ]] || continue  # below
   for value in ${values[$flag]}; do train "--$flag" "$value" || fail "--$flag" "$value"; done
 done < <("$program" --help)
 train --epochs 2 || fail --epochs 2
 grep -q '^mistakes$' "$work/log" || fail shows no mistakes
 grep -qE '^(a |trousers).*, not (a |trousers)' "$work/log" || fail "names no mistakes"
-grep -qE '^ +2 +[0-9.]+ +[0-9.]+% +[0-9.]+% +[0-9.]+$' "$work/log" || fail "has no second epoch"
+grep -qE '^ +2 +[0-9.]+ +[0-9.]+% +[0-9.]+% +[0-9.]+ +[0-9.]+%$' "$work/log" || fail "has no second epoch"
+
+# A run of two epochs that stops after the first goes on with the losses of one that does not stop, on
+# other devices too.
+saved=(--epochs 2 --checkpoint "$work/saved")
+train --epochs 2 --losses "$work/whole" || fail --losses
+train "${saved[@]}" --stop-after 1 --losses "$work/first" || fail --checkpoint
+train "${saved[@]}" --resume --devices 4 --losses "$work/second" || fail --resume
+cat "$work/first" "$work/second" | paste "$work/whole" - | awk '
+  { off = ($1 - $2) / $1; if (off < 0) off = -off; if (!(off <= 1e-4)) bad = 1 } END { exit bad || NR != 4 }' ||
+  fail --resume has other losses
+grep -qE '^ +2 +[0-9.]+ ' "$work/log" || fail --resume does not begin with the second epoch
+train "${saved[@]}" --resume || fail --resume at the end
+refused '--resume needs a --checkpoint' --resume
+refused "$work/nothing" --checkpoint "$work/nothing" --resume
 
 refused 'there is no layout "tp": dp, fsdp or spatial' --layout tp
 refused '--devices 3 do not divide --batch 8' --devices 3
