@@ -56,8 +56,6 @@ Array resize(Operand x, Shape shape, Loc loc = Loc::Current());
 Array delete_(Operand x, std::vector<int64_t> indices, int dim, Loc loc = Loc::Current());
 // Returns x with the values, which broadcast to one slice, before the slice `index` of `dim`.
 Array insert(Operand x, int64_t index, Operand values, int dim, Loc loc = Loc::Current());
-// Returns x [n] without the zeros at its ends. The elements must be known.
-Array trim_zeros(Operand x, Loc loc = Loc::Current());
 // Returns the differences of neighbours in row-major order, between the elements of `before` and of
 // `after`, if these are given.
 struct Ediff1dOptions {

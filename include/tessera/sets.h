@@ -105,6 +105,8 @@ Array extract(Operand condition, Operand x, SizeOptions options = {}, Loc loc = 
 // row-major order.
 Array compress(Operand condition, Operand x, Dims dim = All, SizeOptions options = {},
                Loc loc = Loc::Current());
+// Returns x [n] without the zeros at its ends: [size].
+Array trim_zeros(Operand x, SizeOptions options = {}, Loc loc = Loc::Current());
 
 // ---- sets: sorted, each element once; NaN equals NaN ----
 

@@ -254,18 +254,6 @@ Array insert(Operand x, int64_t index, Operand values, int dim, Loc loc) {
       });
 }
 
-Array trim_zeros(Operand x, Loc loc) {
-  return One("trim_zeros", x, loc, [&](const Array& a, Call call) {
-    if (Rank(a) != 1) FailShape(call, 17, fmt::format("the array has rank 1, not {}", Rank(a)));
-    const Array is_zero = eq(a, Operand(0, loc), {}, loc);
-    const auto run = [&](const Array& mask) {
-      return SizeOr({}, sum(cumprod(Convert(mask, i32, call), 0, {}, loc), All, {}, loc), call);
-    };
-    const int64_t n = ShapeOf(a)[0], first = run(is_zero), last = run(flip(is_zero, All, loc));
-    return first == n ? Part(a, 0, 0, 0, loc) : Part(a, 0, first, n - last, loc);
-  });
-}
-
 Array ediff1d(Operand x, Ediff1dOptions options, Loc loc) {
   return One("ediff1d", x, loc, [&](const Array& a, Call call) {
     const Array steps = diff(Flat(a, call), -1, {}, loc);

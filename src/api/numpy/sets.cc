@@ -100,6 +100,21 @@ Array extract(Operand condition, Operand x, SizeOptions options, Loc loc) {
                });
 }
 
+Array trim_zeros(Operand x, SizeOptions options, Loc loc) {
+  const Call call{"trim_zeros", loc};
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
+    const Array a = Gathered(ToArray(operand, call), call);
+    if (Rank(a) != 1) FailShape(call, 17, fmt::format("the array has rank 1, not {}", Rank(a)));
+    const Array others = Convert(ne(a, Operand(0, loc), {}, loc), i32, call);
+    const Located before(cummax(others, 0, {}, loc), loc);
+    const Located after(cummax(others, 0, {.reverse = true}, loc), loc);
+    const Array kept = (before != 0) & (after != 0);
+    const Array count = sum(Convert(kept, i32, call), All, {}, loc);
+    const int64_t size = SizeOr(options.size, count, call);
+    return Kept(a, kept, size, options.fill_value.value_or(Scalar(0)), call);
+  });
+}
+
 // ---- sets ----
 
 namespace {
