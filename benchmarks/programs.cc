@@ -33,7 +33,7 @@ auto NewChain(int ops) {
 }
 
 struct Stages {
-  std::vector<double> trace, lower, compile, total, grad_trace;
+  std::vector<double> trace, lower, compile, total, grad_trace, load, load_lower;
 };
 
 void TimeStages(int ops, const Array& x, const Array& w, Stages& stages) {
@@ -57,6 +57,20 @@ void TimeStages(int ops, const Array& x, const Array& w, Stages& stages) {
   stages.grad_trace.push_back((Now() - t4) * 1e6);
 }
 
+// Beside tracing and lowering: a program in a file is read and lowered.
+void TimeFile(int ops, const Array& x, const Array& w, Stages& stages) {
+  const std::string path = fmt::format("/tmp/tessera-benchmark-{}.program", getpid());
+  NewChain(ops).trace(x, w).save(path);
+  const double t0 = Now();
+  const Program loaded = Program::Load(path);
+  const double t1 = Now();
+  lower(loaded);
+  const double t2 = Now();
+  std::remove(path.c_str());
+  stages.load.push_back((t1 - t0) * 1e6);
+  stages.load_lower.push_back((t2 - t0) * 1e6);
+}
+
 // Returns a number of /proc/self/status.
 double Status(const std::string& name) {
   std::ifstream status("/proc/self/status");
@@ -78,7 +92,10 @@ void CompileChain(Recorder& recorder) {
   for (int ops : sizes) {
     Stages stages;
     const int repeats = ops == 100000 ? 3 : ops == 10000 ? 5 : 9;
-    for (int r = 0; r < repeats; ++r) TimeStages(ops, x, w, stages);
+    for (int r = 0; r < repeats; ++r) {
+      TimeStages(ops, x, w, stages);
+      TimeFile(ops, x, w, stages);
+    }
     auto emit = [&](const char* stage, const std::vector<double>& samples) {
       recorder.Emit("W5.compile_chain", kOurs,
                     {{"ops", ops}, {"stage", stage}, {"devices", kDevices}}, "us", samples,
@@ -89,6 +106,8 @@ void CompileChain(Recorder& recorder) {
     emit("compile", stages.compile);
     emit("total", stages.total);
     emit("grad_trace", stages.grad_trace);
+    emit("load", stages.load);
+    emit("load_lower", stages.load_lower);
   }
 }
 

@@ -299,6 +299,9 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   if (stage("trace") && stage("lower") && stage("grad_trace"))
     floors.AtMost("W5.compile_chain 10000 ops: making its gradient to tracing and lowering it",
                   *stage("grad_trace") / (*stage("trace") + *stage("lower")), 4);
+  if (stage("trace") && stage("lower") && stage("load_lower"))
+    floors.AtMost("W5.compile_chain 10000 ops: loading and lowering it to tracing and lowering it",
+                  *stage("load_lower") / (*stage("trace") + *stage("lower")), 4);
   const std::optional<double> forward = figures.Ours("W5.large_step devices=65536 what=forward"),
                               step = figures.Ours("W5.large_step devices=65536 what=step");
   if (forward && step) floors.AtMost("W5.large_step: step to forward", *step / *forward, 5);
