@@ -42,6 +42,17 @@ const std::vector<RefusedCase>& Cases() {
          MeshScope scope(abstract_mesh({{"x", 2}}));
          linalg::solve(abstract_array("f32[8@x,8]"), abstract_array("f32[8,4]"));
        }},
+      {"solve_triangular_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::solve_triangular(abstract_array("f32[8@x,8]"), abstract_array("f32[8]"),
+                                  {.lower = true});
+       }},
+      {"eigh_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::eigh(abstract_array("f32[8@x,8]"), {.upper = true});
+       }},
       {"triangular_solve_sharded",
        [] {
          MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));

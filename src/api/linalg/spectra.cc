@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/core/edits.h"
+#include "api/core/option_fields.h"
 #include "api/linalg/blocked.h"
 #include "api/linalg/systems.h"
 #include "ops/check.h"
@@ -29,9 +30,34 @@ Qr qr(Operand a, QrOptions options, Loc loc) {
   return {made[0], made[1]};
 }
 
+static std::string Code(const PivotedQrOptions& v) {
+  return OptionFields().Add("full_matrices", v.full_matrices, false).code();
+}
+static std::string Code(const EighOptions& v) {
+  return OptionFields()
+      .Add("upper", v.upper, false)
+      .Add("symmetrize_input", v.symmetrize_input, true)
+      .code();
+}
+static std::string Code(const SvdOptions& v) {
+  return OptionFields().Add("full_matrices", v.full_matrices, true).code();
+}
+static std::string Code(const LstsqOptions& v) {
+  return OptionFields().Add("rcond", v.rcond).code();
+}
+static std::string Code(const RankOptions& v) {
+  return OptionFields().Add("rtol", v.rtol).Add("hermitian", v.hermitian, false).code();
+}
+static std::string Code(const TridiagonalOptions& v) {
+  return OptionFields().Add("lower", v.lower, true).code();
+}
+static std::string Code(const PolarOptions& v) {
+  return OptionFields().Add("left", v.left, false).code();
+}
+
 PivotedQr pivoted_qr(Operand a, PivotedQrOptions options, Loc loc) {
   const Call call{"pivoted_qr", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+  std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
     return RunAll(ops::kQr, ir::MakeParams(ops::QrParams{options.full_matrices, true}),
                   {ToMatrices(x, call)}, call);
   });
@@ -89,7 +115,7 @@ Array HermitianOf(const Operand& x, const EighOptions& options, Call call) {
 
 Eigh eigh(Operand a, EighOptions options, Loc loc) {
   const Call call{"eigh", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+  std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
     return RunAll(ops::kEigh, ir::MakeParams(ops::VectorsParams{true}),
                   {HermitianOf(x, options, call)}, call);
   });
@@ -98,7 +124,7 @@ Eigh eigh(Operand a, EighOptions options, Loc loc) {
 
 Array eigvalsh(Operand a, EighOptions options, Loc loc) {
   const Call call{"eigvalsh", loc};
-  return AsOne(call, {a}, [&](const Operand& x) {
+  return AsOne(call, {a, options}, [&](const Operand& x) {
     return Run(ops::kEigh, ir::MakeParams(ops::VectorsParams{false}),
                {HermitianOf(x, options, call)}, call);
   });
@@ -164,7 +190,7 @@ Array eigvals(Operand a, Loc loc) {
 
 Svd svd(Operand a, SvdOptions options, Loc loc) {
   const Call call{"svd", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+  std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
     return SvdOf(ToMatrices(x, call), true, options.full_matrices, call);
   });
   return {made[0], made[1], made[2]};
@@ -178,7 +204,7 @@ Array svdvals(Operand a, Loc loc) {
 
 Lstsq lstsq(Operand a, Operand b, LstsqOptions options, Loc loc) {
   const Call call{"lstsq", loc};
-  std::vector<Array> made = AsOne(call, {a, b}, [&](const Operand& x, const Operand& y) {
+  std::vector<Array> made = AsOne(call, {a, b, options}, [&](const Operand& x, const Operand& y) {
     const MatrixFormulas f(call);
     const DType t = FloatOf(PromotedDType({x, y}, call));
     const Array m = Convert(ToMatrices(x, call), t, call);
@@ -253,7 +279,7 @@ Array PinvTangent(const Array& a, const Array& da, const Array& p, const MatrixF
 
 Array pinv(Operand a, RankOptions options, Loc loc) {
   const Call call{"pinv", loc};
-  return AsOne(call, {a}, [&](const Operand& x) {
+  return AsOne(call, {a, options}, [&](const Operand& x) {
     const MatrixFormulas f(call);
     const bool hermitian = options.hermitian;
     Array m = hermitian ? ToSquare(x, call) : ToMatrices(x, call);
@@ -270,7 +296,7 @@ Array pinv(Operand a, RankOptions options, Loc loc) {
 
 Array matrix_rank(Operand a, RankOptions options, Loc loc) {
   const Call call{"matrix_rank", loc};
-  return AsOne(call, {a}, [&](const Operand& x) {
+  return AsOne(call, {a, options}, [&](const Operand& x) {
     const MatrixFormulas f(call);
     const Array m = ToMatrices(x, call);
     const auto size = static_cast<double>(std::max(RowsOf(m), ColumnsOf(m)));
@@ -336,7 +362,7 @@ HessenbergForm hessenberg_form(Operand a, Loc loc) {
 
 Tridiagonal tridiagonal(Operand a, TridiagonalOptions options, Loc loc) {
   const Call call{"tridiagonal", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+  std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
     return RunAll(ops::kTridiagonal, ir::MakeParams(ops::TridiagonalParams{options.lower}),
                   {ToSquare(x, call)}, call);
   });
@@ -345,7 +371,7 @@ Tridiagonal tridiagonal(Operand a, TridiagonalOptions options, Loc loc) {
 
 Polar polar(Operand a, PolarOptions options, Loc loc) {
   const Call call{"polar", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+  std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
     const MatrixFormulas f(call);
     const std::vector<Array> usv = SvdOf(ToMatrices(x, call), true, false, call);
     const Array &u = usv[0], &vh = usv[2];

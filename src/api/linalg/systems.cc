@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/core/edits.h"
+#include "api/core/option_fields.h"
 #include "api/linalg/blocked.h"
 #include "api/linalg/linear_solve.h"
 #include "ops/check.h"
@@ -135,9 +136,27 @@ Array cholesky_update(Operand r, Operand w, Loc loc) {
   });
 }
 
+static std::string Code(const ChoFactorOptions& v) {
+  return OptionFields().Add("lower", v.lower, false).code();
+}
+static std::string Code(const SolveTriangularOptions& v) {
+  return OptionFields()
+      .Add("lower", v.lower, false)
+      .Add("transposed", v.transposed, false)
+      .Add("conjugated", v.conjugated, false)
+      .Add("unit_diagonal", v.unit_diagonal, false)
+      .code();
+}
+static std::string Code(const LuSolveOptions& v) {
+  return OptionFields()
+      .Add("transposed", v.transposed, false)
+      .Add("conjugated", v.conjugated, false)
+      .code();
+}
+
 ChoFactor cho_factor(Operand a, ChoFactorOptions options, Loc loc) {
   const Call call{"cho_factor", loc};
-  return {AsOne(call, {a},
+  return {AsOne(call, {a, options},
                 [&](const Operand& x) { return CholeskyOf(x, {.upper = !options.lower}, call); }),
           options.lower};
 }
@@ -176,7 +195,7 @@ Array triangular_solve(Operand a, Operand b, TriangularSolveOptions options, Loc
 
 Array solve_triangular(Operand a, Operand b, SolveTriangularOptions options, Loc loc) {
   const Call call{"solve_triangular", loc};
-  return AsOne(call, {a, b}, [&](const Operand& x, const Operand& y) {
+  return AsOne(call, {a, b, options}, [&](const Operand& x, const Operand& y) {
     const auto [matrix, right] = PromotedPair(x, y, call);
     const Array square = ToSquare(matrix, call);
     return WithRightSide(square, right, RowsOf(square), call, [&](const Array& m, const Array& r) {
@@ -252,7 +271,7 @@ LuFactor lu_factor(Operand a, Loc loc) {
 Array lu_solve(LuFactor factor, Operand b, LuSolveOptions options, Loc loc) {
   const Call call{"lu_solve", loc};
   return AsOne(
-      call, {Operand(factor.lu, loc), Operand(factor.pivots, loc), b},
+      call, {Operand(factor.lu, loc), Operand(factor.pivots, loc), b, options},
       [&](const Operand& x, const Operand& pivots, const Operand& right) {
         const MatrixFormulas f(call);
         const auto [matrix, y] = PromotedPair(x, right, call);
