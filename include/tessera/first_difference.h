@@ -24,9 +24,10 @@ struct DifferenceOptions {
 
 // A value in one of the two runs.
 struct DifferentSide {
-  std::string type;              // "f32[64@data,384]"
-  std::string number;            // the element at `index`: "0.25", "1+2i"; of a recording: ""
-  std::vector<int64_t> devices;  // that hold the element
+  std::string type = {};              // "f32[64@data,384]"
+  std::string number = {};            // the element at `index`: "0.25", "1+2i"; of a recording: ""
+  std::vector<int64_t> devices = {};  // that hold the element
+  std::string op = {}, where = {};    // that make it: in b they may be other ones
 };
 // A value that the different one is computed from.
 struct DifferentOperand {
@@ -62,8 +63,9 @@ std::ostream& operator<<(std::ostream& os, const FirstDifference& difference);
 // may run jitted functions, gradients, loops and eager calls, in scopes of its own. Both are called
 // twice: first with fingerprints of values (see record_run), and, if one differs, with that value
 // and those from which it is computed. Values are matched by op, line and shape, or by op and shape
-// if their lines differ. Programs run on this thread and are compiled again. Throws ShapeError for
-// a negative tolerance, and RuntimeError if there are several processes.
+// if their lines differ, and results by their numbers if their ops do. Programs run on this thread
+// and are compiled again. Throws ShapeError for a negative tolerance, and RuntimeError if there are
+// several processes.
 FirstDifference first_difference(const std::function<void()>& a, const std::function<void()>& b,
                                  DifferenceOptions options = {}, Loc loc = Loc::Current());
 // Same, of a recording and a run. Elements are not known, so that `index` and numbers are empty.

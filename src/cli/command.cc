@@ -54,13 +54,12 @@ std::string ListOf(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Command::Command() : stop_after_(kStageNames.back()) {
+Command::Command() : shardings_{.stop_after = kStageNames.back()} {
   app_.name("tessera");
   app_.footer(
       "FILE holds program text or StableHLO text; - is standard input.\n"
-      "The exit code is 1 if the program is refused (diff: if a cost grew), 2 if the command is "
-      "not\n"
-      "understood.");
+      "The exit code is 1 if the program is refused (diff: if a cost grew; compare: if a value\n"
+      "differs), 2 if the command is not understood.");
   app_.set_version_flag("--version", "tessera " TESSERA_VERSION, "Print the version");
   app_.set_help_flag("-h,--help", "Print this help");
   app_.get_formatter()->label("REQUIRED", "(required)");
@@ -73,13 +72,15 @@ void Command::AddCommands() {
                             [this](std::ostream& out) { Propagate(out); });
   AddFile(propagate);
   AddStopAfter(propagate);
-  propagate->add_option("--html", html_, "Also write one self-contained HTML page")
+  propagate->add_option("--html", shardings_.html, "Also write one self-contained HTML page")
       ->check(IsNoOption())
       ->type_name("OUT");
   CLI::App* explain = Add("explain", "Print why a value is sharded as it is",
                           [this](std::ostream& out) { Explain(out); });
   AddFile(explain);
-  explain->add_option("VALUE", value_, "The value, such as %3; or a line, such as model.py:12")
+  explain
+      ->add_option("VALUE", shardings_.value,
+                   "The value, such as %3; or a line, such as model.py:12")
       ->required()
       ->type_name("");
   AddStopAfter(explain);
@@ -90,6 +91,7 @@ void Command::AddCommands() {
   AddDiff();
   AddAnnotate();
   AddRun();
+  AddCompare();
   CLI::App* ops = Add("ops", "Print the reference of every op, or of one; or count those of a file",
                       [this](std::ostream& out) { Ops(out); });
   ops->add_option("NAME", op_, "The op; or a FILE, which has a dot or a slash in its name")
@@ -164,15 +166,46 @@ void Command::AddRun() {
       Add("run", "Run the program on simulated devices and print its results",
           [this](std::ostream& out) { RunProgram(source_.LoadToRun(), request_, out); });
   AddFile(run);
-  run->add_option("--input", request_.inputs,
-                  "The next argument, or ARG=x.npy: a NumPy file; may be repeated")
-      ->check(IsNoOption())
-      ->type_name("X.npy")
-      ->allow_extra_args(false);
-  run->add_flag("--fill", request_.fills, "Fill arguments without an input with made-up numbers");
+  AddInputs(run, request_);
   run->add_option("--output", request_.output, "Also write the results to DIR/out0.npy, ...")
       ->check(IsNoOption())
       ->type_name("DIR");
+}
+
+void Command::AddInputs(CLI::App* command, RunRequest& request) {
+  command
+      ->add_option("--input", request.inputs,
+                   "The next argument, or ARG=x.npy: a NumPy file; may be repeated")
+      ->check(IsNoOption())
+      ->type_name("X.npy")
+      ->allow_extra_args(false);
+  command->add_flag("--fill", request.fills,
+                    "Fill arguments without an input with made-up numbers");
+}
+
+void Command::AddCompare() {
+  CLI::App* compare = Add("compare", "Run two programs and print the first value that differs",
+                          [this](std::ostream& out) { return Compare(out); });
+  compare->add_option("A", source_.file, "The first program text")->required()->type_name("");
+  compare->add_option("B", compare_.other, "The second one; default: A again")->type_name("");
+  compare
+      ->add_option("--mesh", compare_.meshes,
+                   "A mesh in place of the files'; twice: the mesh of A and that of B")
+      ->check(IsNoOption())
+      ->type_name("AXES")
+      ->allow_extra_args(false);
+  AddSettings(compare, "--set", source_.changes.settings,
+              "The sharding of an argument in both: ARG=P(\"x\", None), or @FILE; may be repeated");
+  AddSettings(compare, "--set-b", compare_.settings, "The same in B alone, after those of --set");
+  AddModes(compare, "", source_.changes.modes, "");
+  AddModes(compare, "-b", compare_.modes, " of B");
+  AddInputs(compare, compare_.arguments);
+  compare
+      ->add_option("--tolerance", compare_.tolerance,
+                   "Largest relative difference of elements; default: 1e-4 for f32")
+      ->check(CLI::Validator(ReasonAgainstTolerance, ""))
+      ->type_name("T");
+  compare->footer("The exit code is 1 if a value differs.");
 }
 
 template <class F>
@@ -201,20 +234,29 @@ void Command::AddChanges(CLI::App* command) {
   command->add_option("--mesh", source_.changes.mesh, "A mesh in place of the file's: x=4,y=2")
       ->check(IsNoOption())
       ->type_name("AXES");
-  command
-      ->add_option(
-          "--set", source_.changes.settings,
-          "The sharding of an argument: ARG=P(\"x\", None), or @FILE with one a line; may be "
-          "repeated")
+  AddSettings(command, "--set", source_.changes.settings,
+              "The sharding of an argument: ARG=P(\"x\", None), or @FILE with one a line; may be "
+              "repeated");
+  AddModes(command, "", source_.changes.modes, "");
+}
+
+void Command::AddSettings(CLI::App* command, const std::string& option,
+                          std::vector<std::string>& settings, const std::string& description) {
+  command->add_option(option, settings, description)
       ->check(IsNoOption())
       ->type_name("ARG=SHARDING")
       ->allow_extra_args(false);
-  const auto add_modes = [&](const std::string& modes, const std::string& description) {
+}
+
+void Command::AddModes(CLI::App* command, const std::string& suffix, std::string& modes,
+                       const std::string& of) {
+  const auto add = [&](const std::string& chosen, const std::string& description) {
     return command->add_flag_callback(
-        "--" + modes, [this, modes] { source_.changes.modes = modes; }, description);
+        "--" + chosen + suffix, [&modes, chosen] { modes = chosen; }, description);
   };
-  CLI::Option* all_auto = add_modes("auto", "Make all axes Auto: propagation chooses shardings");
-  add_modes("explicit", "Make all axes Explicit: shardings are types, and each op is checked")
+  CLI::Option* all_auto =
+      add("auto", "Make all axes" + of + " Auto: propagation chooses shardings");
+  add("explicit", "Make all axes" + of + " Explicit: shardings are types, and each op is checked")
       ->excludes(all_auto);
 }
 
@@ -223,7 +265,9 @@ void Command::AddStopAfter(CLI::App* command) {
     if (std::ranges::find(kStageNames, name) != kStageNames.end()) return "";
     return "there is no strategy '" + name + "': basic, aggressive, op-priority or user-priority";
   };
-  command->add_option("--stop-after", stop_after_, "The last strategy, which includes those before")
+  command
+      ->add_option("--stop-after", shardings_.stop_after,
+                   "The last strategy, which includes those before")
       ->check(CLI::Validator(is_strategy, "{basic,aggressive,op-priority,user-priority}"))
       ->type_name("STRATEGY")
       ->capture_default_str();
@@ -240,11 +284,11 @@ int Command::Run(int argc, char** argv, std::ostream& out) {
     out << version.what() << "\n";
     return 0;
   } catch (const CLI::ArgumentMismatch& e) {
-    Refuse(WithoutValue(e));
+    Refuse(ReasonAgainstCount(e));
   } catch (const CLI::ParseError& e) {
     Refuse(e.what());
   }
-  CheckTexts();
+  CheckTexts(source_);
   return run_(out);
 }
 
@@ -280,44 +324,47 @@ std::string Command::ReasonAgainst(const std::string& argument) const {
          (takers.size() == 1 ? " does" : " do");
 }
 
-// CLI11's text begins with the option: "--html: 1 required OUT missing".
-std::string Command::WithoutValue(const CLI::ArgumentMismatch& e) const {
+// CLI11's text begins with the option: "--html: 1 required OUT missing", "--html: At Most 1 required
+// but received 2".
+std::string Command::ReasonAgainstCount(const CLI::ArgumentMismatch& e) const {
   const std::string text = e.what(), option = text.substr(0, text.find(':'));
+  if (text.find("At Most") != text.npos) return option + " is given more than once";
   const CLI::Option* known = chosen() ? chosen()->get_option_no_throw(option) : nullptr;
   return known ? option + " needs a value: " + known->get_type_name() : text;
 }
 
-void Command::CheckTexts() {
+void Command::CheckTexts(ProgramSource& source) const {
   try {
-    source_.ReadSettingsFiles();
-    read_import_options(source_.changes, kHere);
+    source.ReadSettingsFiles();
+    read_import_options(source.changes, kHere);
   } catch (const RuntimeError& e) {
     Refuse(e.reason());
   }
 }
 
 propagation::Stage Command::stop_after() const {
-  const auto name = std::ranges::find(kStageNames, stop_after_);
+  const auto name = std::ranges::find(kStageNames, shardings_.stop_after);
   return static_cast<propagation::Stage>(name - kStageNames.begin());
 }
 
 void Command::Propagate(std::ostream& out) const {
   const Program program = source_.Load();
-  if (!html_.empty()) WritePage(program);
+  if (!shardings_.html.empty()) WritePage(program);
   out << program.propagated(stop_after(), kHere);
 }
 
 void Command::WritePage(const Program& program) const {
   const std::string page = HtmlPage(program, source_.file, stop_after());
   errno = 0;
-  std::ofstream file(html_);
-  Write(file, html_, [&](std::ostream& out) { out << page; });
+  std::ofstream file(shardings_.html);
+  Write(file, shardings_.html, [&](std::ostream& out) { out << page; });
 }
 
 void Command::Explain(std::ostream& out) const {
   const Program program = source_.Load();
-  out << (IsLine(value_) ? ExplainLine(program, value_, stop_after())
-                         : tessera::explain(program, value_, stop_after(), kHere));
+  out << (IsLine(shardings_.value)
+              ? ExplainLine(program, shardings_.value, stop_after())
+              : tessera::explain(program, shardings_.value, stop_after(), kHere));
 }
 
 void Command::Partition(std::ostream& out) const {
@@ -352,6 +399,17 @@ int Command::Check(std::ostream& out) const {
 int Command::Diff(std::ostream& out) const {
   if (source_.file == "-" && diff_.after == "-") Refuse("only one of the files can be -");
   return PrintDiff(source_, diff_, out) ? 1 : 0;
+}
+
+int Command::Compare(std::ostream& out) const {
+  if (source_.file == "-" || compare_.other == "-") Refuse("it runs files: - is none");
+  if (compare_.meshes.size() > 2)
+    Refuse("--mesh is given " + std::to_string(compare_.meshes.size()) +
+           " times: it is for both programs, or for A and then for B");
+  ComparedSources sources = SourcesOf(source_, compare_);
+  CheckTexts(sources.a);
+  CheckTexts(sources.b);
+  return PrintComparison(sources, compare_, out) ? 1 : 0;
 }
 
 void Command::Ops(std::ostream& out) const {

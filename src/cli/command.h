@@ -8,9 +8,11 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "cli/annotate.h"
 #include "cli/check.h"
+#include "cli/compare.h"
 #include "cli/diff.h"
 #include "cli/run.h"
 #include "cli/source.h"
@@ -20,6 +22,13 @@ namespace tessera::cli {
 // The command line is not understood: the message.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+// What propagate and explain print.
+struct ShardingsRequest {
+  std::string value = {};  // %3, or a line
+  std::string html = {};   // the page; "": none
+  std::string stop_after;  // the last strategy
 };
 
 struct PartitionRequest {
@@ -46,8 +55,15 @@ class Command {
   void AddFile(CLI::App* command);
   // Adds the options that change the program of a file.
   void AddChanges(CLI::App* command);
+  void AddSettings(CLI::App* command, const std::string& option, std::vector<std::string>& settings,
+                   const std::string& description);
+  // `of` is put into the description: " of B".
+  void AddModes(CLI::App* command, const std::string& suffix, std::string& modes,
+                const std::string& of);
   void AddStopAfter(CLI::App* command);
   void AddRun();
+  void AddCompare();
+  void AddInputs(CLI::App* command, RunRequest& request);
 
   void Parse(int argc, char** argv);
   // Returns the sub-command of the command line; null if it names none.
@@ -55,9 +71,10 @@ class Command {
   [[noreturn]] void Refuse(const std::string& reason) const;
   // Returns why the command line cannot have the argument.
   std::string ReasonAgainst(const std::string& argument) const;
-  std::string WithoutValue(const CLI::ArgumentMismatch& e) const;
+  // Returns why an option has a wrong number of values.
+  std::string ReasonAgainstCount(const CLI::ArgumentMismatch& e) const;
   // Reads files of settings, and refuses options whose texts are wrong.
-  void CheckTexts();
+  void CheckTexts(ProgramSource& source) const;
 
   propagation::Stage stop_after() const;
   void Propagate(std::ostream& out) const;
@@ -66,15 +83,18 @@ class Command {
   void Partition(std::ostream& out) const;
   int Check(std::ostream& out) const;
   int Diff(std::ostream& out) const;
+  int Compare(std::ostream& out) const;
   void Ops(std::ostream& out) const;
 
   CLI::App app_{"Inspects programs of sharded arrays."};
   ProgramSource source_;
-  std::string value_, op_, html_, stop_after_;
+  std::string op_;
+  ShardingsRequest shardings_;
   CheckRequest check_;
   RunRequest request_;
   PartitionRequest partition_;
   DiffRequest diff_;
+  CompareRequest compare_;
   AnnotateRequest annotate_;
   std::function<int(std::ostream&)> run_;  // the chosen sub-command
 };

@@ -102,10 +102,14 @@ void MakeFolder(const std::string& folder) {
 
 }  // namespace
 
-void RunProgram(const Program& program, const RunRequest& request, std::ostream& out) {
+std::vector<Array> ReadArguments(const Program& program, const RunRequest& request) {
   Inputs inputs(program);
   for (const std::string& input : request.inputs) inputs.Take(input);
-  const std::vector<Array> arguments = inputs.Read(request.fills);
+  return inputs.Read(request.fills);
+}
+
+void RunProgram(const Program& program, const RunRequest& request, std::ostream& out) {
+  const std::vector<Array> arguments = ReadArguments(program, request);
   if (!request.output.empty()) MakeFolder(request.output);
   const std::vector<Array> results = to_function(program, kHere)(arguments);
   for (size_t k = 0; k < results.size(); ++k) {

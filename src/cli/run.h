@@ -1,5 +1,6 @@
 // Runs a program on files.
 #pragma once
+#include <tessera/array.h>
 #include <tessera/program.h>
 
 #include <ostream>
@@ -15,8 +16,12 @@ struct RunRequest {
   std::string output = {};  // the folder of out0.npy, ...; "": results are only printed
 };
 
-// Runs the program and prints the type, the sharding and a summary of each result. Throws
+// Returns the arguments of a program: files, and made-up numbers for the others. Throws
 // std::runtime_error for inputs that are missing or do not fit, and errors of the library.
+std::vector<Array> ReadArguments(const Program& program, const RunRequest& request);
+
+// Runs the program and prints the type, the sharding and a summary of each result. Throws
+// as above.
 void RunProgram(const Program& program, const RunRequest& request, std::ostream& out);
 
 }  // namespace tessera::cli

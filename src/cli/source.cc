@@ -59,10 +59,10 @@ void ProgramSource::ReadSettingsFiles() {
 
 Program ProgramSource::Load() const { return LoadWith(read_import_options(changes, kHere)); }
 
-Program ProgramSource::LoadToRun() const {
+Program ProgramSource::LoadToRun(int least_devices) const {
   ImportOptions options = read_import_options(changes, kHere);
   if (options.mesh) {
-    SetDeviceCount(static_cast<int>(options.mesh->size()), kHere);
+    SetDeviceCount(std::max(least_devices, static_cast<int>(options.mesh->size())), kHere);
     options.mesh = make_mesh(options.mesh->axes(), {}, kHere);
   }
   const Program program = LoadWith(options);

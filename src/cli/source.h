@@ -20,8 +20,8 @@ struct ProgramSource {
   void ReadSettingsFiles();
   // Returns the program, which runs on no device. Throws RuntimeError.
   Program Load() const;
-  // As above, on simulated devices, as many as its mesh has.
-  Program LoadToRun() const;
+  // As above, on simulated devices: as many as its mesh has, and at least so many.
+  Program LoadToRun(int least_devices = 1) const;
   bool changes_any() const {
     return !changes.mesh.empty() || !changes.settings.empty() || !changes.modes.empty();
   }

@@ -69,12 +69,10 @@ std::string ReadAll(const std::string& path, Loc loc) {
   return bytes;
 }
 
-// Returns the difference as far as fingerprints tell, and where it was in both runs.
-FirstDifference Compared(const RunValues& a, const RunValues& b, const DifferenceOptions& options,
-                         compile::FirstPair& first) {
-  first = compile::FindFirst(a, b, options);
+// Returns the difference as far as fingerprints tell.
+FirstDifference Described(const RunValues& a, const RunValues& b, const compile::FirstPair& first) {
   FirstDifference d;
-  if (first.differs) d = Described(a, first.differs->first, b, first.differs->second);
+  if (first.differs) d = compile::Described(a, first.differs->first, b, first.differs->second);
   d.compared = first.compared;
   d.unmatched = first.unmatched;
   return d;
@@ -92,21 +90,29 @@ FirstDifference first_difference(const std::function<void()>& a, const std::func
                                  DifferenceOptions options, Loc loc) {
   CheckOptions(options, loc);
   const RunValues values_a = ValuesOf(a), values_b = ValuesOf(b);
-  compile::FirstPair first;
-  FirstDifference d = Compared(values_a, values_b, options, first);
-  if (!first.differs) return d;
-  const auto again_a = Watched(a, TargetOf(values_a, first.differs->first)),
-             again_b = Watched(b, TargetOf(values_b, first.differs->second));
-  Locate(*again_a, *again_b, options, d);
-  return d;
+  size_t from = 0;
+  // Fingerprints may differ by more than any element does, relative to the tolerance, but hardly
+  // ever by eight times as much.
+  constexpr int kExactTries = 8;
+  constexpr double kMostSlack = 8;
+  for (int tries = 0;; ++tries) {
+    const compile::FirstPair first =
+        compile::FindFirst(values_a, values_b, options, from, tries < kExactTries ? 1 : kMostSlack);
+    FirstDifference d = Described(values_a, values_b, first);
+    if (!first.differs) return d;
+    const auto again_a = Watched(a, TargetOf(values_a, first.differs->first)),
+               again_b = Watched(b, TargetOf(values_b, first.differs->second));
+    if (Locate(*again_a, *again_b, options, d) || tries == kExactTries) return d;
+    from = first.differs->first + 1;
+  }
 }
 
 FirstDifference first_difference(const std::string& recording, const std::function<void()>& run,
                                  DifferenceOptions options, Loc loc) {
   CheckOptions(options, loc);
   const RunValues recorded = compile::FromRecording(ReadAll(recording, loc), recording, loc);
-  compile::FirstPair first;
-  return Compared(recorded, ValuesOf(run), options, first);
+  const RunValues values = ValuesOf(run);
+  return Described(recorded, values, compile::FindFirst(recorded, values, options));
 }
 
 void record_run(const std::function<void()>& run, const std::string& path, Loc loc) {
@@ -142,6 +148,7 @@ std::string FirstDifference::text() const {
     if (!s->devices.empty())
       out += fmt::format(", on device{} {}", s->devices.size() > 1 ? "s" : "",
                          fmt::join(s->devices, ", "));
+    if (s->op != a.op || s->where != a.where) out += "; made by " + Named(s->op, "", s->where);
     out += '\n';
   }
   if (elements > 0)

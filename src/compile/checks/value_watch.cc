@@ -1,6 +1,8 @@
 // Adds host calls, so that loops, branches and layouts need no code for them.
 #include "compile/checks/value_watch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -128,7 +130,9 @@ std::shared_ptr<const ir::Program> ValueWatch::Watched(
     const std::shared_ptr<const ir::Program>& program) {
   ir::Program live = *ir::InlineCallsAlone(program);
   ir::RemoveDead(live);
-  return ir::Shared(Rewritten(live));
+  const Numbers numbers = NumbersOf(live);
+  NumberResults(live, numbers);
+  return ir::Shared(Rewritten(live, numbers));
 }
 
 // Numbers inputs, captures and results, in the order of program text without regions.
@@ -139,8 +143,11 @@ ValueWatch::Numbers ValueWatch::NumbersOf(const ir::Program& program) {
     std::string name;
     for (const auto& [given, value] : program.names)
       if (value == v && name.empty()) name = given;
-    values_.push_back({std::move(op), base::Where(loc), std::move(name), program.type(v)->text(),
-                       loc.is_backward()});
+    values_.push_back({.op = std::move(op),
+                       .where = base::Where(loc),
+                       .name = std::move(name),
+                       .type = program.type(v)->text(),
+                       .backward = loc.is_backward()});
     operands_.emplace_back();
   };
   for (ir::ValueId v : program.inputs) add(v, "argument", program.values[v].loc);
@@ -154,13 +161,23 @@ ValueWatch::Numbers ValueWatch::NumbersOf(const ir::Program& program) {
   return numbers;
 }
 
-ir::Program ValueWatch::Rewritten(const ir::Program& program) {
-  const Numbers numbers = NumbersOf(program);
+void ValueWatch::NumberResults(const ir::Program& program, const Numbers& numbers) {
+  const bool computes = std::ranges::any_of(program.instructions, [](const ir::Instruction& i) {
+    return !i.regions.empty() || Computes(*i.op);
+  });
+  if (!computes) return;
+  for (size_t k = 0; k < program.outputs.size(); ++k)
+    values_[base::Size(numbers[program.outputs[k]])].result = fmt::format("{}.{}", programs_, k);
+  ++programs_;
+}
+
+ir::Program ValueWatch::Rewritten(const ir::Program& program, const Numbers& numbers) {
   const ir::ValueSet outputs = OutputsOf(program);
   ir::Program out = program;
   out.instructions.clear();
   for (ir::Instruction i : program.instructions) {
-    for (ir::RegionPtr& region : i.regions) region = ir::Shared(Rewritten(*region));
+    for (ir::RegionPtr& region : i.regions)
+      region = ir::Shared(Rewritten(*region, NumbersOf(*region)));
     out.instructions.push_back(i);
     if (!i.regions.empty()) continue;
     if (target_)

@@ -21,6 +21,7 @@ struct WatchedValue {
   std::string name;   // by the user, or ""
   std::string type;   // "f32[8@data,64]"
   bool backward = false;
+  std::string result = {};  // "2.0": result 0 of the third program of the run that computes; or ""
 };
 
 // A fingerprint that was kept when a program made a value.
@@ -74,7 +75,9 @@ class ValueWatch : public std::enable_shared_from_this<ValueWatch> {
 
  private:
   using Numbers = base::IdVector<ir::ValueId, int64_t>;
-  ir::Program Rewritten(const ir::Program& program);
+  ir::Program Rewritten(const ir::Program& program, const Numbers& numbers);
+  // Sets WatchedValue::result of the results of a program.
+  void NumberResults(const ir::Program& program, const Numbers& numbers);
   Numbers NumbersOf(const ir::Program& program);
   void WatchMade(const ir::Program& program, const ir::Instruction& i, const ir::ValueSet& outputs,
                  const Numbers& numbers, ir::Program& out);
@@ -83,6 +86,7 @@ class ValueWatch : public std::enable_shared_from_this<ValueWatch> {
 
   const std::optional<WatchTarget> target_;
   const int64_t id_;
+  int64_t programs_ = 0;  // that compute numbers
   std::vector<WatchedValue> values_;
   std::vector<std::vector<int64_t>> operands_;  // by value
   std::mutex mutex_;                            // of the fields below

@@ -48,26 +48,24 @@ double ToleranceFor(const WatchedValue& a, const WatchedValue& b,
   return std::max(ToleranceFor(DTypeOf(a.type), options), ToleranceFor(DTypeOf(b.type), options));
 }
 
+enum class MatchBy { kLine, kShape, kResult };
+
 // Matches values of a with values of b, by key and the number of the value among those of its key.
 class Matches {
  public:
   Matches(const RunValues& a, const RunValues& b) : of_(a.values.size(), -1) {
-    const std::vector<bool> seen_a = Seen(a), seen_b = Seen(b);
-    std::vector<bool> taken(b.values.size(), false);
+    std::vector<bool> open_a = Seen(a), open_b = Seen(b);
     // A line of a function that is traced twice has twice the values. Only lines with equally many
     // values are matched: otherwise the runs computed other things there.
-    for (const bool with_line : {true, false}) {
-      std::map<std::string, std::vector<int64_t>> in_a, in_b;
-      for (size_t v = 0; v < a.values.size(); ++v)
-        if (seen_a[v] && of_[v] < 0) in_a[Key(a.values[v], with_line)].push_back(Number(v));
-      for (size_t v = 0; v < b.values.size(); ++v)
-        if (seen_b[v] && !taken[v]) in_b[Key(b.values[v], with_line)].push_back(Number(v));
-      for (const auto& [key, values] : in_a) {
+    for (const MatchBy by : {MatchBy::kLine, MatchBy::kShape, MatchBy::kResult}) {
+      if (by == MatchBy::kResult && LastProgram(a) != LastProgram(b)) break;
+      const Groups in_b = GroupsOf(b, open_b, by);
+      for (const auto& [key, values] : GroupsOf(a, open_a, by)) {
         const auto others = in_b.find(key);
         if (others == in_b.end() || others->second.size() != values.size()) continue;
         for (size_t k = 0; k < values.size(); ++k) {
-          of_[base::Size(values[k])] = others->second[k];
-          taken[base::Size(others->second[k])] = true;
+          of_[values[k]] = static_cast<int64_t>(others->second[k]);
+          open_a[values[k]] = open_b[others->second[k]] = false;
         }
       }
     }
@@ -76,14 +74,31 @@ class Matches {
   int64_t Of(int64_t value) const { return of_[base::Size(value)]; }
 
  private:
-  static int64_t Number(size_t v) { return static_cast<int64_t>(v); }
+  using Groups = std::map<std::string, std::vector<size_t>>;  // key -> values
+
   static std::vector<bool> Seen(const RunValues& run) {
     std::vector<bool> seen(run.values.size(), false);
     for (const MadeValue& m : run.made) seen[base::Size(m.value)] = true;
     return seen;
   }
-  static std::string Key(const WatchedValue& v, bool with_line) {
-    return fmt::format("{} {} {} {}", v.op, ShapeOf(v.type), v.backward, with_line ? v.where : "");
+  static Groups GroupsOf(const RunValues& run, const std::vector<bool>& open, MatchBy by) {
+    Groups groups;
+    for (size_t v = 0; v < run.values.size(); ++v)
+      if (open[v] && (by != MatchBy::kResult || !run.values[v].result.empty()))
+        groups[Key(run.values[v], by)].push_back(v);
+    return groups;
+  }
+  static std::string Key(const WatchedValue& v, MatchBy by) {
+    if (by == MatchBy::kResult) return fmt::format("{} {}", v.result, ShapeOf(v.type));
+    return fmt::format("{} {} {} {}", v.op, ShapeOf(v.type), v.backward,
+                       by == MatchBy::kLine ? v.where : "");
+  }
+  // Returns the number of the last program that has results; "" if none has.
+  static std::string LastProgram(const RunValues& run) {
+    std::string last;
+    for (const WatchedValue& v : run.values)
+      if (!v.result.empty()) last = v.result.substr(0, v.result.find('.'));
+    return last;
   }
 
   std::vector<int64_t> of_;
@@ -182,12 +197,13 @@ int64_t FirstBeyond(const Elements& elements, double tolerance, FirstDifference&
 
 DifferentSide SideOf(const WatchedValue& v, const WholeValue& w, const std::vector<int64_t>& index,
                      int64_t element) {
-  return {v.type, TextAt(w.elements, element), DevicesWith(*w.place, index)};
+  return {v.type, TextAt(w.elements, element), DevicesWith(*w.place, index), v.op, v.where};
 }
 
 }  // namespace
 
-FirstPair FindFirst(const RunValues& a, const RunValues& b, const DifferenceOptions& options) {
+FirstPair FindFirst(const RunValues& a, const RunValues& b, const DifferenceOptions& options,
+                    size_t from, double slack) {
   const Matches matches(a, b);
   absl::flat_hash_map<Moment, std::vector<size_t>> made_b;
   for (size_t k = 0; k < b.made.size(); ++k)
@@ -205,8 +221,9 @@ FirstPair FindFirst(const RunValues& a, const RunValues& b, const DifferenceOpti
     }
     const size_t at = moments->second[occurrence];
     ++out.compared;
+    if (k < from) continue;
     const double tolerance =
-        ToleranceFor(a.values[base::Size(m.value)], b.values[base::Size(other)], options);
+        slack * ToleranceFor(a.values[base::Size(m.value)], b.values[base::Size(other)], options);
     if (!(DifferenceOf(m.print, b.made[at].print) > tolerance) &&
         m.print.replicas_differ == b.made[at].print.replicas_differ)
       continue;
@@ -232,21 +249,21 @@ FirstDifference Described(const RunValues& a, size_t made_a, const RunValues& b,
   SetNames(v, d);
   d.iterations = x.iterations;
   d.run = TargetOf(a, made_a).occurrence;
-  d.a.type = v.type;
-  d.b.type = w.type;
+  d.a = {.type = v.type, .op = v.op, .where = v.where};
+  d.b = {.type = w.type, .op = w.op, .where = w.where};
   d.difference = DifferenceOf(x.print, y.print);
   d.replicas_differ = x.print.replicas_differ || y.print.replicas_differ;
   return d;
 }
 
-void Locate(const ValueWatch& a, const ValueWatch& b, const DifferenceOptions& options,
+bool Locate(const ValueWatch& a, const ValueWatch& b, const DifferenceOptions& options,
             FirstDifference& difference) {
   // Both kept the values from which one instruction is computed: the k-th value of an op and a
-  // shape in a is the k-th in b.
+  // shape in a is the k-th in b, and the last one, which other ops may make, is the last.
   std::map<std::string, std::vector<const WholeValue*>> in_b;
   const auto key = [](const ValueWatch& watch, const WholeValue& w) {
     const WatchedValue& v = watch.values()[base::Size(w.value)];
-    return v.op + ShapeOf(v.type);
+    return &w == &watch.whole().back() ? "last" : v.op + ShapeOf(v.type);
   };
   for (const WholeValue& w : b.whole()) in_b[key(b, w)].push_back(&w);
   std::map<std::string, size_t> next;
@@ -266,8 +283,8 @@ void Locate(const ValueWatch& a, const ValueWatch& b, const DifferenceOptions& o
     if (first < 0 && !replicas) continue;
     SetNames(v, difference);
     difference.replicas_differ = w.replicas_differ || other.replicas_differ;
-    difference.a.type = v.type;
-    difference.b.type = u.type;
+    difference.a = {.type = v.type, .op = v.op, .where = v.where};
+    difference.b = {.type = u.type, .op = u.op, .where = u.where};
     if (first >= 0) {
       difference.index = ir::CoordsOf(w.elements.shape, first);
       difference.a = SideOf(v, w, difference.index, first);
@@ -280,8 +297,9 @@ void Locate(const ValueWatch& a, const ValueWatch& b, const DifferenceOptions& o
       difference.operands.push_back(
           {o.op, o.where, o.name, found == differences.end() ? -1 : found->second});
     }
-    return;
+    return true;
   }
+  return false;
 }
 
 }  // namespace tessera::compile

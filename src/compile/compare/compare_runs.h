@@ -22,8 +22,11 @@ struct FirstPair {
 };
 
 // Finds the first value that two runs make differently. Values are matched by op, line and shape;
-// those without a partner by op and shape.
-FirstPair FindFirst(const RunValues& a, const RunValues& b, const DifferenceOptions& options);
+// those without a partner by op and shape; and then results of programs by their numbers.
+// The search begins at `from` in RunValues::made of a, and allows fingerprints `slack` times the
+// tolerance.
+FirstPair FindFirst(const RunValues& a, const RunValues& b, const DifferenceOptions& options,
+                    size_t from = 0, double slack = 1);
 
 // Returns the moment at which a run made a value.
 WatchTarget TargetOf(const RunValues& run, size_t made);
@@ -31,8 +34,9 @@ WatchTarget TargetOf(const RunValues& run, size_t made);
 // Returns the difference of two values, as far as fingerprints tell.
 FirstDifference Described(const RunValues& a, size_t made_a, const RunValues& b, size_t made_b);
 // Finds the first element that differs among the values that both watches kept whole, and sets the
-// fields that name it. Changes nothing if no element differs beyond the tolerance.
-void Locate(const ValueWatch& a, const ValueWatch& b, const DifferenceOptions& options,
+// fields that name it. Changes nothing and returns false if no element differs beyond the
+// tolerance.
+bool Locate(const ValueWatch& a, const ValueWatch& b, const DifferenceOptions& options,
             FirstDifference& difference);
 
 }  // namespace tessera::compile

@@ -13,7 +13,7 @@
 namespace tessera::compile {
 namespace {
 
-constexpr std::string_view kFirstLine = "tessera recording 1\n";
+constexpr std::string_view kFirstLine = "tessera recording 2\n";
 
 template <class T>
 void Put(std::string& out, const T& value) {
@@ -61,8 +61,8 @@ class RecordingReader {
     const std::string line = bytes_.substr(at_, end - at_);
     at_ = end + 1;
     const std::vector<std::string> fields = absl::StrSplit(line.c_str(), '\t');
-    if (fields.size() != 5) Fail("a line of it has not five fields");
-    return {fields[0], fields[1], fields[2], fields[3], fields[4] == "1"};
+    if (fields.size() != 6) Fail("a line of it has not six fields");
+    return {fields[0], fields[1], fields[2], fields[3], fields[4] == "1", fields[5]};
   }
   MadeValue NextMade(int64_t values) {
     MadeValue made;
@@ -89,7 +89,8 @@ std::string Recording(const RunValues& run) {
   Put(out, static_cast<int64_t>(run.values.size()));
   Put(out, static_cast<int64_t>(run.made.size()));
   for (const WatchedValue& v : run.values)
-    out += fmt::format("{}\t{}\t{}\t{}\t{}\n", v.op, v.where, v.name, v.type, v.backward ? 1 : 0);
+    out += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", v.op, v.where, v.name, v.type,
+                       v.backward ? 1 : 0, v.result);
   for (const MadeValue& made : run.made) {
     Put(out, made.value);
     Put(out, made.device);

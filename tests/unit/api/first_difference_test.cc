@@ -82,6 +82,26 @@ TEST_F(FirstDifferences, NamesTheLiteralAndTheIteration) {
   EXPECT_THAT(d.text(), HasSubstr("in iteration 2 of the loop"));
 }
 
+// The results of a program correspond, whatever makes them.
+TEST_F(FirstDifferences, NamesTheOpsThatMakeAResult) {
+  const auto run = [](bool is_wrong) {
+    return [is_wrong] {
+      jit([=](Array x) {
+        const Array y = matmul(x, x);
+        return is_wrong ? exp(y) : tanh(y);
+      })(Numbers({8, 8}, 1));
+    };
+  };
+  const FirstDifference d = first_difference(run(false), run(true));
+  ASSERT_TRUE(d.found) << d;
+  EXPECT_EQ(d.a.op, "tanh") << d;
+  EXPECT_EQ(d.b.op, "exp") << d;
+  EXPECT_EQ(d.differing, 64) << d;
+  EXPECT_THAT(d.text(), HasSubstr("; made by exp at first_difference_test.cc:"));
+  ASSERT_EQ(d.operands.size(), 1u);
+  EXPECT_EQ(d.operands[0].difference, 0) << d;
+}
+
 // A host function with a fault in one element of its result.
 Array Copied(const Array& x, bool is_wrong) {
   return pure_callback(
