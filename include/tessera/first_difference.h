@@ -51,6 +51,9 @@ struct FirstDifference {
   double difference = 0;  // of that element, relative; infinity beside NaN and infinities
   int64_t differing = 0, elements = 0;  // how many elements differ, of how many
   bool replicas_differ = false;  // devices hold other bits where the type says that they are equal
+  // Whether the value differed again when both ran for its elements. If not, it depends on the
+  // order of calls or on time, and `index` and numbers are empty.
+  bool repeats = true;
   std::vector<DifferentOperand> operands = {};
   int64_t compared = 0;   // values, each time that it was made, up to this one
   int64_t unmatched = 0;  // values that only one of the runs makes

@@ -36,17 +36,57 @@ std::string UriOf(const std::string& path) {
   return uri;
 }
 
+// The file of a command line, and places of errors in it.
+class CheckedFile {
+ public:
+  explicit CheckedFile(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  // Errors name a file by the last part of its path.
+  std::string PathOf(const Json& place) const {
+    const std::string name = place["file"];
+    return LastPart(path_) == LastPart(name) ? path_ : name;
+  }
+  // Returns the columns, counted from 1, of the text that an edit replaces: its first, and the one
+  // after its last. None if the edit replaces no text, or the line does not have it.
+  std::optional<std::pair<size_t, size_t>> Replaced(const Json& place, const Json& edit) const {
+    if (edit["kind"] != "replace_text") return {};
+    const std::string line = LineAt(place), replaced = edit["replaced"];
+    const size_t from = place.contains("column") ? place["column"].get<size_t>() - 1 : 0;
+    const size_t at = line.find(replaced, from);
+    if (at == line.npos) return {};
+    return std::pair(at + 1, at + 1 + replaced.size());
+  }
+
+ private:
+  std::string LineAt(const Json& place) const {
+    std::string line;
+    if (!place.contains("line") || PathOf(place) != path_) return line;
+    std::ifstream text(path_);
+    for (int k = place["line"]; k > 0; --k)
+      if (!std::getline(text, line)) return "";
+    return line;
+  }
+
+  const std::string path_;
+};
+
+// Returns the place of an error: in a text that the file holds, if there is one.
+const Json& PlaceOf(const Json& error) {
+  return error.contains("read_at") ? error["read_at"] : error["where"];
+}
+
 class SarifResult {
  public:
-  SarifResult(const Json& error, std::string file) : error_(error), file_(std::move(file)) {}
+  SarifResult(const Json& error, const std::string& file) : error_(error), file_(file) {}
 
   Json Result() const {
-    const Json& where = error_.contains("read_at") ? error_["read_at"] : error_["where"];
+    const Json& where = PlaceOf(error_);
     Json result = {{"ruleId", error_["code"]},
                    {"ruleIndex", 0},
                    {"level", "error"},
                    {"message", {{"text", error_["text"]}}}};
-    const Json place = where.is_null() ? Json({{"file", file_}}) : where;
+    const Json place = where.is_null() ? Json({{"file", file_.path()}}) : where;
     result["locations"] = Json::array({{{"physicalLocation", Physical(place)}}});
     Json related = Json::array();
     for (const Json& o : error_["operands"])
@@ -61,12 +101,7 @@ class SarifResult {
   }
 
  private:
-  // Errors name a file by the last part of its path.
-  std::string PathOf(const Json& place) const {
-    const std::string name = place["file"];
-    return LastPart(file_) == LastPart(name) ? file_ : name;
-  }
-  Json Artifact(const Json& place) const { return {{"uri", UriOf(PathOf(place))}}; }
+  Json Artifact(const Json& place) const { return {{"uri", UriOf(file_.PathOf(place))}}; }
   Json Physical(const Json& place) const {
     Json physical = {{"artifactLocation", Artifact(place)}};
     if (place.value("line", 0) < 1) return physical;
@@ -78,18 +113,14 @@ class SarifResult {
   // Returns the fixes that replace a text which the file has at the place.
   Json Fixes(const Json& place) const {
     Json fixes = Json::array();
-    const std::string line = LineAt(place);
     for (const Json& fix : error_["fixes"]) {
       const Json& edit = fix["edit"];
-      if (edit["kind"] != "replace_text") continue;
-      const std::string replaced = edit["replaced"];
-      const size_t from = place.contains("column") ? place["column"].get<size_t>() - 1 : 0;
-      const size_t at = line.find(replaced, from);
-      if (at == line.npos) continue;
+      const auto columns = file_.Replaced(place, edit);
+      if (!columns) continue;
       const Json replacement = {{"deletedRegion",
                                  {{"startLine", place["line"]},
-                                  {"startColumn", at + 1},
-                                  {"endColumn", at + 1 + replaced.size()}}},
+                                  {"startColumn", columns->first},
+                                  {"endColumn", columns->second}}},
                                 {"insertedContent", {{"text", edit["replacement"]}}}};
       fixes.push_back(
           {{"description", {{"text", fix["text"]}}},
@@ -99,24 +130,25 @@ class SarifResult {
     return fixes;
   }
 
-  std::string LineAt(const Json& place) const {
-    std::string line;
-    if (!place.contains("line") || PathOf(place) != file_) return line;
-    std::ifstream text(file_);
-    for (int k = place["line"]; k > 0; --k)
-      if (!std::getline(text, line)) return "";
-    return line;
-  }
-
   const Json& error_;
-  const std::string file_;
+  const CheckedFile file_;
 };
 
 }  // namespace
 
-std::string DiagnosticsJson(const std::optional<Error>& refused) {
+std::string DiagnosticsJson(const std::optional<Error>& refused, const std::string& path) {
   Json errors = Json::array();
-  if (refused) errors.push_back(Json::parse(refused->json()));
+  if (refused) {
+    Json error = Json::parse(refused->json());
+    const CheckedFile file(path);
+    for (Json& fix : error["fixes"])
+      if (const auto columns = file.Replaced(PlaceOf(error), fix["edit"]))
+        fix["edit"]["range"] = {{"file", file.PathOf(PlaceOf(error))},
+                                {"line", PlaceOf(error)["line"]},
+                                {"begin", columns->first},
+                                {"end", columns->second}};
+    errors.push_back(std::move(error));
+  }
   return TextOf(errors);
 }
 

@@ -1,6 +1,7 @@
 // Parses command lines and runs sub-commands.
 #include "cli/command.h"
 
+#include <tessera/memory_advice.h>
 #include <tessera/stablehlo.h>
 #include <tessera/version.h>
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "cli/counts.h"
+#include "cli/diff_snapshot.h"
 #include "cli/explain_line.h"
 #include "cli/html.h"
 #include "cli/ops.h"
@@ -86,6 +88,8 @@ void Command::AddCommands() {
   AddStopAfter(explain);
   AddFile(Add("export", "Print the program as StableHLO text, which XLA compiles",
               [this](std::ostream& out) { out << export_stablehlo(source_.Load(), kHere); }));
+  AddFile(Add("lock", "Print the shardings, communication and costs of the program, for diff",
+              [this](std::ostream& out) { out << LockText(source_.Load()); }));
   AddCheck();
   AddPartition();
   AddDiff();
@@ -120,6 +124,8 @@ void Command::AddPartition() {
   AddFile(partition);
   partition->add_flag("--summary", partition_.summary,
                       "Print the communication, memory and FLOPs alone");
+  partition->add_flag("--advise", partition_.advise,
+                      "Print the memory at its peak, and changes that lower it, each tried");
   partition
       ->add_option("--stop-after", partition_.options.stop_after,
                    "Print the program after this pass")
@@ -135,7 +141,8 @@ void Command::AddPartition() {
 void Command::AddDiff() {
   CLI::App* diff = Add("diff", "Print what changed between two programs, or two dumps of them",
                        [this](std::ostream& out) { return Diff(out); });
-  diff->add_option("A", source_.file, "The first program text, dump_shardings or partition output")
+  diff->add_option("A", source_.file,
+                   "The first program text, or the output of lock, dump_shardings or partition")
       ->required()
       ->type_name("");
   diff->add_option("B", diff_.after, "The second one")->required()->type_name("");
@@ -324,8 +331,8 @@ std::string Command::ReasonAgainst(const std::string& argument) const {
          (takers.size() == 1 ? " does" : " do");
 }
 
-// CLI11's text begins with the option: "--html: 1 required OUT missing", "--html: At Most 1 required
-// but received 2".
+// CLI11's text begins with the option: "--html: 1 required OUT missing", "--html: At Most 1
+// required but received 2".
 std::string Command::ReasonAgainstCount(const CLI::ArgumentMismatch& e) const {
   const std::string text = e.what(), option = text.substr(0, text.find(':'));
   if (text.find("At Most") != text.npos) return option + " is given more than once";
@@ -369,14 +376,16 @@ void Command::Explain(std::ostream& out) const {
 
 void Command::Partition(std::ostream& out) const {
   const Program program = source_.Load();
-  if (partition_.summary && partition_.options.stop_after.empty() &&
-      partition_.options.only.empty()) {
-    out << SummaryText(lower(program, kHere));
+  if (!partition_.summary && !partition_.advise) {
+    out << partition_text(program, partition_.options, kHere);
     return;
   }
-  if (partition_.summary)
-    Refuse("--summary is of the whole program: leave --stop-after and --only out");
-  out << partition_text(program, partition_.options, kHere);
+  if (!partition_.options.stop_after.empty() || !partition_.options.only.empty())
+    Refuse(std::string(partition_.summary ? "--summary" : "--advise") +
+           " is of the whole program: leave --stop-after and --only out");
+  const Lowered lowered = lower(program, kHere);
+  if (partition_.summary) out << SummaryText(lowered);
+  if (partition_.advise) out << lowered.memory() << advise_memory(lowered);
 }
 
 int Command::Check(std::ostream& out) const {
@@ -392,7 +401,8 @@ int Command::Check(std::ostream& out) const {
   } catch (const Error& e) {
     refused = e;
   }
-  out << (check_.json ? DiagnosticsJson(refused) : DiagnosticsSarif(refused, source_.file));
+  out << (check_.json ? DiagnosticsJson(refused, source_.file)
+                      : DiagnosticsSarif(refused, source_.file));
   return refused ? 1 : 0;
 }
 

@@ -24,7 +24,7 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What propagate and explain print.
+// Options of propagate and explain.
 struct ShardingsRequest {
   std::string value = {};  // %3, or a line
   std::string html = {};   // the page; "": none
@@ -34,6 +34,7 @@ struct ShardingsRequest {
 struct PartitionRequest {
   PartitionOptions options = {};
   bool summary = false;
+  bool advise = false;
 };
 
 class Command {

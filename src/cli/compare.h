@@ -11,7 +11,7 @@ namespace tessera::cli {
 
 struct CompareRequest {
   std::string other = {};                  // the second file; "": the first again
-  std::vector<std::string> meshes = {};    // none, one for both, or that of each
+  std::vector<std::string> meshes = {};    // none, one for both, or one for each
   std::vector<std::string> settings = {};  // of the second alone, after those of both
   std::string modes = {};                  // of the second; "": those of the first
   RunRequest arguments = {};

@@ -9,6 +9,7 @@
 #include <map>
 #include <regex>
 #include <sstream>
+#include <stdexcept>
 #include <tuple>
 
 #include "cli/listing.h"
@@ -42,20 +43,30 @@ class CollectiveSums {
   std::vector<Collective> all_;
 };
 
-// Takes the lines `%3 dot_general f32[8,64] : <@mesh, [{"x"}, {}]>` of a dump.
+constexpr std::string_view kLockBegin = "tessera lock 1\n", kMesh = "mesh ", kLine = " // ";
+
+// Takes the lines `%3 dot_general f32[8,64] : <@mesh, [{"x"}, {}]>` of a dump. Those of a lock file
+// may end with the user's line and the name: ` // mlp.py:3 "hidden"`.
 std::vector<PlacedValue> ValuesOfDump(const std::string& dump) {
   std::vector<PlacedValue> values;
   std::istringstream lines(dump);
   for (std::string line; std::getline(lines, line);) {
     const size_t colon = line.find(" : "), value = line.find(' ');
     if (!line.starts_with('%') || colon == line.npos) continue;
-    const size_t type = line.rfind(' ', colon - 1);
-    values.push_back({.value = line.substr(0, value),
-                      .name = {},
-                      .op = line.substr(value + 1, type - value - 1),
-                      .type = line.substr(type + 1, colon - type - 1),
-                      .sharding = line.substr(colon + 3),
-                      .line = {}});
+    const size_t type = line.rfind(' ', colon - 1), end = line.find(kLine, colon);
+    PlacedValue v{.value = line.substr(0, value),
+                  .name = {},
+                  .op = line.substr(value + 1, type - value - 1),
+                  .type = line.substr(type + 1, colon - type - 1),
+                  .sharding = line.substr(colon + 3, end - std::min(end, colon + 3)),
+                  .line = {}};
+    if (end != line.npos) {
+      const std::string at = line.substr(end + kLine.size());
+      const size_t quote = at.find('"');
+      v.line = at.substr(0, std::min(at.find(' '), quote));
+      if (quote != at.npos) v.name = at.substr(quote + 1, at.size() - quote - 2);
+    }
+    values.push_back(std::move(v));
   }
   return values;
 }
@@ -135,6 +146,19 @@ Snapshot SnapshotOfReport(const std::string& report) {
           .has_collectives = true};
 }
 
+Snapshot SnapshotOfLock(const std::string& text, const std::string& file) {
+  if (text.find("\nat most ") == text.npos || !text.ends_with('\n'))
+    throw std::runtime_error("tessera: the lock file " + file +
+                             " is cut short: write it again with tessera lock");
+  Snapshot snapshot = SnapshotOfReport(text);
+  snapshot.values = ValuesOfDump(text);
+  snapshot.has_values = true;
+  const std::string_view rest = std::string_view(text).substr(kLockBegin.size());
+  if (rest.starts_with(kMesh))
+    snapshot.mesh = rest.substr(kMesh.size(), rest.find('\n') - kMesh.size());
+  return snapshot;
+}
+
 bool IsReport(const std::string& text) {
   return ("\n" + text).find("\nno communication\n") != text.npos ||
          text.find(" B leave each device\n") != text.npos;
@@ -146,10 +170,26 @@ bool IsDump(const std::string& text) {
 
 }  // namespace
 
+std::string LockText(const Program& program) {
+  const Lowered lowered = lower(program, kHere);
+  std::string text(kLockBegin);
+  if (const std::string mesh = MeshText(program); !mesh.empty())
+    text += std::string(kMesh) + mesh + "\n";
+  for (const PlacedValue& v : ValuesOf(program)) {
+    text += v.value + " " + v.op + " " + v.type + " : " + v.sharding;
+    if (!v.line.empty() || !v.name.empty()) text += std::string(kLine) + v.line;
+    if (!v.name.empty()) text += (v.line.empty() ? "\"" : " \"") + v.name + "\"";
+    text += "\n";
+  }
+  return text + lowered.comm().text() + "at most " + std::to_string(lowered.peak_bytes()) +
+         " B on each device\n";
+}
+
 Snapshot SnapshotOf(const ProgramSource& source) {
   if (source.file != "-" && !source.file.ends_with(".mlir")) {
     std::ifstream file(source.file);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (text.starts_with(kLockBegin)) return SnapshotOfLock(text, source.file);
     if (IsReport(text)) return SnapshotOfReport(text);
     if (IsDump(text))
       return {.mesh = {},

@@ -39,9 +39,14 @@ struct Snapshot {
   bool has_values = false, has_collectives = false;
 };
 
-// Returns the snapshot of a file: a program, which is lowered under the options of `source`; a dump
-// of dump_shardings, which has values only; or the output of `tessera partition` or
-// Lowered::text(), which has no values. Throws errors of the library.
+// Returns the lock file of a program: its mesh, shardings, collectives and costs, as text that is
+// checked in and compared.
+std::string LockText(const Program& program);
+
+// Returns the snapshot of a file: a program, which is lowered under the options of `source`; its
+// lock file; a dump of dump_shardings, which has values only; or the output of `tessera partition`
+// or Lowered::text(), which has no values. Throws std::runtime_error for a lock file that is cut
+// short, and errors of the library.
 Snapshot SnapshotOf(const ProgramSource& source);
 
 }  // namespace tessera::cli

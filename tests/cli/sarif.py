@@ -76,6 +76,18 @@ def sarif_of(tessera, *arguments):
     return only["results"]
 
 
+def apply_edit(path, edit):
+    place = edit["range"]
+    with open(path) as file:
+        lines = file.read().split("\n")
+    line = lines[place["line"] - 1]
+    begin, end = place["begin"] - 1, place["end"] - 1
+    assert os.path.samefile(place["file"], path) and line[begin:end] == edit["replaced"]
+    lines[place["line"] - 1] = line[:begin] + edit["replacement"] + line[end:]
+    with open(path, "w") as file:
+        file.write("\n".join(lines))
+
+
 def apply(path, fix):
     for change in fix["artifactChanges"]:
         for replacement in change["replacements"]:
@@ -100,6 +112,11 @@ def main(tessera):
             shutil.copy(name, path)
             (result,) = sarif_of(tessera, path)
             apply(path, result["fixes"][0])
+            assert sarif_of(tessera, path) == [], name
+            # The same by the ranges of --json.
+            shutil.copy(name, path)
+            run = subprocess.run([tessera, "check", "--json", path], capture_output=True, text=True)
+            apply_edit(path, json.loads(run.stdout)[0]["fixes"][0]["edit"])
             assert sarif_of(tessera, path) == [], name
 
 

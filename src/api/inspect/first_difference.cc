@@ -91,18 +91,19 @@ FirstDifference first_difference(const std::function<void()>& a, const std::func
   CheckOptions(options, loc);
   const RunValues values_a = ValuesOf(a), values_b = ValuesOf(b);
   size_t from = 0;
-  // Fingerprints may differ by more than any element does, relative to the tolerance, but hardly
-  // ever by eight times as much.
-  constexpr int kExactTries = 8;
-  constexpr double kMostSlack = 8;
-  for (int tries = 0;; ++tries) {
-    const compile::FirstPair first =
-        compile::FindFirst(values_a, values_b, options, from, tries < kExactTries ? 1 : kMostSlack);
+  // Fingerprints may differ by more than any element does, but hardly ever by eight times as much.
+  constexpr double kMostOfFingerprints = 8;
+  while (true) {
+    const compile::FirstPair first = compile::FindFirst(values_a, values_b, options, from);
     FirstDifference d = Described(values_a, values_b, first);
     if (!first.differs) return d;
     const auto again_a = Watched(a, TargetOf(values_a, first.differs->first)),
                again_b = Watched(b, TargetOf(values_b, first.differs->second));
-    if (Locate(*again_a, *again_b, options, d) || tries == kExactTries) return d;
+    if (Locate(*again_a, *again_b, options, d)) return d;
+    if (first.excess > kMostOfFingerprints) {
+      d.repeats = false;
+      return d;
+    }
     from = first.differs->first + 1;
   }
 }
@@ -155,6 +156,9 @@ std::string FirstDifference::text() const {
     out += fmt::format("  {} of {} elements differ; this one by {:.2g} of its size\n", differing,
                        elements, difference);
   if (replicas_differ) out += "  devices hold other bits where the type says that they are equal\n";
+  if (!repeats)
+    out +=
+        "  it did not differ when both ran again: it depends on the order of calls, or on time\n";
   for (const DifferentOperand& o : operands)
     out += fmt::format("  from {}: {}\n", Named(o.op, o.name, o.where),
                        o.difference == 0  ? "equal"

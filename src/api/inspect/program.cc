@@ -5,6 +5,7 @@
 #include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <ostream>
@@ -21,9 +22,11 @@
 #include "compile/run/executor.h"
 #include "compile/run/lower.h"
 #include "compile/run/plan.h"
+#include "compile/savings/advise.h"
 #include "ir/program_text.h"
 #include "sharding/partition.h"
 #include "spmd/schedule/peak_bytes.h"
+#include "tessera/memory_advice.h"
 #include "trace/array.h"
 #include "trace/inline.h"
 
@@ -47,6 +50,19 @@ std::vector<ArrayType> TypesOf(const ir::Program& program, const std::vector<ir:
   types.reserve(values.size());
   for (ir::ValueId v : values) types.emplace_back(program.type(v));
   return types;
+}
+
+std::string MoreText(int64_t more, const char* unit) {
+  return fmt::format("{} {} {}", std::abs(more), unit, more < 0 ? "less" : "more");
+}
+
+// Returns "sends 64 B more, computes 128 FLOPs more".
+std::string CostText(const MemoryChange& c) {
+  std::string text;
+  if (c.more_bytes != 0) text = "sends " + MoreText(c.more_bytes, "B");
+  if (c.more_flops != 0)
+    text += (text.empty() ? "" : ", ") + ("computes " + MoreText(c.more_flops, "FLOPs"));
+  return text.empty() ? "sends and computes as much" : text;
 }
 
 }  // namespace
@@ -111,7 +127,9 @@ Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
 
 Lowered lower(const Program& program, Loc loc) {
   if (program.program()->per_device) RefuseProgram("lower", 2, compile::kOfDevice, loc);
-  return Lowered(compile::LowerProgram(program.program(), {}));
+  const std::shared_ptr<Lowered::Impl> impl = compile::LowerProgram(program.program(), {});
+  impl->border = program.border();
+  return Lowered(impl);
 }
 
 std::string partition_text(const Program& program, const PartitionOptions& options, Loc loc) {
@@ -134,9 +152,11 @@ Program Lowered::device_program() const {
   return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device()));
 }
 CommReport Lowered::comm() const { return compile::Report(impl_->device()); }
-int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device(), impl_->schedule()); }
+int64_t Lowered::peak_bytes() const {
+  return spmd::PeakBytes(impl_->device(), impl_->schedule(), impl_->border.donated);
+}
 MemoryReport Lowered::memory() const {
-  return compile::MemoryOf(impl_->device(), impl_->schedule());
+  return compile::MemoryOf(impl_->device(), impl_->schedule(), impl_->border.donated);
 }
 int64_t Lowered::flops() const { return comm().flops(); }
 int64_t Lowered::split_flops() const { return comm().split_flops(); }
@@ -155,6 +175,31 @@ std::string Lowered::text() const {
 std::ostream& operator<<(std::ostream& os, const CommReport& report) { return os << report.text(); }
 std::ostream& operator<<(std::ostream& os, const Program& program) { return os << program.text(); }
 std::ostream& operator<<(std::ostream& os, const Lowered& lowered) { return os << lowered.text(); }
+
+MemoryAdvice advise_memory(const Lowered& lowered) {
+  return compile::AdviseMemory(*lowered.impl()->program, lowered.impl()->border);
+}
+
+std::string MemoryAdvice::text() const {
+  const std::string tries = base::CountText(static_cast<size_t>(tried), "change");
+  if (changes.empty())
+    return fmt::format("{} B at most on each device; none of {} that were tried lowers it\n",
+                       peak_bytes, tries);
+  std::string out =
+      fmt::format("{} B at most on each device; of {} that were tried, these lower it most\n",
+                  peak_bytes, tries);
+  for (const MemoryChange& c : changes) {
+    const double percent =
+        100 * (1 - static_cast<double>(c.peak_bytes) / static_cast<double>(peak_bytes));
+    out += fmt::format("{:>12} B  {:.1f}% less, {}\n              {}{}{}\n", c.peak_bytes, percent,
+                       CostText(c), c.where, c.where.empty() ? "" : ": ", c.text);
+  }
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& os, const MemoryAdvice& advice) {
+  return os << advice.text();
+}
 
 CommPolicy::CommPolicy(CommLimits limits, Loc loc) { compile::PushPolicy(std::move(limits), loc); }
 CommPolicy::~CommPolicy() { compile::PopPolicy(); }

@@ -203,7 +203,7 @@ DifferentSide SideOf(const WatchedValue& v, const WholeValue& w, const std::vect
 }  // namespace
 
 FirstPair FindFirst(const RunValues& a, const RunValues& b, const DifferenceOptions& options,
-                    size_t from, double slack) {
+                    size_t from) {
   const Matches matches(a, b);
   absl::flat_hash_map<Moment, std::vector<size_t>> made_b;
   for (size_t k = 0; k < b.made.size(); ++k)
@@ -223,10 +223,10 @@ FirstPair FindFirst(const RunValues& a, const RunValues& b, const DifferenceOpti
     ++out.compared;
     if (k < from) continue;
     const double tolerance =
-        slack * ToleranceFor(a.values[base::Size(m.value)], b.values[base::Size(other)], options);
-    if (!(DifferenceOf(m.print, b.made[at].print) > tolerance) &&
-        m.print.replicas_differ == b.made[at].print.replicas_differ)
-      continue;
+        ToleranceFor(a.values[base::Size(m.value)], b.values[base::Size(other)], options);
+    out.excess = DifferenceOf(m.print, b.made[at].print) / tolerance;
+    if (m.print.replicas_differ != b.made[at].print.replicas_differ) out.excess = kInfinity;
+    if (!(out.excess > 1)) continue;
     out.differs = {k, at};
     return out;
   }

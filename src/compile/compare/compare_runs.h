@@ -18,15 +18,15 @@ struct RunValues {
 // The first values that differ: the positions in RunValues::made.
 struct FirstPair {
   std::optional<std::pair<size_t, size_t>> differs;
+  double excess = 0;  // how many times the tolerance the fingerprints differ by
   int64_t compared = 0, unmatched = 0;
 };
 
 // Finds the first value that two runs make differently. Values are matched by op, line and shape;
 // those without a partner by op and shape; and then results of programs by their numbers.
-// The search begins at `from` in RunValues::made of a, and allows fingerprints `slack` times the
-// tolerance.
+// The search begins at `from` in RunValues::made of a.
 FirstPair FindFirst(const RunValues& a, const RunValues& b, const DifferenceOptions& options,
-                    size_t from = 0, double slack = 1);
+                    size_t from = 0);
 
 // Returns the moment at which a run made a value.
 WatchTarget TargetOf(const RunValues& run, size_t made);

@@ -72,12 +72,13 @@ class Describer {
 
 }  // namespace
 
-MemoryReport MemoryOf(const ir::Program& device, const spmd::Schedule& schedule) {
+MemoryReport MemoryOf(const ir::Program& device, const spmd::Schedule& schedule,
+                      const std::vector<bool>& donated) {
   std::vector<MemoryStep> steps = {{"start", ""}};
   for (const spmd::Item& item : schedule.items) steps.push_back(StepOf(device, item));
   std::vector<MemoryBuffer> buffers;
   Describer describer;
-  for (const spmd::HeldValue& h : spmd::HeldValues(device, schedule))
+  for (const spmd::HeldValue& h : spmd::HeldValues(device, schedule, donated))
     buffers.push_back(describer.Buffer(h));
   return MemoryReport(std::move(steps), std::move(buffers));
 }

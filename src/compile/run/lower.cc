@@ -64,7 +64,7 @@ std::shared_ptr<Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> p
     const bool goes_on = spmd::RunPasses(passes, stage);
     if (stage == spmd::PassStage::kPropagated) {
       impl->propagated = passes.program;
-      AddTypes(*passes.program);
+      if (choice.records_types) AddTypes(*passes.program);
     }
     impl->dump.AfterStage(stage, passes);
     if (!goes_on) break;

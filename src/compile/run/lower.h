@@ -14,6 +14,7 @@ struct PassChoice {
   const spmd::LoweringPass* stop_after = nullptr;  // the last pass that runs; null: all run
   const spmd::LoweringPass* skip = nullptr;        // a pass that does not run
   std::vector<std::string> only = {};              // see KeepOnly; empty: all values
+  bool records_types = true;                       // in the file of types, if there is one
 };
 
 // Runs the stages up to kSchedule. `shares`: see spmd::Fuse, per input and capture. Throws

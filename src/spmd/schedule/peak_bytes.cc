@@ -53,7 +53,31 @@ class Follower {
     return std::move(held_);
   }
 
+  // Ends inputs where results take their memory. `held`: the values that Run returned.
+  void GiveUp(const std::vector<bool>& donated, std::vector<HeldValue>& held) const {
+    std::vector<HeldValue*> inputs;
+    for (size_t k = 0; k < donated.size() && k < device_.inputs.size(); ++k)
+      if (donated[k] && !output_[device_.inputs[k]]) inputs.push_back(&held[k]);
+    for (HeldValue& result : held) {
+      if (!result.is_output) continue;
+      const auto taken = absl::c_find_if(inputs, [&](const HeldValue* input) {
+        return input->bytes == result.bytes && IsReadBefore(input->value, result.begin);
+      });
+      if (taken == inputs.end()) continue;
+      (*taken)->end = result.begin;
+      inputs.erase(taken);
+    }
+  }
+
  private:
+  // Whether nothing reads the input once the item writes its result. A fused kernel may write in
+  // place.
+  bool IsReadBefore(ValueId input, size_t item) const {
+    const size_t last = last_read_[input];
+    return last < item ||
+           (last == item && std::holds_alternative<FusedItem>(schedule_.items[item - 1]));
+  }
+
   // Sets the last item that reads each buffer: one past the last for buffers that are never freed.
   void FindLastReads() {
     last_.assign(device_.values.size(), 0);
@@ -72,6 +96,7 @@ class Follower {
       last_[schedule_.values[v].storage] = end;
       output_[schedule_.values[v].storage] = true;
     }
+    last_read_ = last_;
     for (ValueId v : device_.inputs) last_[v] = end;
     for (const ir::Capture& c : device_.captures) last_[c.value] = end;
   }
@@ -121,20 +146,25 @@ class Follower {
   const ir::Program& device_;
   const Schedule& schedule_;
   const bool in_backward_;
-  base::IdVector<ValueId, size_t> last_;
+  base::IdVector<ValueId, size_t> last_, last_read_;
   ir::ValueSet read_backward_, output_;
   std::vector<HeldValue> held_;
 };
 
 }  // namespace
 
-std::vector<HeldValue> HeldValues(const ir::Program& device, const Schedule& schedule) {
-  return Follower(device, schedule, /*in_backward=*/false).Run();
+std::vector<HeldValue> HeldValues(const ir::Program& device, const Schedule& schedule,
+                                  const std::vector<bool>& donated) {
+  Follower follower(device, schedule, /*in_backward=*/false);
+  std::vector<HeldValue> held = follower.Run();
+  follower.GiveUp(donated, held);
+  return held;
 }
 
-int64_t PeakBytes(const ir::Program& device, const Schedule& schedule) {
+int64_t PeakBytes(const ir::Program& device, const Schedule& schedule,
+                  const std::vector<bool>& donated) {
   const std::vector<int64_t> bytes =
-      BytesOfItems(HeldValues(device, schedule), schedule.items.size() + 1);
+      BytesOfItems(HeldValues(device, schedule, donated), schedule.items.size() + 1);
   return *absl::c_max_element(bytes);
 }
 

@@ -23,10 +23,13 @@ struct HeldValue {
 
 // Returns all values that a device holds, with their items. Item 0 is the time before the schedule
 // begins: its item k is k + 1. A loop or branch holds the values of the region that holds most, at
-// the peak of that region and without its inputs.
-std::vector<HeldValue> HeldValues(const ir::Program& device, const Schedule& schedule);
+// the peak of that region and without its inputs. `donated`: per input; empty: none. A result takes
+// the memory of a donated input of its size that nothing reads any more.
+std::vector<HeldValue> HeldValues(const ir::Program& device, const Schedule& schedule,
+                                  const std::vector<bool>& donated = {});
 
 // Returns the most bytes that one device holds at any time: arguments, results and temporaries.
-int64_t PeakBytes(const ir::Program& device, const Schedule& schedule);
+int64_t PeakBytes(const ir::Program& device, const Schedule& schedule,
+                  const std::vector<bool>& donated = {});
 
 }  // namespace tessera::spmd
