@@ -1,9 +1,12 @@
 // The memory of a device during each step of a program, before it runs.
 #include <gmock/gmock.h>
+#include <tessera/memory_advice.h>
 #include <tessera/tessera.h>
 
 #include <algorithm>
 #include <numeric>
+
+#include "compile/savings/changes.h"
 
 namespace tessera::memory_report_test {
 namespace {
@@ -118,6 +121,122 @@ TEST(Memory, OfAProgramWithoutSteps) {
   ExpectWhole(lowered);
   EXPECT_EQ(BytesAt(lowered.memory(), MemoryKind::kArgument, 0), 32);
   EXPECT_EQ(MemoryReport({}, {}).peak_bytes(), 0);
+}
+
+// Changes of programs that lower the peak.
+
+// Every change that is offered lowers the peak, and the best is first.
+void ExpectBetter(const MemoryAdvice& advice) {
+  int64_t last = 0;
+  for (const MemoryChange& c : advice.changes) {
+    EXPECT_LT(c.peak_bytes, advice.peak_bytes) << advice;
+    EXPECT_LE(last, c.peak_bytes) << advice;
+    last = c.peak_bytes;
+  }
+  EXPECT_LE(advice.changes.size(), 3u);
+}
+
+TEST(MemoryAdvice, OffersToDonateWhatAResultReplaces) {
+  const auto step = [](std::vector<Array> w, Array g) {
+    for (Array& x : w) x = x - 0.1 * g;
+    return w;
+  };
+  const std::vector<Array> w(3, abstract_array("f32[64,64]"));
+  const Array g = abstract_array("f32[64,64]");
+  const Lowered lowered = jit(step).lower(w, g);
+  const MemoryAdvice advice = advise_memory(lowered);
+  ExpectBetter(advice);
+  ASSERT_EQ(advice.changes.size(), 1u) << advice;
+  EXPECT_EQ(advice.changes[0].kind, MemoryChangeKind::kDonate);
+  EXPECT_THAT(advice.changes[0].text, StartsWith("donate argument 0: "));
+  // A step that donates has that peak, and no more advice.
+  const Lowered donates = jit(step, {.donate = {0}}).lower(w, g);
+  ExpectWhole(donates);
+  EXPECT_EQ(donates.peak_bytes(), advice.changes[0].peak_bytes);
+  EXPECT_EQ(lowered.peak_bytes() - donates.peak_bytes(), 3 * 64 * 64 * 4);
+  EXPECT_THAT(advise_memory(donates).changes, testing::IsEmpty());
+}
+
+// Each layer keeps a few values of the size of x.
+Array DeepLoss(Array w, Array x) {
+  for (int layer = 0; layer < 4; ++layer) x = sin(exp(tanh(matmul(x, w)))) + x;
+  return sum(x);
+}
+const int kLayerLine = __LINE__ - 3;
+
+Array ScannedLoss(Array w, Array x) {
+  const auto layer = [](Array y, Array own) {
+    return std::pair(sin(exp(tanh(matmul(y, own)))) + y, None);
+  };
+  return sum(scan(layer, x, w).first);
+}
+const int kLoopLine = __LINE__ - 2;
+
+TEST(MemoryAdvice, OffersToComputeTheIterationsOfALoopAgain) {
+  const Lowered lowered =
+      jit(grad(ScannedLoss)).lower(abstract_array("f32[6,8,8]"), abstract_array("f32[256,8]"));
+  const MemoryAdvice advice = advise_memory(lowered);
+  ExpectBetter(advice);
+  ASSERT_FALSE(advice.changes.empty()) << lowered.memory();
+  EXPECT_EQ(advice.changes[0].kind, MemoryChangeKind::kCheckpoint) << advice;
+  EXPECT_THAT(advice.changes[0].text, StartsWith("checkpoint the body of the loop at "));
+  EXPECT_EQ(advice.changes[0].where, "memory_report_test.cc:" + std::to_string(kLoopLine));
+  // As much as the user's own checkpoint saves, nearly.
+  const auto kept = [](Array w, Array x) {
+    const auto layer = checkpoint(
+        [](Array y, Array own) { return std::pair(sin(exp(tanh(matmul(y, own)))) + y, None); });
+    return sum(scan(layer, x, w).first);
+  };
+  const int64_t own = jit(grad(kept))
+                          .lower(abstract_array("f32[6,8,8]"), abstract_array("f32[256,8]"))
+                          .peak_bytes();
+  EXPECT_LE(static_cast<double>(advice.changes[0].peak_bytes), 1.1 * static_cast<double>(own));
+}
+
+TEST(MemoryAdvice, SaysThatNothingHelps) {
+  const auto f = jit([](Array x, Array w) { return matmul(x, w); });
+  const MemoryAdvice advice =
+      advise_memory(f.lower(abstract_array("f32[8,4]"), abstract_array("f32[4,2]")));
+  EXPECT_THAT(advice.changes, testing::IsEmpty());
+  EXPECT_THAT(advice.text(),
+              HasSubstr(" B at most on each device; none of 0 changes that were tried lowers it"));
+}
+
+std::vector<Array> Ran(std::shared_ptr<const ir::Program> program, const std::vector<Array>& x) {
+  return Program(std::move(program)).run(x);
+}
+
+// The changed programs compute the same.
+TEST(MemoryAdvice, ChangesKeepTheResults) {
+  SetDeviceCount(4);
+  const Array x = random::normal(random::key(1), {16, 8});
+  const auto expect_same = [](const ir::Program& program,
+                              const std::shared_ptr<const ir::Program>& changed,
+                              const std::vector<Array>& arguments) {
+    ASSERT_NE(changed, nullptr);
+    const std::vector<Array> a = Ran(std::make_shared<ir::Program>(program), arguments),
+                             b = Ran(changed, arguments);
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t k = 0; k < a.size(); ++k)
+      EXPECT_TRUE(all(abs(gather_to_host(a[k]) - gather_to_host(b[k])) <= 1e-6).item<bool>());
+  };
+  const auto name = [](int line) { return "memory_report_test.cc:" + std::to_string(line); };
+  const Array w = random::normal(random::key(2), {8, 8}) / 8;
+  const Program deep = jit(grad(DeepLoss)).trace(w, x);
+  expect_same(*deep.program(), compile::WithLineAgain(*deep.program(), name(kLayerLine)), {w, x});
+  EXPECT_EQ(compile::WithLoopAgain(*deep.program(), name(kLayerLine)), nullptr);
+  const Array ws = random::normal(random::key(2), {6, 8, 8}) / 8;
+  const Program looped = jit(grad(ScannedLoss)).trace(ws, x);
+  expect_same(*looped.program(), compile::WithLoopAgain(*looped.program(), name(kLoopLine)),
+              {ws, x});
+  for (const AxisMode mode : {Auto, Explicit}) {
+    MeshScope scope(make_mesh({{"data", 4, mode}}));
+    const Program step = jit([](Array v) { return v * 2; }).trace(reshard(x, P()));
+    expect_same(
+        *step.program(),
+        compile::WithSharded(*step.program(), {{.input = 0, .dim = 0, .axis = 0, .results = {0}}}),
+        {reshard(x, P())});
+  }
 }
 
 // A collective names the ops that make and need its value.
