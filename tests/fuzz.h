@@ -12,10 +12,10 @@ inline int64_t FuzzCount(int64_t count) {
   return n > 1 ? count * n : count;
 }
 
-// Whether case `index` of `all` is tried: about `most` of them, chosen by a hash, and all of them
-// where TESSERA_FUZZ is set.
+// Whether case `index` of `all` is tried: the last one and about `most` others, chosen by a hash;
+// all of them where TESSERA_FUZZ is set.
 inline bool IsTried(int64_t index, int64_t all, int64_t most) {
-  if (all <= most || FuzzCount(1) > 1) return true;
+  if (all <= most || index == all - 1 || FuzzCount(1) > 1) return true;
   uint64_t hash = (static_cast<uint64_t>(index) + 1) * 0x9E3779B97F4A7C15u;
   hash = (hash ^ (hash >> 29)) * 0xBF58476D1CE4E5B9u;
   return (hash >> 32) % static_cast<uint64_t>(all) < static_cast<uint64_t>(most);

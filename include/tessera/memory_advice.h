@@ -39,7 +39,9 @@ std::ostream& operator<<(std::ostream& os, const MemoryAdvice& advice);
 // has the type of are donated; values that are kept for the backward pass, and those of an
 // iteration of a loop, are computed again; arguments that all devices hold are sharded over an axis
 // that divides a dim, and gathered where they are read if the axis is Explicit. No change is
-// returned that does not lower the peak, nor one that a CommPolicy in scope forbids.
+// returned that does not lower the peak, nor one that a CommPolicy in scope forbids. Lowers up to
+// 25 programs, in the scopes of the call (CommPolicy, MachineBalance). Throws ShardingError if the
+// program itself violates a CommPolicy in scope.
 MemoryAdvice advise_memory(const Lowered& lowered);
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 #include <tessera/stablehlo.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -73,8 +74,10 @@ ComparedSources SourcesOf(const ProgramSource& first, const CompareRequest& requ
 
 std::string ReasonAgainstTolerance(const std::string& text) {
   char* end = nullptr;
-  const bool is_one = std::strtod(text.c_str(), &end) > 0;
-  return is_one && *end == '\0' ? "" : "a tolerance is a number above 0, not '" + text + "'";
+  const double tolerance = std::strtod(text.c_str(), &end);
+  return tolerance > 0 && std::isfinite(tolerance) && *end == '\0'
+             ? ""
+             : "a tolerance is a number above 0, not '" + text + "'";
 }
 
 bool PrintComparison(const ComparedSources& sources, const CompareRequest& request,

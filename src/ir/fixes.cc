@@ -115,12 +115,13 @@ struct Moves {
 // Adds the moves of an op: those of its operands, those inside it, and those of its results.
 void AddMovesOf(const InferCall& call, const sharding::DimMap& map,
                 const std::vector<sharding::PartitionTensor>& operands,
-                const std::vector<sharding::PartitionTensor>& results, Moves& moves) {
+                const std::vector<sharding::PartitionTensor>& results, bool to_float,
+                Moves& moves) {
   sharding::Shapes in_shapes, out_shapes;
   for (const sharding::PartitionTensor& t : operands) in_shapes.push_back(t.shape);
   for (const sharding::PartitionTensor& t : results) out_shapes.push_back(t.shape);
   const sharding::Partition p = sharding::ChoosePartition(
-      sharding::OnShards(map, in_shapes, out_shapes), operands, results, call.op.flops_per_point);
+      OnDevices(map, in_shapes, out_shapes, to_float), operands, results, call.op.flops_per_point);
   for (size_t i = 0; i < operands.size(); ++i) {
     const sharding::PartitionTensor& t = operands[i];
     moves.Add(sharding::PlanReshard(*t.shape, t.itemsize, *t.sharding, p.operands[i]),
@@ -327,7 +328,9 @@ class Suggester {
     for (size_t i = 0; i < results.size(); ++i)
       outs.push_back(
           {shapes_[i], sharding::ItemSize::OfBits(results_[i].dtype.bits()), &results[i]});
-    AddMovesOf(call_, map_, ins, outs, moves);
+    const bool to_float = absl::c_any_of(
+        results_, [](const ShapeAndDType& result) { return result.dtype.is_inexact(); });
+    AddMovesOf(call_, map_, ins, outs, to_float, moves);
     std::string cost = moves.bytes
                            ? fmt::format("sends {} B per device: {}", moves.bytes, moves.text)
                            : "sends nothing";

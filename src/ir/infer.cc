@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/sum_order.h"
 #include "ir/fixes.h"
 #include "ir/mapped_axes.h"
 #include "ir/memo.h"
@@ -36,7 +37,15 @@ sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands,
 
 sharding::DimMap DeviceMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
   const DimsCall call = CallOf(op, params, operands, results);
-  return OnShards(std::get<DimMapFn>(*op.dims)(call), call.operands, call.results);
+  const bool to_float =
+      absl::c_any_of(results, [](const Type* t) { return t->dtype().is_inexact(); });
+  return OnDevices(std::get<DimMapFn>(*op.dims)(call), call.operands, call.results, to_float);
+}
+
+sharding::DimMap OnDevices(sharding::DimMap map, const sharding::Shapes& operands,
+                           const sharding::Shapes& results, bool to_float) {
+  map = sharding::OnShards(std::move(map), operands, results);
+  return to_float && base::KeepsSumOrder() ? sharding::WithWholeSums(std::move(map)) : map;
 }
 
 bool IsRearrangement(const OpDef& op, const Params* params, Types operands, Types results) {

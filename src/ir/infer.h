@@ -34,8 +34,12 @@ absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call);
 
 // Returns the dimension map of an instruction whose op has one.
 sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results);
-// Returns the map by which devices compute the instruction (sharding::OnShards).
+// Returns the map by which devices compute the instruction (sharding::OnShards, and WithWholeSums
+// where sums have one order).
 sharding::DimMap DeviceMapOf(const OpDef& op, const Params* params, Types operands, Types results);
+// Same, of a map for typing. `to_float`: whether a result has floats.
+sharding::DimMap OnDevices(sharding::DimMap map, const sharding::Shapes& operands,
+                           const sharding::Shapes& results, bool to_float);
 // Whether every element of the op's only result is an element of its operand, found by position
 // alone: reshape, transpose, broadcast_in_dim. The map says which: a dim of the result that shares
 // a factor with the operand follows it, any other repeats it.

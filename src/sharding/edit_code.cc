@@ -21,7 +21,7 @@ std::string JaxAxes(const std::vector<AxisRef>& axes, const char* open, const ch
 std::string JaxSpec(const PartitionSpec& spec) {
   std::vector<std::string> parts;
   for (const DimSharding& d : spec.dims())
-    parts.push_back(d.axes().empty()       ? "None"
+    parts.push_back(d.axes().empty()       ? d.open() ? "P.UNCONSTRAINED" : "None"
                     : d.axes().size() == 1 ? JaxAxes(d.axes(), "", "")
                                            : JaxAxes(d.axes(), "(", ")"));
   if (!spec.unreduced_axes().empty())

@@ -5,6 +5,7 @@
 #include <tessera/first_difference.h>
 #include <tessera/tessera.h>
 
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -21,15 +22,23 @@ TEST(ComparisonErrors, OfTolerances) {
   ExpectRefused("comparison_nan_tolerance", [] {
     first_difference(kNothing, kNothing, {.tolerance = std::numeric_limits<double>::quiet_NaN()});
   });
+  ExpectRefused("comparison_infinite_tolerance", [] {
+    first_difference(kNothing, kNothing, {.tolerance = std::numeric_limits<double>::infinity()});
+  });
 }
 
 TEST(ComparisonErrors, OfRecordings) {
   ExpectRefused("comparison_no_recording",
                 [] { first_difference("/nonexistent/a.run", kNothing); });
-  ExpectRefused("comparison_recording_is_text", [] {
-    std::ofstream("not_a_recording.run") << "tessera recording 2\n";
-    first_difference("not_a_recording.run", kNothing);
-  });
+  for (const auto& [name, text] :
+       {std::pair("comparison_recording_is_text", "tessera recording 1\n"),
+        std::pair("comparison_recording_is_cut", "tessera recording 2\n")}) {
+    ExpectRefused(name, [text = text] {
+      std::ofstream("not_a_recording.run") << text;
+      first_difference("not_a_recording.run", kNothing);
+    });
+  }
+  std::filesystem::remove("not_a_recording.run");
   ExpectRefused("comparison_no_folder", [] { record_run(kNothing, "/nonexistent/folder/a.run"); });
 }
 

@@ -78,6 +78,15 @@ TEST(SpecialFunctions, HaveEightUnitsOrTheErrorOfJax) {
 }
 
 // JAX has eight digits of betaln where one operand is 8 or more, so these are mpmath's.
+// As in JAX.
+TEST(SpecialFunctions, OfInfinityAndNan) {
+  const double infinite = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  EXPECT_EQ(rel_entr(array({0.0, -1.0, nan}), array({infinite, infinite, 1.0})).to_vector<double>(),
+            (std::vector<double>{0, infinite, infinite}));
+  EXPECT_EQ(poch(array({1.0, 2.0}), array({infinite, infinite})).to_vector<double>(),
+            (std::vector<double>{infinite, infinite}));
+}
+
 TEST(SpecialFunctions, BetalnOfLargeAndSmallOperands) {
   const std::vector<double> got =
       betaln(array(std::vector<double>{20, 0.1, 1e6}), array(std::vector<double>{30, 9, 1e7}))

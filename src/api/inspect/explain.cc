@@ -32,8 +32,7 @@ namespace {
       fmt::format("the program has no value \"{}\"{}", value, values.Suggestion(value)),
       {values.are_of_text()
            ? "values have their names in the text, such as %3 or @relu/%0, and arguments also "
-             "those "
-             "of JAX"
+             "those of JAX"
            : "name it in the function with named(x, \"name\"), or use a number from the program "
              "text"}));
 }

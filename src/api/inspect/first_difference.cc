@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <ostream>
@@ -52,10 +53,10 @@ void CheckProcesses(const char* name, Loc loc) {
 
 void CheckOptions(const DifferenceOptions& options, Loc loc) {
   CheckProcesses("first_difference", loc);
-  if (!(options.tolerance >= 0))
+  if (!(options.tolerance >= 0) || std::isinf(options.tolerance))
     base::ThrowShape(base::Refusal("first_difference", 2, base::Where(loc),
                                    fmt::format(".tolerance is {}", options.tolerance),
-                                   {"it must be at least 0"}));
+                                   {"it must be at least 0, and finite"}));
 }
 
 std::string ReadAll(const std::string& path, Loc loc) {
@@ -93,14 +94,16 @@ FirstDifference first_difference(const std::function<void()>& a, const std::func
   size_t from = 0;
   // Fingerprints may differ by more than any element does, but hardly ever by eight times as much.
   constexpr double kMostOfFingerprints = 8;
-  while (true) {
+  // After so many fingerprints that no element bears out, each of which took two more runs.
+  constexpr int kMostAlarms = 8;
+  for (int alarms = 0;; ++alarms) {
     const compile::FirstPair first = compile::FindFirst(values_a, values_b, options, from);
     FirstDifference d = Described(values_a, values_b, first);
     if (!first.differs) return d;
     const auto again_a = Watched(a, TargetOf(values_a, first.differs->first)),
                again_b = Watched(b, TargetOf(values_b, first.differs->second));
     if (Locate(*again_a, *again_b, options, d)) return d;
-    if (first.excess > kMostOfFingerprints) {
+    if (first.excess > kMostOfFingerprints || alarms == kMostAlarms) {
       d.repeats = false;
       return d;
     }

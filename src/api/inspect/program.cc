@@ -177,17 +177,14 @@ std::ostream& operator<<(std::ostream& os, const Program& program) { return os <
 std::ostream& operator<<(std::ostream& os, const Lowered& lowered) { return os << lowered.text(); }
 
 MemoryAdvice advise_memory(const Lowered& lowered) {
+  const base::SumOrderScope order(lowered.impl()->keeps_sum_order);
   return compile::AdviseMemory(*lowered.impl()->program, lowered.impl()->border);
 }
 
 std::string MemoryAdvice::text() const {
-  const std::string tries = base::CountText(static_cast<size_t>(tried), "change");
-  if (changes.empty())
-    return fmt::format("{} B at most on each device; none of {} that were tried lowers it\n",
-                       peak_bytes, tries);
-  std::string out =
-      fmt::format("{} B at most on each device; of {} that were tried, these lower it most\n",
-                  peak_bytes, tries);
+  std::string out = fmt::format("{} B at most on each device; tried {}: {}\n", peak_bytes,
+                                base::CountText(static_cast<size_t>(tried), "change"),
+                                changes.empty() ? "none lowers it" : "these lower it most");
   for (const MemoryChange& c : changes) {
     const double percent =
         100 * (1 - static_cast<double>(c.peak_bytes) / static_cast<double>(peak_bytes));

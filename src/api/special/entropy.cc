@@ -80,7 +80,8 @@ Located OfPositive(const std::vector<Located>& xs, const F& f, const G& slopes, 
   const auto value = [=](const std::vector<Located>& v) {
     const Located is_positive = (v[0] > 0) & (v[1] > 0), is_zero = (v[0] == 0) & (v[1] >= 0);
     const Located p = If(is_positive, v[0], 1.0), q = If(is_positive, v[1], 1.0);
-    const Located other = If(is_zero, p * 0.0, kInfinite) + linear * (v[1] - v[0]);
+    Located other = If(is_zero, p * 0.0, kInfinite);
+    if (linear != 0) other = other + linear * (v[1] - v[0]);
     return If(is_positive, f(p, q), other);
   };
   const auto slope = [=](const std::vector<Located>& v, const Located&) {

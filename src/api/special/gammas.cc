@@ -70,7 +70,9 @@ Located Gamma(const Located& x) {
 // Returns gamma(x + y). The digits that the sum loses count by the derivative.
 Located GammaOfSum(const Located& x, const Located& y) {
   const Located sum = x + y, of_y = sum - x;
-  const Located lost = (x - (sum - of_y)) + (y - of_y), loses = lost != 0;
+  constexpr double kLargest = std::numeric_limits<double>::infinity();
+  const Located is_finite = (sum < kLargest) & (sum > -kLargest);
+  const Located lost = If(is_finite, (x - (sum - of_y)) + (y - of_y), 0.0), loses = lost != 0;
   const Located turn = lost * Digamma(If(loses, sum, 1.0));
   return Gamma(sum) * If(loses, 1 + turn, 1.0);
 }

@@ -5,11 +5,9 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <future>
 #include <limits>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include "base/at.h"
 #include "base/dtype.h"
@@ -72,15 +70,13 @@ void AddRun(DType t, const std::byte* data, int64_t count, int64_t first, Finger
   }
 }
 
-// A shard that is read: the first one of its elements, or another copy of `first`.
-struct ReadShard {
-  int64_t position;
-  const std::byte *elements, *first = nullptr;
-};
+}  // namespace
 
-std::vector<ReadShard> ShardsToRead(const ir::HostArgument& value) {
+Fingerprint FingerprintOf(const ir::HostArgument& value) {
   const ir::Type& type = *value.place;
-  std::vector<ReadShard> list;
+  const DType t = type.dtype().is_complex() ? base::PartOf(type.dtype()) : type.dtype();
+  const auto size = static_cast<int64_t>(t.size());
+  Fingerprint out;
   std::map<std::pair<int64_t, int64_t>, const std::byte*> seen;  // by array and shard
   for (size_t p = 0; p < value.shards.size(); ++p) {
     const std::byte* shard = value.shards[p];
@@ -88,58 +84,14 @@ std::vector<ReadShard> ShardsToRead(const ir::HostArgument& value) {
     const auto position = static_cast<int64_t>(p);
     const auto [first, is_new] =
         seen.emplace(std::pair(ArrayAt(type, position), ShardAt(type, position)), shard);
-    if (is_new)
-      list.push_back({position, shard});
-    else if (first->second != shard)
-      list.push_back({position, shard, first->second});
+    if (!is_new && first->second == shard) continue;
+    ForEachPiece(type, position, [&](int64_t in_whole, int64_t in_shard, int64_t bytes) {
+      if (is_new)
+        AddRun(t, shard + in_shard, bytes / size, in_whole / size, out);
+      else if (std::memcmp(first->second + in_shard, shard + in_shard, base::Size(bytes)) != 0)
+        out.replicas_differ = true;
+    });
   }
-  return list;
-}
-
-Fingerprint FingerprintOfShard(const ir::Type& type, const ReadShard& shard) {
-  const DType t = type.dtype().is_complex() ? base::PartOf(type.dtype()) : type.dtype();
-  const auto size = static_cast<int64_t>(t.size());
-  Fingerprint out;
-  ForEachPiece(type, shard.position, [&](int64_t in_whole, int64_t in_shard, int64_t bytes) {
-    const std::byte* piece = shard.elements + in_shard;
-    if (!shard.first)
-      AddRun(t, piece, bytes / size, in_whole / size, out);
-    else if (std::memcmp(shard.first + in_shard, piece, base::Size(bytes)) != 0)
-      out.replicas_differ = true;
-  });
-  return out;
-}
-
-void Add(const Fingerprint& shard, Fingerprint& to) {
-  for (size_t k = 0; k < to.floats.sums.size(); ++k) {
-    to.floats.sums[k] += shard.floats.sums[k];
-    to.floats.squares[k] += shard.floats.squares[k];
-  }
-  to.floats.nans += shard.floats.nans;
-  to.floats.positive += shard.floats.positive;
-  to.floats.negative += shard.floats.negative;
-  to.exact += shard.exact;
-  to.replicas_differ = to.replicas_differ || shard.replicas_differ;
-}
-
-}  // namespace
-
-Fingerprint FingerprintOf(const ir::HostArgument& value) {
-  constexpr int64_t kForTwo = 1 << 18;  // bytes whose sums take longer than a new thread
-  const std::vector<ReadShard> shards = ShardsToRead(value);
-  std::vector<Fingerprint> prints(shards.size());
-  const auto read = [&](size_t begin, size_t end) {
-    for (size_t k = begin; k < end; ++k) prints[k] = FingerprintOfShard(*value.place, shards[k]);
-  };
-  const bool takes_two = value.place->elements() * value.place->dtype().size() >= kForTwo;
-  // The workers of the program wait for its host call, so a core is free.
-  std::future<void> half;
-  const size_t middle = takes_two ? shards.size() / 2 : 0;
-  if (middle > 0) half = std::async(read, size_t{0}, middle);
-  read(middle, shards.size());
-  if (middle > 0) half.get();
-  Fingerprint out;
-  for (const Fingerprint& print : prints) Add(print, out);
   return out;
 }
 

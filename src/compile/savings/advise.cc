@@ -17,7 +17,9 @@
 #include "compile/inspect/memory.h"
 #include "compile/inspect/report.h"
 #include "compile/run/lower.h"
-#include "compile/savings/changes.h"
+#include "compile/savings/lines_again.h"
+#include "compile/savings/loops_again.h"
+#include "compile/savings/sharded_inputs.h"
 #include "ir/inline.h"
 #include "ir/type.h"
 #include "sharding/axes.h"
@@ -59,29 +61,26 @@ ChangedCosts CostsOf(const Lowered::Impl& lowered, const DonatedInputs& donated)
 // The arguments of a program, and how the user calls them.
 class NamedInputs {
  public:
-  NamedInputs(const ir::Program& program, const ProgramBorder& border)
-      : program_(program), border_(border) {}
-
-  std::string Name(size_t k) const {
-    if (k < border_.inputs.size()) return border_.inputs[k];
-    std::string name = fmt::format("%{}", k);
-    for (const auto& [given, v] : program_.names)
-      if (v == program_.inputs[k]) {
-        name = given;
-        if (!given.starts_with('%')) break;
-      }
-    return name;
+  NamedInputs(const ir::Program& program, const ProgramBorder& border) : program_(program) {
+    std::map<ir::ValueId, std::string> given;  // a name of JAX or the user before a number
+    for (const auto& [name, v] : program.names) {
+      std::string& of_value = given[v];
+      if (of_value.empty() || of_value.starts_with('%')) of_value = name;
+    }
+    for (size_t k = 0; k < program.inputs.size(); ++k) {
+      const auto name = given.find(program.inputs[k]);
+      names_.push_back(k < border.inputs.size() ? border.inputs[k]
+                       : name != given.end()    ? name->second
+                                                : fmt::format("%{}", k));
+    }
+    for (size_t k = 0; k < names_.size(); ++k)
+      by_argument_[names_[k].substr(0, names_[k].find_first_of(".["))].push_back(k);
   }
+
+  const std::string& Name(size_t k) const { return names_[k]; }
   // Returns the inputs by the argument of the function that they are part of: "argument 0",
   // "params".
-  std::map<std::string, std::vector<size_t>> ByArgument() const {
-    std::map<std::string, std::vector<size_t>> groups;
-    for (size_t k = 0; k < program_.inputs.size(); ++k) {
-      const std::string name = Name(k);
-      groups[name.substr(0, name.find_first_of(".["))].push_back(k);
-    }
-    return groups;
-  }
+  const std::map<std::string, std::vector<size_t>>& ByArgument() const { return by_argument_; }
   // Returns the result of the same type that may take the memory of each input, where there is one.
   std::map<size_t, size_t> Results() const {
     std::map<size_t, size_t> results;
@@ -100,7 +99,8 @@ class NamedInputs {
 
  private:
   const ir::Program& program_;
-  const ProgramBorder& border_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::vector<size_t>> by_argument_;
 };
 
 class Adviser {
@@ -123,8 +123,8 @@ class Adviser {
     });
     MemoryAdvice advice{.peak_bytes = costs_.peak, .changes = {}};
     std::vector<Candidate> better;
-    for (Candidate& c : candidates_) {
-      if (advice.tried == static_cast<int64_t>(kMostTried)) break;
+    for (size_t k = 0; k < std::min(candidates_.size(), kMostTried); ++k) {
+      Candidate& c = candidates_[k];
       const std::optional<ChangedCosts> costs = Tried(c);
       if (!costs) continue;
       ++advice.tried;
@@ -202,8 +202,8 @@ class Adviser {
                                .may_save = bytes,
                                .program = [this, line, make] { return make(*program_, line); }});
       };
-      add(fmt::format("checkpoint the body of the loop at {}", line), WithLoopAgain);
-      add(fmt::format("checkpoint {}: the backward pass computes its values again", line),
+      add("checkpoint the body of the loop", WithLoopAgain);
+      add("checkpoint the values of the line, which the backward pass computes again",
           WithLineAgain);
     }
   }

@@ -1,4 +1,6 @@
 // The backward pass computes values of a line again. Barriers keep the copies apart.
+#include "compile/savings/lines_again.h"
+
 #include <absl/container/flat_hash_map.h>
 
 #include <optional>
@@ -7,7 +9,6 @@
 #include <variant>
 
 #include "base/error.h"
-#include "compile/savings/changes.h"
 #include "ir/builder.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"

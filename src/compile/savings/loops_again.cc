@@ -1,4 +1,6 @@
 // Backward loops compute the values of an iteration again, from the carries that it begins with.
+#include "compile/savings/loops_again.h"
+
 #include <absl/algorithm/container.h>
 
 #include <optional>
@@ -6,7 +8,6 @@
 
 #include "base/at.h"
 #include "base/error.h"
-#include "compile/savings/changes.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
 #include "ir/inline.h"
@@ -68,15 +69,17 @@ class LoopAgain {
   }
 
  private:
-  // Returns the position among the results of a scan; the number of its results if it is none.
-  static size_t ResultOf(const ir::Instruction& scan, ir::ValueId v) {
-    return static_cast<size_t>(absl::c_find(scan.results, v) - scan.results.begin());
+  // Returns the position among the results of a scan, if v is one that has a slice for each
+  // iteration; else the number of its results.
+  static size_t SlicesOf(const ir::Instruction& scan, ir::ValueId v) {
+    const auto first = scan.results.begin() + ScanOf(scan)->carries;
+    return base::Size(std::find(first, scan.results.end(), v) - scan.results.begin());
   }
   bool ReadsSlices(const ir::Instruction& i, const ir::Instruction& forward) const {
     const ir::ScanParams *params = ScanOf(i), *of_forward = ScanOf(forward);
     if (!params || !i.loc.is_backward() || params->length != of_forward->length) return false;
     return absl::c_any_of(LoopOperands(i.operands, *params).xs, [&](ir::ValueId v) {
-      return ResultOf(forward, v) < forward.results.size();
+      return SlicesOf(forward, v) < forward.results.size();
     });
   }
 
@@ -127,7 +130,7 @@ class LoopAgain {
     Append(operands, outer.carries);
     std::vector<std::pair<size_t, size_t>> computed;  // position in `given` -> result of `again`
     for (size_t k = 0; k < outer.xs.size(); ++k) {
-      const size_t result = ResultOf(forward, outer.xs[k]);
+      const size_t result = SlicesOf(forward, outer.xs[k]);
       if (result < forward.results.size()) {
         computed.emplace_back(given.size(), result);
         given.push_back(ir::kNoValue);

@@ -1,11 +1,12 @@
 // Inputs that are sharded over more axes.
+#include "compile/savings/sharded_inputs.h"
+
 #include <absl/algorithm/container.h>
 
 #include <utility>
 
 #include "base/at.h"
 #include "base/error.h"
-#include "compile/savings/changes.h"
 #include "ir/builder.h"
 #include "ir/type.h"
 #include "ops/params.h"

@@ -1,7 +1,6 @@
 // Asks the op's DimMap for the cheapest partition.
 #include "spmd/lower/op_partition.h"
 
-#include <absl/algorithm/container.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <utility>
@@ -127,8 +126,6 @@ bool ReducesSharded(const sharding::DimMap& map, ir::Types operands) {
   return false;
 }
 
-bool HasFloats(const ir::Type* t) { return t->dtype().is_inexact(); }
-
 Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types results) {
   std::vector<sharding::PartitionTensor> ins, outs;
   for (const ir::Type* t : types)
@@ -136,8 +133,6 @@ Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types r
   for (const ir::Type* t : results)
     outs.push_back({&t->shape(), sharding::ItemSize::OfBits(t->dtype().bits()), &t->sharding()});
   sharding::DimMap map = ir::DeviceMapOf(*instruction.op, instruction.params.get(), types, results);
-  if (base::KeepsSumOrder() && absl::c_any_of(results, HasFloats))
-    map = sharding::WithWholeSums(std::move(map));
   double flops = instruction.op->flops_per_point;
   sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);
   Decision decision;

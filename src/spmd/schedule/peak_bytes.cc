@@ -70,12 +70,21 @@ class Follower {
   }
 
  private:
-  // Whether nothing reads the input once the item writes its result. A fused kernel may write in
-  // place.
+  // Whether nothing reads the input once the item writes its result.
   bool IsReadBefore(ValueId input, size_t item) const {
     const size_t last = last_read_[input];
-    return last < item ||
-           (last == item && std::holds_alternative<FusedItem>(schedule_.items[item - 1]));
+    return last < item || (last == item && MayOverwrite(schedule_.items[item - 1], input));
+  }
+  // A fused kernel with one result writes it over an operand that it reads element by element.
+  bool MayOverwrite(const Item& item, ValueId input) const {
+    const auto* fused = std::get_if<FusedItem>(&item);
+    if (!fused || fused->out.size() != 1 ||
+        device_.type(fused->out[0])->dtype() != device_.type(input)->dtype())
+      return false;
+    return absl::c_none_of(fused->reads, [&](const auto& read) {
+      return absl::c_any_of(read.second,
+                            [&](const ReadPart& part) { return part.source == input; });
+    });
   }
 
   // Sets the last item that reads each buffer: one past the last for buffers that are never freed.

@@ -102,6 +102,23 @@ TEST_F(FirstDifferences, NamesTheOpsThatMakeAResult) {
   EXPECT_EQ(d.operands[0].difference, 0) << d;
 }
 
+// A fault of the first call alone: a cache that was empty, a race.
+TEST_F(FirstDifferences, SaysThatAValueDidNotDifferAgain) {
+  int calls = 0;
+  const auto run = [&](bool is_wrong) {
+    return [&calls, is_wrong] {
+      const double shift = is_wrong && calls++ == 0 ? 1 : 0;
+      jit([=](Array x, Array own) { return tanh(matmul(x, x) + own); })(
+          Numbers({8, 8}, 1), full({8, 8}, shift, {.dtype = f32}));
+    };
+  };
+  const FirstDifference d = first_difference(run(false), run(true));
+  ASSERT_TRUE(d.found) << d;
+  EXPECT_FALSE(d.repeats) << d;
+  EXPECT_EQ(d.op, "tanh") << d;
+  EXPECT_THAT(d.text(), HasSubstr("  it did not differ when both ran again: "));
+}
+
 // A host function with a fault in one element of its result.
 Array Copied(const Array& x, bool is_wrong) {
   return pure_callback(
