@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/sum_order.h"
 #include "sharding/access.h"
 #include "sharding/local.h"
 #include "sharding/partition_case.h"
@@ -60,11 +61,26 @@ bool MayStayUnreduced(const PartitionCase& c, const Carried& carried, const Fact
   });
 }
 
+// Whether each device would add the terms of its own shard of an operand to an unreduced one. Where
+// sums have one order, one device adds all of them.
+bool AddsShards(const PartitionCase& c, const Carried& carried) {
+  return absl::c_any_of(carried.group->operands, [&](int32_t i) {
+    const TensorSharding& s = *c.operands[i].sharding;
+    bool adds = false;
+    for (size_t d = 0; d < s.dims.size() && s.unreduced.empty(); ++d)
+      if (SharesAxes(s.dims[d].axes, carried.carrier->unreduced))
+        for (int32_t f : c.map.operands[i][d])
+          adds = adds || c.map.factors[f].kind == FactorKind::kReplicate;
+    return adds;
+  });
+}
+
 std::optional<Carried> FindCarried(const PartitionCase& c, const FactorAxes& axes) {
   for (const LinearGroup& group : c.map.linear)
     for (int32_t i : group.operands) {
       if (c.operands[i].sharding->unreduced.empty()) continue;
       const Carried carried{&group, c.operands[i].sharding};
+      if (base::KeepsSumOrder() && AddsShards(c, carried)) return std::nullopt;
       return MayStayUnreduced(c, carried, axes) ? std::optional(carried) : std::nullopt;
     }
   return std::nullopt;

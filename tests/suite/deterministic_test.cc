@@ -148,6 +148,24 @@ TEST(DeterministicPrograms, AStepHasTheSameBitsInEveryLayout) {
   }
 }
 
+// The gradient of a reduced table is unreduced, and rows with the same id add up.
+TEST(DeterministicPrograms, GradientsOfReducedTablesHaveTheSameBits) {
+  const MeshScope in(make_mesh({{"x", 8}}));
+  const Deterministic scope;
+  const Array table = random::normal(random::key(0), {4, 3});
+  const Array ids = random::randint(random::key(1), {64, 5}, 0, 4);
+  const Array v = random::normal(random::key(2), {64, 5, 3});
+  const auto slope = jit([](Array t, Array i, Array by) {
+    const auto f = [&](Array own) { return sum(take(own, i, 0) * by) + sum(own[0] * by); };
+    return reshard(grad(f)(t), P());
+  });
+  const std::vector<float> want = slope(table, ids, v).to_vector<float>();
+  const Array sharded_ids = reshard(ids, P("x")), sharded_v = reshard(v, P("x"));
+  EXPECT_EQ(slope(table, sharded_ids, sharded_v).to_vector<float>(), want);
+  EXPECT_EQ(slope(reshard(table, P().reduced("x")), sharded_ids, sharded_v).to_vector<float>(),
+            want);
+}
+
 TEST(DeterministicPrograms, ARowHasTheSameBitsInEveryBatch) {
   const Deterministic scope;
   const Array x = random::normal(random::key(0), {64, 300});

@@ -81,6 +81,11 @@ class Follower {
     if (!fused || fused->out.size() != 1 ||
         device_.type(fused->out[0])->dtype() != device_.type(input)->dtype())
       return false;
+    const auto is_view = [&](ValueId v) {
+      return schedule_.values[v].storage == input &&
+             (v != input || device_.type(v)->shape() != fused->space);
+    };
+    if (absl::c_any_of(fused->in, is_view)) return false;
     return absl::c_none_of(fused->reads, [&](const auto& read) {
       return absl::c_any_of(read.second,
                             [&](const ReadPart& part) { return part.source == input; });
