@@ -12,10 +12,10 @@ namespace expectations {
 
 // Each returns "" if the expectation holds, and otherwise a text with the report.
 
-// `what` is a collective, with its axes or without: "all_gather over data,model", "all_gather". It
+// A collective has its name, and its axes or none: "all_gather over data,model", "all_gather". It
 // must run `times` times. With `bytes`, these runs together must send that many bytes from a
 // device. Throws RuntimeError if there is no such collective.
-std::string Sends(const CommReport& report, std::string_view what, int64_t times,
+std::string Sends(const CommReport& report, std::string_view collective, int64_t times,
                   int64_t bytes = -1, Loc loc = Loc::Current());
 std::string SendsNothing(const CommReport& report);
 std::string PeakIsAtMost(const Lowered& lowered, int64_t bytes);

@@ -14,8 +14,7 @@ namespace tessera::cli {
 namespace {
 
 // Returns "%arg1 (params['w']): f32[4,8]"; "none" beyond the last argument. Axes are left out.
-std::string ArgumentText(const Program& program, size_t k) {
-  const std::vector<ArrayType> types = program.inputs();
+std::string ArgumentText(const Program& program, const std::vector<ArrayType>& types, size_t k) {
   if (k >= types.size()) return "none";
   std::string shape;
   for (const int64_t size : types[k].shape())
@@ -31,21 +30,23 @@ std::string GivenName(const Program& program, size_t k) {
 }
 
 // Floats of several widths may be compared: the second program gets converted numbers.
-bool Corresponds(const Program& a, const Program& b, size_t k) {
-  const ArrayType x = a.inputs()[k], y = b.inputs()[k];
-  const std::string name_a = GivenName(a, k), name_b = GivenName(b, k);
+bool AreAlike(const ArrayType& x, const ArrayType& y) {
   return x.shape() == y.shape() &&
-         (x.dtype() == y.dtype() || (x.dtype().is_floating() && y.dtype().is_floating())) &&
-         (name_a.empty() || name_b.empty() || name_a == name_b);
+         (x.dtype() == y.dtype() || (x.dtype().is_floating() && y.dtype().is_floating()));
+}
+bool AreNamedAlike(const Program& a, const Program& b, size_t k) {
+  const std::string of_a = GivenName(a, k), of_b = GivenName(b, k);
+  return of_a.empty() || of_b.empty() || of_a == of_b;
 }
 
 void CheckArguments(const Program& a, const Program& b, const ComparedSources& sources) {
-  const size_t in_a = a.inputs().size(), in_b = b.inputs().size();
+  const std::vector<ArrayType> of_a = a.inputs(), of_b = b.inputs();
   std::string different;
-  for (size_t k = 0; k < std::max(in_a, in_b); ++k)
-    if (k >= std::min(in_a, in_b) || !Corresponds(a, b, k))
-      different += fmt::format("\n  argument {}: {} in {}, {} in {}", k, ArgumentText(a, k),
-                               sources.a.file, ArgumentText(b, k), sources.b.file);
+  for (size_t k = 0; k < std::max(of_a.size(), of_b.size()); ++k)
+    if (k >= std::min(of_a.size(), of_b.size()) || !AreAlike(of_a[k], of_b[k]) ||
+        !AreNamedAlike(a, b, k))
+      different += fmt::format("\n  argument {}: {} in {}, {} in {}", k, ArgumentText(a, of_a, k),
+                               sources.a.file, ArgumentText(b, of_b, k), sources.b.file);
   if (!different.empty())
     throw std::runtime_error("tessera: the programs take different arguments:" + different);
 }

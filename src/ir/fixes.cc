@@ -316,6 +316,7 @@ class Suggester {
   void Offer(int operand, PartitionSpec spec, std::string edit,
              const std::vector<TensorSharding>& results, const Steps& before,
              const Steps& in_gradient = {}) {
+    if (!sharding::CanWrite(spec)) return;
     for (const Offered& o : fixes_)
       if (o.fix.operand == operand && o.fix.spec == spec) return;
     Moves moves{mesh_};

@@ -1,6 +1,7 @@
 // Writes the code of edits.
 #include "sharding/edit_code.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
@@ -45,6 +46,15 @@ std::string AxesArgument(const MeshDef* mesh, const AxisList& axes) {
 JaxEditScope::JaxEditScope() : old_(std::exchange(of_jax, true)) {}
 JaxEditScope::~JaxEditScope() { of_jax = old_; }
 bool EditsAreOfJax() { return of_jax; }
+
+bool CanWrite(const PartitionSpec& spec) {
+  const auto are_whole = [](const std::vector<AxisRef>& axes) {
+    return absl::c_all_of(axes, [](const AxisRef& a) { return a.pre == 1 && a.size == 0; });
+  };
+  return !of_jax ||
+         (are_whole(spec.unreduced_axes()) && are_whole(spec.reduced_axes()) &&
+          absl::c_all_of(spec.dims(), [&](const DimSharding& d) { return are_whole(d.axes()); }));
+}
 
 std::string ReshardCode(std::string_view name, const PartitionSpec& spec) {
   return fmt::format("{}reshard({}, {})", of_jax ? "jax." : "", name, SpecCode(spec));

@@ -19,6 +19,8 @@ class JaxEditScope {
   bool old_;
 };
 bool EditsAreOfJax();
+// Whether the reader can write the spec: JAX has no name for a part of an axis.
+bool CanWrite(const PartitionSpec& spec);
 
 // Returns `reshard(x, P("x", None))`; in JAX `jax.reshard(x, P("x", None))`.
 std::string ReshardCode(std::string_view name, const PartitionSpec& spec);

@@ -61,17 +61,17 @@ bool MayStayUnreduced(const PartitionCase& c, const Carried& carried, const Fact
   });
 }
 
-// Whether each device would add the terms of its own shard of an operand to an unreduced one. Where
-// sums have one order, one device adds all of them.
-bool AddsShards(const PartitionCase& c, const Carried& carried) {
+// Whether an operand beside the carrier has its terms in shards, so that each device would add its
+// own. Where sums have one order, one device adds all of them.
+bool HasTermsInShards(const PartitionCase& c, const Carried& carried) {
   return absl::c_any_of(carried.group->operands, [&](int32_t i) {
     const TensorSharding& s = *c.operands[i].sharding;
-    bool adds = false;
+    bool has = false;
     for (size_t d = 0; d < s.dims.size() && s.unreduced.empty(); ++d)
       if (SharesAxes(s.dims[d].axes, carried.carrier->unreduced))
         for (int32_t f : c.map.operands[i][d])
-          adds = adds || c.map.factors[f].kind == FactorKind::kReplicate;
-    return adds;
+          has = has || c.map.factors[f].kind == FactorKind::kReplicate;
+    return has;
   });
 }
 
@@ -80,7 +80,7 @@ std::optional<Carried> FindCarried(const PartitionCase& c, const FactorAxes& axe
     for (int32_t i : group.operands) {
       if (c.operands[i].sharding->unreduced.empty()) continue;
       const Carried carried{&group, c.operands[i].sharding};
-      if (base::KeepsSumOrder() && AddsShards(c, carried)) return std::nullopt;
+      if (base::KeepsSumOrder() && HasTermsInShards(c, carried)) return std::nullopt;
       return MayStayUnreduced(c, carried, axes) ? std::optional(carried) : std::nullopt;
     }
   return std::nullopt;

@@ -16,45 +16,8 @@ namespace {
 
 using ir::HostTensor;
 using sharding::MeshDef;
-using sharding::TensorSharding;
 
-std::vector<const ir::OpDef*> OpsWithRules() {
-  ops::Install();
-  std::vector<const ir::OpDef*> list;
-  for (const ir::OpDef* op : ir::AllOps())
-    if (std::holds_alternative<ir::DimMapFn>(*op->dims)) list.push_back(op);
-  return list;
-}
-
-const MeshDef* AutoMeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t> ids = {}) {
-  return MeshOf(sizes, std::move(ids))
-      ->WithModes(std::vector<AxisMode>(sizes.size(), AxisMode::Auto));
-}
-
-class AutoOps : public testing::TestWithParam<const ir::OpDef*> {
- protected:
-  // Calls f for placements of all operands, at most `most`, evenly spread.
-  template <class F>
-  void ForEachPlaced(const Sample& sample, const MeshDef* mesh, int64_t most, F f) {
-    std::vector<std::vector<TensorSharding>> placements;
-    int64_t all = 1;
-    for (const SampleOperand& o : sample.operands) {
-      placements.push_back(Placements(mesh->WithoutModes(), o.shape, {.uneven = true}));
-      all *= static_cast<int64_t>(placements.back().size());
-    }
-    for (int64_t k = 0; k < std::min(all, most) && !HasFailure(); ++k) {
-      auto choice = static_cast<size_t>(all <= most ? k : k * all / most);
-      Case c{.sample = &sample, .mesh = mesh};
-      for (size_t i = 0; i < placements.size(); ++i) {
-        const SampleOperand& o = sample.operands[i];
-        c.operands.push_back(
-            ir::Type::Get(o.shape, o.dtype, placements[i][choice % placements[i].size()]));
-        choice /= placements[i].size();
-      }
-      f(c);
-    }
-  }
-};
+class AutoOps : public testing::TestWithParam<const ir::OpDef*> {};
 
 TEST_P(AutoOps, ComputeWhatTheReferenceComputes) {
   for (const Sample* sample : SamplesOf(*GetParam())) {
@@ -65,7 +28,7 @@ TEST_P(AutoOps, ComputeWhatTheReferenceComputes) {
                         std::max(sample->forward.magnitude, sample->sharded.magnitude)};
     for (const MeshDef* mesh : {AutoMeshOf({2}), AutoMeshOf({3}), AutoMeshOf({2, 2}, {3, 1, 0, 2}),
                                 AutoMeshOf({2, 3}), AutoMeshOf({4, 2})})
-      ForEachPlaced(*sample, mesh, FuzzCount(sample->truth ? 40 : 4), [&](const Case& c) {
+      ForEachAutoPlacement(*sample, mesh, FuzzCount(sample->truth ? 40 : 4), [&](const Case& c) {
         std::vector<HostTensor> got = RunEager(c, data);
         if (sample->align) sample->align(data, want, got);
         EXPECT_THAT(got, AreClose(want, tolerance)) << c.name();
@@ -79,7 +42,7 @@ TEST_P(AutoOps, ACopyPerDeviceHasTheSameBits) {
   for (const Sample* sample : SamplesOf(*GetParam())) {
     if (!sample->truth) continue;
     std::vector<HostTensor> data = MakeData(*sample);
-    ForEachPlaced(*sample, AutoMeshOf({2, 3}), 20, [&](const Case& c) {
+    ForEachAutoPlacement(*sample, AutoMeshOf({2, 3}), 20, [&](const Case& c) {
       std::vector<HostTensor> shared = RunEager(c, data);
       ReplicaSharing(false);
       std::vector<HostTensor> copied = RunEager(c, data);

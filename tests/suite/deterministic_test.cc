@@ -16,41 +16,7 @@ namespace {
 using ir::HostTensor;
 using sharding::MeshDef;
 
-class InOneOrder : public testing::TestWithParam<const ir::OpDef*> {
- protected:
-  // Calls f for placements of the sample that the typing rule accepts, about `most` of them.
-  template <class F>
-  static void ForEachPlaced(const Sample& sample, const MeshDef* mesh, int64_t most, F f) {
-    std::vector<std::vector<sharding::TensorSharding>> placements;
-    std::vector<size_t> counts;
-    int64_t all = 1, index = 0;
-    for (const SampleOperand& o : sample.operands) {
-      placements.push_back(Placements(mesh->WithoutModes(), o.shape, {.uneven = true}));
-      counts.push_back(placements.back().size());
-      all *= static_cast<int64_t>(counts.back());
-    }
-    ForEachChoice(counts, [&](const std::vector<size_t>& choice) {
-      if (HasFailure() || !IsTried(index++, all, most)) return;
-      Case c{.sample = &sample, .mesh = mesh};
-      for (size_t i = 0; i < choice.size(); ++i)
-        c.operands.push_back(ir::Type::Get(sample.operands[i].shape, sample.operands[i].dtype,
-                                           placements[i][choice[i]]));
-      f(c);
-    });
-  }
-};
-
-const MeshDef* AutoMeshOf(const std::vector<int64_t>& sizes) {
-  return MeshOf(sizes)->WithModes(std::vector<AxisMode>(sizes.size(), AxisMode::Auto));
-}
-
-std::vector<const ir::OpDef*> Ops() {
-  ops::Install();
-  std::vector<const ir::OpDef*> list;
-  for (const ir::OpDef* op : ir::AllOps())
-    if (std::holds_alternative<ir::DimMapFn>(*op->dims)) list.push_back(op);
-  return list;
-}
+class InOneOrder : public testing::TestWithParam<const ir::OpDef*> {};
 
 TEST_P(InOneOrder, EveryMeshGivesTheBitsOfOneDevice) {
   const Deterministic scope;
@@ -58,7 +24,7 @@ TEST_P(InOneOrder, EveryMeshGivesTheBitsOfOneDevice) {
     const std::vector<HostTensor> data = MakeData(*sample);
     const std::vector<HostTensor> want = RunEager(Unsharded(*sample), data);
     for (const MeshDef* mesh : {AutoMeshOf({2}), AutoMeshOf({3}), AutoMeshOf({4, 2})})
-      ForEachPlaced(*sample, mesh, sample->truth ? 20 : 4, [&](const Case& c) {
+      ForEachAutoPlacement(*sample, mesh, FuzzCount(sample->truth ? 20 : 4), [&](const Case& c) {
         EXPECT_THAT(RunEager(c, data), AreSameBits(want)) << c.name();
       });
   }
@@ -84,7 +50,7 @@ TEST_P(InOneOrder, LanesHaveTheBitsOfEachAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryOp, InOneOrder, testing::ValuesIn(Ops()),
+INSTANTIATE_TEST_SUITE_P(EveryOp, InOneOrder, testing::ValuesIn(OpsWithRules()),
                          [](const auto& op) { return std::string(op.param->name); });
 
 // Rows of a product at sizes where libraries change their kernels.

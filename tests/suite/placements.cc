@@ -100,4 +100,9 @@ const MeshDef* MeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t> de
   return MeshDef::Intern(std::move(axes), std::move(device_ids), sharding::MeshKind::kConcrete);
 }
 
+const MeshDef* AutoMeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t> device_ids) {
+  return MeshOf(sizes, std::move(device_ids))
+      ->WithModes(std::vector<AxisMode>(sizes.size(), AxisMode::Auto));
+}
+
 }  // namespace tessera::suite

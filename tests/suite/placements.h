@@ -29,5 +29,8 @@ void ForEachChoice(const std::vector<size_t>& sizes,
 // Returns the mesh with these axis sizes, named x, y, z.
 const sharding::MeshDef* MeshOf(const std::vector<int64_t>& sizes,
                                 std::vector<int64_t> device_ids = {});
+// Same, with Auto axes.
+const sharding::MeshDef* AutoMeshOf(const std::vector<int64_t>& sizes,
+                                    std::vector<int64_t> device_ids = {});
 
 }  // namespace tessera::suite

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -15,6 +16,7 @@
 #include "sharding/explicit_rule.h"
 #include "sharding/local.h"
 #include "sharding/text.h"
+#include "suite/placements.h"
 #include "trace/apply.h"
 #include "trace/scopes.h"
 
@@ -174,6 +176,35 @@ Case Unsharded(const Sample& sample) {
     c.operands.push_back(ir::Type::Get(o.shape, o.dtype));
   if (sample.op == &ops::kReshard) c.result = c.operands[0];
   return c;
+}
+
+std::vector<const ir::OpDef*> OpsWithRules() {
+  ops::Install();
+  std::vector<const ir::OpDef*> list;
+  for (const ir::OpDef* op : ir::AllOps())
+    if (std::holds_alternative<ir::DimMapFn>(*op->dims)) list.push_back(op);
+  return list;
+}
+
+void ForEachAutoPlacement(const Sample& sample, const MeshDef* mesh, int64_t most,
+                          const std::function<void(const Case&)>& f) {
+  std::vector<std::vector<TensorSharding>> placements;
+  int64_t all = 1;
+  for (const SampleOperand& o : sample.operands) {
+    placements.push_back(Placements(mesh->WithoutModes(), o.shape, {.uneven = true}));
+    all *= static_cast<int64_t>(placements.back().size());
+  }
+  for (int64_t k = 0; k < std::min(all, most) && !testing::Test::HasFailure(); ++k) {
+    auto choice = static_cast<size_t>(all <= most ? k : k * all / most);
+    Case c{.sample = &sample, .mesh = mesh};
+    for (size_t i = 0; i < placements.size(); ++i) {
+      const SampleOperand& o = sample.operands[i];
+      c.operands.push_back(
+          ir::Type::Get(o.shape, o.dtype, placements[i][choice % placements[i].size()]));
+      choice /= placements[i].size();
+    }
+    f(c);
+  }
 }
 
 std::vector<const ir::Type*> ResultTypes(const Case& c) {

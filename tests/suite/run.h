@@ -1,5 +1,6 @@
 // Runs one op. Data is placed on devices and read back without the library's own moves.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,14 @@ Case Unsharded(const Sample& sample);
 
 // Returns the case's result types. Empty if the typing rule refuses it.
 std::vector<const ir::Type*> ResultTypes(const Case& c);
+
+// The ops whose dims have a rule.
+std::vector<const ir::OpDef*> OpsWithRules();
+
+// Calls f for layouts of all operands over a mesh with Auto axes, at most `most` of them, evenly
+// spread, until a test fails. Sizes need not divide.
+void ForEachAutoPlacement(const Sample& sample, const sharding::MeshDef* mesh, int64_t most,
+                          const std::function<void(const Case&)>& f);
 
 // Returns the program of this op alone, given its result types.
 std::shared_ptr<const ir::Program> ProgramOf(const Case& c,

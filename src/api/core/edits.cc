@@ -185,6 +185,7 @@ class Edits {
   std::optional<Outcome> Try(OnOperands g) const { return TryBody(BodyOf(g)); }
 
   void Offer(Fix fix, const std::string& code, const Outcome& trial) {
+    if (!sharding::CanWrite(fix.spec)) return;
     fix.bytes = trial.sent.bytes();
     fix.text = code + "   " + CostText(trial.sent);
     fixes_.push_back(std::move(fix));

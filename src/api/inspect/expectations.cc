@@ -39,9 +39,9 @@ std::string WithReport(std::string problem, const CommReport& report) {
 
 }  // namespace
 
-std::string Sends(const CommReport& report, std::string_view what, int64_t times, int64_t bytes,
-                  Loc loc) {
-  const Sent sent = Parsed(what, loc);
+std::string Sends(const CommReport& report, std::string_view collective, int64_t times,
+                  int64_t bytes, Loc loc) {
+  const Sent sent = Parsed(collective, loc);
   int64_t runs = 0, sum = 0;
   for (const CommEvent& e : report.events()) {
     if (sent.kind != comm_name(e.kind)) continue;
@@ -50,9 +50,9 @@ std::string Sends(const CommReport& report, std::string_view what, int64_t times
     sum += e.times * e.bytes;
   }
   if (runs != times)
-    return WithReport(fmt::format("{} runs {} times, not {}", what, runs, times), report);
+    return WithReport(fmt::format("{} runs {} times, not {}", collective, runs, times), report);
   if (bytes >= 0 && sum != bytes)
-    return WithReport(fmt::format("{} sends {} B from a device, not {} B", what, sum, bytes),
+    return WithReport(fmt::format("{} sends {} B from a device, not {} B", collective, sum, bytes),
                       report);
   return "";
 }

@@ -94,7 +94,7 @@ FirstDifference first_difference(const std::function<void()>& a, const std::func
   size_t from = 0;
   // Fingerprints may differ by more than any element does, but hardly ever by eight times as much.
   constexpr double kMostOfFingerprints = 8;
-  // After so many fingerprints that no element bears out, each of which took two more runs.
+  // Fingerprints that differ although no element does. Each costs two more runs.
   constexpr int kMostAlarms = 8;
   for (int alarms = 0;; ++alarms) {
     const compile::FirstPair first = compile::FindFirst(values_a, values_b, options, from);
@@ -167,8 +167,8 @@ std::string FirstDifference::text() const {
                        o.difference == 0  ? "equal"
                        : o.difference < 0 ? "only in a"
                                           : fmt::format("differs by at most {:.2g}", o.difference));
-  return out +
-         fmt::format("{} before it agree\n", base::CountText(base::Size(compared - 1), "value"));
+  return out + fmt::format("{} before it {}\n", base::CountText(base::Size(compared - 1), "value"),
+                           compared == 2 ? "agrees" : "agree");
 }
 
 std::ostream& operator<<(std::ostream& os, const FirstDifference& difference) {

@@ -11,8 +11,7 @@
 #include "kernels/gemm/gemm_blas.h"
 #include "kernels/gemm/gemm_dnnl.h"
 #include "kernels/gemm/gemm_types.h"
-#include "kernels/gemm/integer_gemm.h"
-#include "kernels/gemm/ordered_gemm.h"
+#include "kernels/gemm/packed_gemm.h"
 #include "kernels/gemm/vector_matrix.h"
 #include "tessera/dtype.h"
 
@@ -93,7 +92,7 @@ void ComplexGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b
 template <class T>
 void WrappingGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
   if (n >= kLeastIntegerColumns && m * n * d.k >= kLeastIntegerWork)
-    return IntegerGemm(d, m, n, a, b, c);
+    return PackedGemm(d, m, n, a, b, c);
   SimpleGemm(d, m, n, a, b, c);
 }
 
@@ -136,8 +135,8 @@ void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) cons
   };
   const auto floats = [&]<class T>(T) {
     if (in_order_)
-      return OrderedGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b),
-                         static_cast<T*>(c));
+      return PackedGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b),
+                        static_cast<T*>(c));
     FloatGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
   };
   const auto complex = [&]<class T>(T) {

@@ -73,10 +73,10 @@ class Follower {
   // Whether nothing reads the input once the item writes its result.
   bool IsReadBefore(ValueId input, size_t item) const {
     const size_t last = last_read_[input];
-    return last < item || (last == item && MayOverwrite(schedule_.items[item - 1], input));
+    return last < item || (last == item && CanOverwrite(schedule_.items[item - 1], input));
   }
   // A fused kernel with one result writes it over an operand that it reads element by element.
-  bool MayOverwrite(const Item& item, ValueId input) const {
+  bool CanOverwrite(const Item& item, ValueId input) const {
     const auto* fused = std::get_if<FusedItem>(&item);
     if (!fused || fused->out.size() != 1 ||
         device_.type(fused->out[0])->dtype() != device_.type(input)->dtype())

@@ -27,8 +27,13 @@ TEST(EditCode, HasTheWordsOfTheReader) {
     EXPECT_EQ(PcastCode("a", mesh, {{1, 1, 2}}, false), R"(jax.lax.pcast(a, "y", to="reduced"))");
     EXPECT_TRUE(IsOptionCode(OutShardingCode(spec)));
     EXPECT_FALSE(IsOptionCode(ReshardCode("lhs", spec)));
+    EXPECT_EQ(OutShardingCode(P(Open(), "x")), R"(out_sharding=P(P.UNCONSTRAINED, "x"))");
+    EXPECT_TRUE(CanWrite(spec));
+    EXPECT_FALSE(CanWrite(P(SubAxis("x", 1, 2))));
+    EXPECT_FALSE(CanWrite(P().reduced(SubAxis("x", 2, 2))));
   }
   EXPECT_FALSE(EditsAreOfJax());
+  EXPECT_TRUE(CanWrite(P(SubAxis("x", 1, 2))));
   EXPECT_TRUE(IsOptionCode(OutShardingCode(spec)));
 }
 

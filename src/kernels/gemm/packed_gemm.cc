@@ -1,14 +1,16 @@
-// Tiles of sums in registers over packed panels, compiled once per instruction set. A block of rows
-// of a stays in L2 and a panel of columns of b in L1, as in K. Goto and R. van de Geijn, "Anatomy
-// of High-Performance Matrix Multiplication", 2008.
-#include "kernels/gemm/integer_gemm.h"
+// Tiles of sums in registers over packed panels of b, which stay in L1, as in K. Goto and R. van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008. An element is the sum over
+// blocks of k, and a block is a chain of multiply-adds, whatever tile the element is in. Compiled
+// once per instruction set.
+#include "kernels/gemm/packed_gemm.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/gemm/integer_gemm.cc"
+#define HWY_TARGET_INCLUDE "kernels/gemm/packed_gemm.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
@@ -19,17 +21,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // A tile has this many rows and two vectors of columns, which fit the registers of AVX2.
 constexpr int64_t kTileRows = 6;
-constexpr int64_t kBlockRows = 8 * kTileRows, kDepth = 256;
+constexpr int64_t kDepth = 256;  // steps of k in a block
 template <class T>
 using LaneTag = hn::ScalableTag<T>;
 template <class T>
 constexpr int64_t kTileColumns = 2 * static_cast<int64_t>(hn::MaxLanes(LaneTag<T>()));
 
-// The panels of a tile: `depth` steps with kTileRows numbers of a and kTileColumns numbers of
-// b each.
+// The operands of a tile: rows of a, and `depth` steps with kTileColumns numbers of b each.
 template <class T>
 struct Panels {
-  const T *a, *b;
+  const T* a;
+  int64_t a_row, a_col;
+  const T* b;
   int64_t depth;
   bool adds;  // adds to the values in c
 };
@@ -39,6 +42,14 @@ HWY_INLINE void Put(const Panels<T>& p, hn::Vec<LaneTag<T>> sum, T* c) {
   const LaneTag<T> d;
   hn::StoreU(p.adds ? hn::Add(sum, hn::LoadU(d, c)) : sum, d, c);
 }
+// Integers wrap; floats are rounded once.
+template <class T, class V>
+HWY_INLINE V AddProduct(V x, V y, V sum) {
+  if constexpr (std::is_floating_point_v<T>)
+    return hn::MulAdd(x, y, sum);
+  else
+    return hn::Add(sum, hn::Mul(x, y));
+}
 // The indices are constants; otherwise the sums would be kept in memory.
 template <class T, size_t... r>
 void Tile(const Panels<T>& p, T* c, int64_t row, std::index_sequence<r...>) {
@@ -47,11 +58,11 @@ void Tile(const Panels<T>& p, T* c, int64_t row, std::index_sequence<r...>) {
   const size_t lanes = hn::Lanes(d);
   V left[] = {(static_cast<void>(r), hn::Zero(d))...}, right[] = {(left[r])...};
   for (int64_t k = 0; k < p.depth; ++k) {
-    const T *a = p.a + k * kTileRows, *b = p.b + k * kTileColumns<T>;
+    const T *a = p.a + k * p.a_col, *b = p.b + k * kTileColumns<T>;
     const V b_left = hn::Load(d, b), b_right = hn::Load(d, b + lanes);
     V x;
-    ((x = hn::Set(d, a[r]), left[r] = hn::Add(left[r], hn::Mul(x, b_left)),
-      right[r] = hn::Add(right[r], hn::Mul(x, b_right))),
+    ((x = hn::Set(d, a[int64_t{r} * p.a_row]), left[r] = AddProduct<T>(x, b_left, left[r]),
+      right[r] = AddProduct<T>(x, b_right, right[r])),
      ...);
   }
   ((Put(p, left[r], c + int64_t{r} * row), Put(p, right[r], c + int64_t{r} * row + lanes)), ...);
@@ -73,51 +84,50 @@ void PutTile(const Panels<T>& p, int64_t rows, int64_t columns, T* c, int64_t ro
   constexpr std::make_index_sequence<kTileRows> kAll;
   if (columns == kTileColumns<T>) return TileOfRows(p, rows, c, row, kAll);
   HWY_ALIGN T aside[kTileRows * kTileColumns<T>];
-  TileOfRows(Panels<T>{p.a, p.b, p.depth, false}, rows, aside, kTileColumns<T>, kAll);
+  TileOfRows(Panels<T>{p.a, p.a_row, p.a_col, p.b, p.depth, false}, rows, aside, kTileColumns<T>,
+             kAll);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       T& to = c[i * row + j];
-      to = aside[i * kTileColumns<T> + j] + (p.adds ? to : T{0});
+      const T sum = aside[i * kTileColumns<T> + j];
+      to = p.adds ? sum + to : sum;  // -0 stays
     }
 }
 
-// Packs lines of a panel `width` apart: their first `count` numbers, then zeros.
+// Packs columns of b, and zeros where a tile has more of them.
 template <class T>
-void Pack(const T* from, int64_t line, int64_t step, int64_t lines, int64_t count, int64_t width,
-          T* to) {
-  for (int64_t k = 0; k < lines; ++k, from += line, to += width) {
-    if (step == 1)
-      std::copy(from, from + count, to);
+void Pack(const GemmDesc& d, const T* b, int64_t depth, int64_t columns, T* to) {
+  for (int64_t k = 0; k < depth; ++k, b += d.b_row, to += kTileColumns<T>) {
+    if (d.b_col == 1)
+      std::copy(b, b + columns, to);
     else
-      for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
-    std::fill(to + count, to + width, T{0});
+      for (int64_t j = 0; j < columns; ++j) to[j] = b[j * d.b_col];
+    std::fill(to + columns, to + kTileColumns<T>, T{0});
   }
 }
 
 template <class T>
 void Product(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
-  HWY_ALIGN T a_block[kBlockRows * kDepth];
-  HWY_ALIGN T b_panel[kDepth * kTileColumns<T>];
+  HWY_ALIGN T panel[kDepth * kTileColumns<T>];
   for (int64_t k = 0; k < d.k; k += kDepth) {
     const int64_t depth = std::min(kDepth, d.k - k);
-    for (int64_t i = 0; i < m; i += kBlockRows) {
-      const int64_t end = std::min(m, i + kBlockRows);
-      const auto panel_of = [&](int64_t row) { return a_block + (row - i) * depth; };
-      for (int64_t row = i; row < end; row += kTileRows)
-        Pack(a + row * d.a_row + k * d.a_col, d.a_col, d.a_row, depth,
-             std::min(kTileRows, end - row), kTileRows, panel_of(row));
-      for (int64_t j = 0; j < n; j += kTileColumns<T>) {
-        const int64_t columns = std::min(kTileColumns<T>, n - j);
-        Pack(b + k * d.b_row + j * d.b_col, d.b_row, d.b_col, depth, columns, kTileColumns<T>,
-             b_panel);
-        for (int64_t row = i; row < end; row += kTileRows)
-          PutTile(Panels<T>{panel_of(row), b_panel, depth, k > 0}, std::min(kTileRows, end - row),
-                  columns, c + row * d.c_row + j, d.c_row);
-      }
+    for (int64_t j = 0; j < n; j += kTileColumns<T>) {
+      const int64_t columns = std::min(kTileColumns<T>, n - j);
+      Pack(d, b + k * d.b_row + j * d.b_col, depth, columns, panel);
+      for (int64_t i = 0; i < m; i += kTileRows)
+        PutTile(Panels<T>{a + i * d.a_row + k * d.a_col, d.a_row, d.a_col, panel, depth, k > 0},
+                std::min(kTileRows, m - i), columns, c + i * d.c_row + j, d.c_row);
     }
   }
 }
 
+void OfFloats(const GemmDesc& d, int64_t m, int64_t n, const float* a, const float* b, float* c) {
+  Product(d, m, n, a, b, c);
+}
+void OfDoubles(const GemmDesc& d, int64_t m, int64_t n, const double* a, const double* b,
+               double* c) {
+  Product(d, m, n, a, b, c);
+}
 void Of32(const GemmDesc& d, int64_t m, int64_t n, const uint32_t* a, const uint32_t* b,
           uint32_t* c) {
   Product(d, m, n, a, b, c);
@@ -134,15 +144,25 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::kernels {
 
+HWY_EXPORT(OfFloats);
+HWY_EXPORT(OfDoubles);
 HWY_EXPORT(Of32);
 HWY_EXPORT(Of64);
 
-void IntegerGemm(const GemmDesc& desc, int64_t m, int64_t n, const uint32_t* a, const uint32_t* b,
-                 uint32_t* c) {
+void PackedGemm(const GemmDesc& desc, int64_t m, int64_t n, const float* a, const float* b,
+                float* c) {
+  HWY_DYNAMIC_DISPATCH(OfFloats)(desc, m, n, a, b, c);
+}
+void PackedGemm(const GemmDesc& desc, int64_t m, int64_t n, const double* a, const double* b,
+                double* c) {
+  HWY_DYNAMIC_DISPATCH(OfDoubles)(desc, m, n, a, b, c);
+}
+void PackedGemm(const GemmDesc& desc, int64_t m, int64_t n, const uint32_t* a, const uint32_t* b,
+                uint32_t* c) {
   HWY_DYNAMIC_DISPATCH(Of32)(desc, m, n, a, b, c);
 }
-void IntegerGemm(const GemmDesc& desc, int64_t m, int64_t n, const uint64_t* a, const uint64_t* b,
-                 uint64_t* c) {
+void PackedGemm(const GemmDesc& desc, int64_t m, int64_t n, const uint64_t* a, const uint64_t* b,
+                uint64_t* c) {
   HWY_DYNAMIC_DISPATCH(Of64)(desc, m, n, a, b, c);
 }
 
