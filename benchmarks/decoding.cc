@@ -1,6 +1,7 @@
 // Attention. W13: one decoding step with a cache of keys and values that is sharded along the
-// sequence. W14: causal attention over a long sequence and its gradient, in blocks and whole, and
-// with keys and values that are passed around a ring of devices.
+// sequence. W14: causal attention over a long sequence and its gradient, in blocks and whole, by
+// dot_product_attention, and with keys and values that are passed around a ring of devices.
+#include <tessera/nn.h>
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -90,11 +91,15 @@ void Attention(Recorder& recorder, int devices) {
     const Array seen = expand_dims(i, 1) >= expand_dims(i, 0);
     return einsum("hqk,hkd->hqd", {softmax(where(seen, scores, -INFINITY), -1), v});
   };
-  const auto gradient = grad<0, 1, 2>(
-      [&](Array q, Array k, Array v) { return log(sum(square(attention(q, k, v)))); });
-  const auto measure = [&](const char* what, const char* how, int64_t length, const auto& f) {
+  const auto gradient_of = [](const auto& f) {
+    return grad<0, 1, 2>([=](Array q, Array k, Array v) { return log(sum(square(f(q, k, v)))); });
+  };
+  const auto gradient = gradient_of(attention);
+  const auto measure = [&](const char* what, const char* how, int64_t length, const auto& f,
+                           bool heads_first = true) {
     const auto input = [&](int seed) {
-      return reshard(Random({kHeads, length, kWidth}, seed), P("x"));
+      return heads_first ? reshard(Random({kHeads, length, kWidth}, seed), P("x"))
+                         : reshard(Random({length, kHeads, kWidth}, seed), P(None, "x"));
     };
     const Array q = input(1), k = input(2), v = input(3);
     const auto run = jit([&f](Array q, Array k, Array v) { return f(q, k, v); });
@@ -108,6 +113,11 @@ void Attention(Recorder& recorder, int devices) {
   for (int64_t length : lengths) {
     measure("forward", "blocks", length, attention);
     if (length < 8192) measure("gradient", "blocks", length, gradient);
+    const auto function = [](Array q, Array k, Array v) {
+      return dot_product_attention(q, k, v, {.is_causal = true});
+    };
+    measure("forward", "function", length, function, false);
+    if (length < 8192) measure("gradient", "function", length, gradient_of(function), false);
     const spmd::BlockLimitsScope no_blocks({.least = int64_t{1} << 40});
     measure("forward", "whole", length, attention);
     if (length < 8192) measure("gradient", "whole", length, gradient);

@@ -1,4 +1,4 @@
-// W15: Fourier transforms, linear algebra, sorting and images, on one device and on eight.
+// W15: Fourier transforms, linear algebra, sorting, lookups and images, on one device and on eight.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
@@ -108,6 +108,7 @@ void Numerics(Recorder& recorder, int devices, const std::string& part) {
   Sorting(rows);
   RunningSums(rows);
   ImageRows(rows);
+  LookupRows(rows);
   EncoderRows(rows);
 }
 

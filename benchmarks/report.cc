@@ -337,6 +337,9 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
     if (of("blocks") && of("whole"))
       floors.AtMost(fmt::format("W14.attention on {}: in blocks to whole", devices),
                     *of("blocks") / *of("whole"), 0.5);
+    if (of("blocks") && of("function"))
+      floors.AtMost(fmt::format("W14.attention on {}: dot_product_attention to blocks", devices),
+                    *of("function") / *of("blocks"), 1.05);
     const auto gradient = [&](const char* how) {
       return figures.Ours(
           fmt::format("W14.attention devices={} how={} length=4096 what=gradient", devices, how));
@@ -344,6 +347,10 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
     if (gradient("blocks") && gradient("whole"))
       floors.AtMost(fmt::format("W14.attention's gradient on {}: in blocks to whole", devices),
                     *gradient("blocks") / *gradient("whole"), 1.1);
+    if (gradient("blocks") && gradient("function"))
+      floors.AtMost(
+          fmt::format("W14.attention's gradient on {}: dot_product_attention to blocks", devices),
+          *gradient("function") / *gradient("blocks"), 1.05);
     const std::optional<double> bare = figures.Ours(
                                     devices == 1 ? "W1.matmul devices=1 n=2048 variant=single"
                                                  : "W1.matmul devices=8 n=2048 variant=rows_cols"),
@@ -437,7 +444,8 @@ double MostOfJax(const std::string& what, bool alone) {
 }
 
 // `W15`: our time against JAX's, and on eight devices against one; convolutions also against
-// oneDNN, and pooling and running sums against the limit of memory.
+// oneDNN, pooling and running sums against the limit of memory, sums of segments against a loop,
+// and the memory of losses against a shard of their logits.
 void NumericFloors(const Figures& figures, Floors& floors) {
   for (const Figure& f : figures.all()) {
     if (f.peer != kOurs || !f.workload.starts_with("W15.")) continue;
@@ -450,6 +458,13 @@ void NumericFloors(const Figures& figures, Floors& floors) {
       floors.AtMost(task + ": of oneDNN's time", f.median / *library, 1.25);
     if (what.starts_with("pool") || what.starts_with("cumsum"))
       floors.AtLeast(task + ": of the limit", figures.LimitShare(task), 0.6);
+    if (const auto loop = figures.Of("loop", task))
+      floors.AtLeast(task + ": of a loop's speed", *loop / f.median, 0.5);
+    // The loss holds its logits; the gradient also its result.
+    if (f.extra.contains("shard_bytes"))
+      floors.AtMost(task + ": shards in memory",
+                    f.extra["peak_bytes"].get<double>() / f.extra["shard_bytes"].get<double>(),
+                    what.ends_with("grad") ? 2.05 : 1.05);
     const auto one = figures.Ours(f.workload + " devices=1");
     if (!alone && one && (is_fourier || what == "cholesky"))
       floors.AtMost(task + ": of one device's time", f.median / *one, is_fourier ? 1.2 : 1.3);

@@ -32,6 +32,11 @@ class Rows {
   void Add(const std::string& name, const F& f, const Array& x, const Json& cost = Json::object()) {
     Add(name, f, std::tuple(x), cost);
   }
+  // Measures a reference in this process, which does the same as the row of that name.
+  template <class F>
+  void AddReference(const std::string& name, const std::string& peer, const F& f) {
+    recorder_.Emit("W15." + name, peer, {{"devices", devices_}}, "us", Sample(quick(), f));
+  }
   bool Wants(const std::string& name) const { return name.find(part_) != std::string::npos; }
   bool quick() const { return recorder_.quick(); }
   int devices() const { return devices_; }
@@ -47,6 +52,8 @@ class Rows {
 
 // Convolutions, pooling, and a step of samples/fashion.
 void ImageRows(Rows& rows);
+// Sums of segments, and cross entropy over a sharded vocabulary.
+void LookupRows(Rows& rows);
 // The encoder of samples/minilm.
 void EncoderRows(Rows& rows);
 

@@ -129,6 +129,27 @@ def minilm_row():
     return minilm.encode, (minilm.random_weights(RNG), tokens, lengths), (P(), P("d"), P("d"))
 
 
+def segment_row(is_sorted):
+    n, segments = size(1 << 24, 1 << 10), size(1 << 20, 1 << 6)
+    ids = np.arange(n) // (n // segments) if is_sorted else RNG.integers(0, segments, n)
+    return (
+        lambda x, of_rows: jax.ops.segment_sum(x, of_rows, segments),
+        (rand(n), ids.astype(np.int32)),
+        (P("d"), P("d")),
+    )
+
+
+def loss_row(changed):
+    batch, vocabulary = size(256, 8), size(128000, 64)
+
+    def loss(x, labels):
+        of_labels = jnp.take_along_axis(jax.nn.log_softmax(x), labels[:, None], 1)
+        return -of_labels.mean()
+
+    labels = RNG.integers(0, vocabulary, batch).astype(np.int32)
+    return changed(loss), (rand(batch, vocabulary), labels), (P(None, "d"), P())
+
+
 # NAME -> () -> (function, argument or arguments, their shardings)
 ROWS = {
     "fft_prime": fft_row(size(1000003, 1009)),
@@ -172,6 +193,10 @@ ROWS = {
     "sort": lambda: (jnp.sort, rand(size(1 << 24, 1 << 10)), P("d")),
 }
 ROWS["fashion_step"] = fashion_row
+ROWS["segment_sum_random"] = lambda: segment_row(False)
+ROWS["segment_sum_sorted"] = lambda: segment_row(True)
+ROWS["cross_entropy"] = lambda: loss_row(lambda loss: loss)
+ROWS["cross_entropy_grad"] = lambda: loss_row(jax.grad)
 ROWS["minilm"] = minilm_row
 for part in ("conv", "conv_data", "conv_weights"):
     ROWS[f"{part}_7x7_224"] = conv_row(part, 224, 3, 64, 7, 2)

@@ -85,6 +85,22 @@ class FewOf {
   T* values_;
 };
 
+// Sets offsets[i] as OffsetsOf does for one entry, to some negative number if the slice is left
+// out: one comparison for each index.
+template <class Index>
+void OffsetsOfEntry(const HeldEntry& entry, const Index* indices, int64_t step, int64_t n,
+                    int64_t* offsets) {
+  const int64_t begin = std::max<int64_t>(entry.before + entry.first, 0);
+  const int64_t end = std::min(entry.before + entry.first + entry.held, entry.last + 1);
+  const auto held = static_cast<uint64_t>(std::max<int64_t>(end - begin, 0));
+  const int64_t offset = (begin - entry.before) * entry.stride, stride = entry.stride;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<uint64_t>(Begin(indices[i * step], entry.last, false)) -
+                    static_cast<uint64_t>(begin);
+    offsets[i] = at < held ? offset + static_cast<int64_t>(at) * stride : kElsewhere;
+  }
+}
+
 template <class Index>
 class ScatterPart {
  public:
@@ -154,7 +170,11 @@ class ScatterPart {
     int64_t offsets[kTogether];
     for (int64_t i = 0; i < count; i += kTogether) {
       const int64_t n = std::min(kTogether, count - i);
-      OffsetsOf(held, c_.clip, vector + i * query.index_stride, query.index_stride, n, offsets);
+      const Index* vectors = vector + i * query.index_stride;
+      if (held.size() == 1 && held[0].at >= 0 && !c_.clip)
+        OffsetsOfEntry(held[0], vectors + held[0].at, query.index_stride, n, offsets);
+      else
+        OffsetsOf(held, c_.clip, vectors, query.index_stride, n, offsets);
       c_.scattered(call_.out[0], offsets,
                    call_.in[2] + (slice + i * query.slice_stride) * c_.element,
                    query.slice_stride * c_.element, n);
@@ -281,13 +301,17 @@ void ForScattered(std::byte* out, const int64_t* offsets, const std::byte* slice
     kept[count] = i;
     count += static_cast<int64_t>(offsets[i] >= 0);
   }
-  for (int64_t k = 0; k < count; ++k) {
-    std::byte* to = out + offsets[kept[k]];
-    T old, update;
-    std::memcpy(&old, to, sizeof(T));
-    std::memcpy(&update, slices + kept[k] * slice_stride, sizeof(T));
-    const T made = f(old, update);
-    std::memcpy(to, &made, sizeof(T));
+  for (int64_t k = 0; k < count;) {
+    const int64_t at = offsets[kept[k]];
+    T made, update;
+    std::memcpy(&made, out + at, sizeof(T));
+    // Sorted indices give the same offset several times: the sum need not go through memory.
+    do {
+      std::memcpy(&update, slices + kept[k] * slice_stride, sizeof(T));
+      made = f(made, update);
+      ++k;
+    } while (k < count && offsets[kept[k]] == at);
+    std::memcpy(out + at, &made, sizeof(T));
   }
 }
 
