@@ -43,7 +43,8 @@ class Profile {
   double flops_per_second() const;  // multiply-add speed of one worker, measured likewise
   std::string text() const;         // one line per step
   // Writes a trace for https://ui.perfetto.dev: one row per worker, with its steps, exchanges and
-  // waits. Throws RuntimeError if the file cannot be written.
+  // waits, and the bytes that a device holds over time, as Lowered::memory() counts them. Throws
+  // RuntimeError if the file cannot be written.
   void write(const std::string& path, Loc loc = Loc::Current()) const;
 
  private:

@@ -101,6 +101,10 @@ enum class MemoryKind : uint8_t {
   kTemporary,  // any other value
   kExchange    // a collective writes it
 };
+// All kinds, in the order of reports.
+inline constexpr MemoryKind kMemoryKinds[] = {MemoryKind::kArgument, MemoryKind::kResult,
+                                              MemoryKind::kKept, MemoryKind::kTemporary,
+                                              MemoryKind::kExchange};
 // Returns the kind's name in reports: "kept for the backward pass".
 const char* memory_name(MemoryKind kind);
 

@@ -74,9 +74,13 @@ void Command::AddCommands() {
                             [this](std::ostream& out) { Propagate(out); });
   AddFile(propagate);
   AddStopAfter(propagate);
-  propagate->add_option("--html", shardings_.html, "Also write one self-contained HTML page")
-      ->check(IsNoOption())
-      ->type_name("OUT");
+  CLI::Option* html =
+      propagate->add_option("--html", shardings_.html, "Also write one self-contained HTML page");
+  html->check(IsNoOption())->type_name("OUT");
+  propagate
+      ->add_flag("--advise", shardings_.advises,
+                 "Show changes that lower the peak of memory on the page, each tried")
+      ->needs(html);
   CLI::App* explain = Add("explain", "Print why a value is sharded as it is",
                           [this](std::ostream& out) { Explain(out); });
   AddFile(explain);
@@ -361,7 +365,7 @@ void Command::Propagate(std::ostream& out) const {
 }
 
 void Command::WritePage(const Program& program) const {
-  const std::string page = HtmlPage(program, source_.file, stop_after());
+  const std::string page = HtmlPage(program, source_.file, stop_after(), shardings_.advises);
   errno = 0;
   std::ofstream file(shardings_.html);
   Write(file, shardings_.html, [&](std::ostream& out) { out << page; });

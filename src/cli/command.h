@@ -28,6 +28,7 @@ struct UsageError : std::runtime_error {
 struct ShardingsRequest {
   std::string value = {};  // %3, or a line
   std::string html = {};   // the page; "": none
+  bool advises = false;    // the page shows changes that lower the peak of memory
   std::string stop_after;  // the last strategy
 };
 

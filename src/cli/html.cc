@@ -56,7 +56,7 @@ using Sums = std::map<std::string, int64_t>;  // bytes by name, which is HTML
 
 class Page {
  public:
-  Page(const Program& program, propagation::Stage stop_after)
+  Page(const Program& program, propagation::Stage stop_after, bool advises)
       : stop_after_(stop_after),
         listing_(ReadListing(program.text())),
         explanations_(explain_all(program, stop_after)) {
@@ -64,7 +64,8 @@ class Page {
     if (stop_after_ != propagation::Stage::kUserPriority) return;
     try {
       const Lowered lowered = lower(program, Loc::Unknown());
-      costs_ = Costs{lowered.comm(), lowered.memory()};
+      costs_ = Costs{lowered.comm(), lowered.memory(),
+                     advises ? advise_memory(lowered) : MemoryAdvice()};
     } catch (const Error& e) {
       refusal_ = e.what();
     }
@@ -148,7 +149,11 @@ class Page {
     const int64_t peak = costs_->memory.peak_step();
     for (const MemoryBuffer& b : costs_->memory.buffers())
       if (b.begin <= peak && peak < b.end) by_kind[memory_name(b.kind)] += b.bytes;
-    return Table("Bytes that each device holds at the peak", by_kind);
+    return Table("Bytes that each device holds at the peak", by_kind) + Advice();
+  }
+  std::string Advice() const {
+    if (costs_->advice.changes.empty()) return "";
+    return Blocks().Fill("advice", {{"text", Escaped(costs_->advice.text())}}) + "\n";
   }
 
   const propagation::Stage stop_after_;
@@ -161,8 +166,8 @@ class Page {
 }  // namespace
 
 std::string HtmlPage(const Program& program, const std::string& title,
-                     propagation::Stage stop_after) {
-  return Page(program, stop_after).Run(title);
+                     propagation::Stage stop_after, bool advises) {
+  return Page(program, stop_after, advises).Run(title);
 }
 
 }  // namespace tessera::cli

@@ -26,10 +26,6 @@ std::string NameOf(const ListedRow& row, const Explanation* e) {
   return name == row.value ? "" : name;
 }
 
-constexpr MemoryKind kMemoryKinds[] = {MemoryKind::kArgument, MemoryKind::kResult,
-                                       MemoryKind::kKept, MemoryKind::kTemporary,
-                                       MemoryKind::kExchange};
-
 class DataWriter {
  public:
   std::string Run(const Listing& listing, const std::vector<Explanation>& explanations,
@@ -37,7 +33,7 @@ class DataWriter {
     const std::string mesh = Mesh(listing);
     const std::string rows = Rows(listing, IndexOf(explanations));
     const std::string comm = costs ? Comm(costs->comm) : "null";
-    const std::string memory = costs ? Memory(costs->memory) : "null";
+    const std::string memory = costs ? Memory(costs->memory, costs->advice) : "null";
     return "{\"texts\":" + texts_.Json() + ",\n\"mesh\":" + mesh + ",\n\"rows\":" + rows +
            ",\n\"comm\":" + comm + ",\n\"memory\":" + memory + "}";
   }
@@ -99,8 +95,8 @@ class DataWriter {
     return events.Json();
   }
 
-  std::string Memory(const MemoryReport& report) {
-    JsonArray kinds, steps, buffers;
+  std::string Memory(const MemoryReport& report, const MemoryAdvice& advice) {
+    JsonArray kinds, steps, buffers, changes;
     for (const MemoryKind kind : kMemoryKinds) kinds.Add(JsonText(memory_name(kind)));
     for (const MemoryStep& s : report.steps())
       steps.Add(JsonArray().Add(Text(s.op)).Add(Text(s.where)).Add(int64_t{s.backward}).Json());
@@ -116,8 +112,16 @@ class DataWriter {
                       .Add(Text(b.scope))
                       .Add(int64_t{b.backward})
                       .Json());
+    for (const MemoryChange& c : advice.changes)
+      changes.Add(JsonArray()
+                      .Add(Text(c.text))
+                      .Add(Text(c.where))
+                      .Add(c.peak_bytes)
+                      .Add(c.more_bytes)
+                      .Add(c.more_flops)
+                      .Json());
     return "{\"kinds\":" + kinds.Json() + ",\n\"steps\":" + steps.Json() +
-           ",\n\"buffers\":" + buffers.Json() + "}";
+           ",\n\"buffers\":" + buffers.Json() + ",\n\"changes\":" + changes.Json() + "}";
   }
 
   TextTable texts_;

@@ -39,6 +39,26 @@ struct HostArguments {
 // Returns "device 5 (x=1, y=2)" for a position in the mesh.
 std::string DeviceText(const sharding::MeshDef& mesh, int64_t position);
 
+// An operand of a host function that takes it shard by shard.
+struct ShardedOperand {
+  size_t number = 0;             // among the operands of the call
+  const Type* place = nullptr;   // as in HostArgument
+  std::vector<int32_t> buffers;  // per position in the mesh: positions with equal numbers share one
+  int64_t device = -1;           // as in HostArguments
+};
+// A shard, or a part of one that several threads read.
+struct HostShard {
+  int64_t position = 0;  // in the mesh, of a device that holds it
+  const std::byte* data = nullptr;
+  int64_t part = 0, parts = 1;
+  std::vector<int64_t> iterations = {};  // as in HostArguments
+};
+class ShardFunction {
+ public:
+  virtual ~ShardFunction() = default;
+  virtual void Run(const HostShard& shard) const = 0;
+};
+
 class HostFunction {
  public:
   HostFunction();
@@ -46,6 +66,13 @@ class HostFunction {
   explicit HostFunction(int64_t number) : number_(number) {}
   virtual ~HostFunction() = default;
   virtual void Run(const HostArguments& arguments) const = 0;
+  // Whether it takes its operands shard by shard, in any order and from any thread, so that no
+  // device waits for another one. It then has no results.
+  virtual bool TakesShards() const { return false; }
+  // Returns the function of the shards of an operand; null unless it takes them.
+  virtual std::shared_ptr<const ShardFunction> ForShards(const ShardedOperand&) const {
+    return nullptr;
+  }
   int64_t number() const { return number_; }
 
  private:

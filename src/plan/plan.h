@@ -34,6 +34,8 @@ struct KernelArgs {
   std::byte* scratch = nullptr;  // Kernel::scratch_bytes of the worker, 64-byte aligned
   int32_t device = 0;            // the representative device of the instance
   int32_t part = 0, parts = 1;   // the call does share `part` of `parts`
+  // For a kernel that observes: the iteration numbers of the enclosing loops, outermost first.
+  const std::vector<int64_t>* iterations = nullptr;
 };
 using KernelFn = void (*)(const KernelArgs&);
 
@@ -48,6 +50,7 @@ struct Kernel {
   int64_t scratch_bytes = 0;
   int32_t max_parts = 1;  // a call may be split into this many parts (1: not at all)
   bool in_order = false;  // has side effects: one thread calls it for one instance after the other
+  bool observes = false;  // has no results; any thread calls it, for the instances in any order
   uint64_t in_place = 0;  // bit i: out[0] may share the buffer of in[i] if both have the same size
 };
 
@@ -218,7 +221,15 @@ struct PlanInput {
 // The op and the line of the user that a step is for.
 struct Note {
   std::string op, where;  // `where` may be empty
+  // The item of the schedule: a loop or branch and all steps inside are one item.
+  int32_t item = kNoItem;
+  static constexpr int32_t kNoItem = -1;
   std::string text() const { return where.empty() ? op : op + " at " + where; }
+};
+
+// The bytes that a device holds during an item of the schedule, by their use.
+struct HeldBytes {
+  std::vector<int64_t> of_use;  // in the order of Plan::uses
 };
 
 struct Plan {
@@ -229,6 +240,9 @@ struct Plan {
   std::vector<PlanValueId> outputs;  // some may be inputs
   std::vector<Node> nodes;
   base::IdVector<NoteId, Note> notes;
+  // The memory of a device over the items; empty unless runs were recorded when it was compiled.
+  std::vector<std::string> uses;  // "arguments", "temporaries"
+  std::vector<HeldBytes> held;    // by item
 };
 
 }  // namespace tessera::plan

@@ -34,6 +34,7 @@ struct ReadyStep {
   int32_t ins = 0, outs = 0;
   int32_t max_parts = 1;
   bool in_order = false;
+  bool observes = false;
   bool runs_plan = false;  // runs a plan of its own, which may take a different time on each device
   double seconds = 0;      // estimate of one call
   const plan::Step* from = nullptr;  // points into Executable::plan
@@ -95,7 +96,8 @@ struct ReadyNode {
   std::unique_ptr<const Control> control;
   const plan::HostCall* host = nullptr;  // points into Executable::plan
   plan::NoteId note = plan::kNoNote;     // note of the first exchange
-  std::vector<LoopId> loops;             // of a host call: the enclosing loops, outermost first
+  // Of a host call, and of steps that observe: the enclosing loops, outermost first.
+  std::vector<LoopId> loops;
   std::vector<ReadyStep> steps;
   std::vector<BufferRef> operands;   // operands of all steps, in their order
   int32_t instances = 0;             // of the layout, or of the result of the exchanges

@@ -184,6 +184,8 @@ class NodeWriter {
     ready.outs = static_cast<int32_t>(step.out.size());
     ready.max_parts = kernel.max_parts;
     ready.in_order = kernel.in_order;
+    ready.observes = kernel.observes;
+    if (kernel.observes) node.loops = loops_;
     ready.runs_plan = kernel.run_seconds > 0;
     ready.seconds =
         kCallSeconds + kernel.run_seconds + Seconds(kernel.bytes, kernel.flops, node.instances);

@@ -68,6 +68,18 @@ void CallKernel(const plan::Plan& plan, const ReadyStep& step, const plan::Kerne
   }
 }
 
+std::string NoteOf(const ReadyNode& node, const plan::Plan& plan) {
+  return node.note == plan::kNoNote ? "a move" : plan.notes[node.note].text();
+}
+
+// Returns the numbers of the loops around a node. `now`: of all loops.
+std::vector<int64_t> IterationsAt(const ReadyNode& node,
+                                  const base::IdVector<LoopId, int64_t>& now) {
+  std::vector<int64_t> iterations;
+  for (LoopId loop : node.loops) iterations.push_back(now[loop]);
+  return iterations;
+}
+
 class Worker {
  public:
   Worker(RunState& run, int id)
@@ -265,12 +277,8 @@ class Worker {
       for (int64_t i = 0; i < executable_.bindings[v].instances; ++i)
         buffers.in.back().push_back(views_[v].at(i));
     }
-    for (LoopId loop : node.loops) buffers.iterations.push_back(run_.iterations[id_][loop]);
+    buffers.iterations = IterationsAt(node, run_.iterations[id_]);
     node.host->function(buffers);
-  }
-
-  std::string NoteOf(const ReadyNode& node) const {
-    return node.note == plan::kNoNote ? "a move" : executable_.plan.notes[node.note].text();
   }
 
   void RunMessages(const ReadyNode& node) {
@@ -280,7 +288,7 @@ class Worker {
       ++run_.going;
       node.messages->Start(views_, mail);
     } else {
-      const WaitingFor waiting([&] { return NoteOf(node); });
+      const WaitingFor waiting([&] { return NoteOf(node, executable_.plan); });
       node.messages->Finish(views_, mail);
       --run_.going;
     }
@@ -342,8 +350,11 @@ class Worker {
         buffers_[k] = views_[operand.view].at(i);
       }
     }
-    const plan::KernelArgs call{
+    std::vector<int64_t> iterations;
+    plan::KernelArgs call{
         step.config, buffers_, buffers_ + step.ins, scratch_, node.devices[instance], part, parts};
+    if (step.observes)
+      iterations = IterationsAt(node, run_.iterations[id_]), call.iterations = &iterations;
     // The steps of a kernel that runs a plan are recorded there.
     if (!events_ || step.runs_plan) return CallKernel(executable_.plan, step, call);
     const plan::Kernel& kernel = step.from->kernel;

@@ -66,6 +66,14 @@ for what in '<dd>384 B</dd>' 'class="axis c1">model' '<th scope="row">all_reduce
   '<th scope="row">arguments</th>' '× an even split'; do
   grep -qF "$what" "$work/page.html" || fail "the page lacks $what"
 done
+# Changes that lower the peak, with their line, the peak, and more bytes and FLOPs; only if asked for.
+grep -qF '"changes":[]' "$work/page.html" || fail "changes that nobody asked for"
+"$tessera" propagate mlp.txt --html "$work/page.html" --advise >"$work/printed.txt"
+grep -qE '"changes":\[\[[0-9]+,[0-9]+,2560,384,0\],\[[0-9]+,[0-9]+,2624,0,-48\]\]' "$work/page.html" ||
+  fail "the changes are not in the data"
+for what in 'mlp.txt:2: shard %1 over data: dim 0' '2560 B  9.1% less, sends 384 B more'; do
+  grep -qF "$what" "$work/page.html" || fail "the page lacks $what"
+done
 "$tessera" propagate no_mesh.txt --html "$work/page.html" >"$work/printed.txt"
 grep -qF 'The devices send nothing.' "$work/page.html" || fail "nothing is not named"
 "$tessera" propagate mlp.txt --stop-after basic --html "$work/page.html" >"$work/printed.txt"

@@ -11,9 +11,9 @@ TESSERA_TRACE=$work/trace.json "$1" >"$work/traced"
 cmp "$work/traced" "$work/plain"
 # whole FILE: it is a list of events, one a line, with a comma between any two.
 whole() {
-  local event='{"name":"[^"]*","cat":"[a-z]*","ph":"X",.*"args":{.*}}'
+  local event='\{"name":"[^"]*",("cat":"[a-z]*","ph":"X"|"ph":"C"),.*"args":\{.*\}\}'
   if [[ $(head -1 "$1") != "[" || $(tail -1 "$1") != "]" ]] ||
-    sed '1d; $d' "$1" | sed '$s/$/,/' | grep -v "^$event,\$"; then
+    sed '1d; $d' "$1" | sed '$s/$/,/' | grep -Ev "^$event,\$"; then
     echo "$1 is not a whole list of events: $(head -2 "$1"; tail -2 "$1")"
     exit 1
   fi

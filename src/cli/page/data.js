@@ -17,10 +17,10 @@ const kEscapes = {
 const escaped = (text) => text.replace(/[&<>"]/g, (c) => kEscapes[c]);
 const plural = (n, noun) =>
     `${String(n).replace(/\B(?=(\d{3})+$)/g, ',')} ${noun}${n === 1 ? '' : 's'}`;
-function amount(bytes) {
+function amount(bytes, unit = 'B') {
   let p = 0;
   for (; bytes >= 999.5 && p < 6; ++p) bytes /= 1000;
-  return `${p ? Number(bytes.toPrecision(3)) : bytes} ${['', 'k', 'M', 'G', 'T', 'P', 'E'][p]}B`;
+  return `${p ? Number(bytes.toPrecision(3)) : bytes} ${['', 'k', 'M', 'G', 'T', 'P', 'E'][p]}${unit}`;
 }
 const colours = new Map(data.mesh.map(([name], k) => [name, k % 8]));
 const sizes = new Map(data.mesh.map(([name, size]) => [name, size]));

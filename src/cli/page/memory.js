@@ -65,6 +65,23 @@ byId('memory').innerHTML =
   <span class="n">Bytes</span><span></span><span>Made by</span><span>Type on a device</span>
   <span class="n">During steps</span><span class="n">Line</span></div>
   <div id="held" aria-label="Values held"></div><div class="none"></div>`;
+// The changes that lower the peak: each with its line, the peak with it, and what it costs.
+function advice() {
+  if (!memory.changes.length) return '';
+  const cost = (bytes, flops) =>
+      [bytes > 0 && `${amount(bytes)} more sent`, flops > 0 && `${amount(flops, 'FLOP')} more`]
+          .filter(Boolean)
+          .join(', ');
+  return `<table class="sums advice"><caption>Changes that lower the peak, each tried: the peak with
+      it, and what it costs</caption>${
+      memory.changes
+          .map(
+              ([text, line, peak, bytes, flops]) => `<tr><th scope="row">${escaped(texts[text])}${
+                  texts[line] ? ` <span class="quiet">${escaped(texts[line])}</span>` :
+                                ''}</th><td class="n">${amount(peak)}</td><td>${
+                  cost(bytes, flops)}</td></tr>`)
+          .join('')}</table>`;
+}
 let mostHeld = 1;
 const heldList = new List(byId('memory'), byId('held'), 'listbox', (k) => {
   const b = buffers[k];
@@ -127,7 +144,8 @@ function showMemory(found = foundBuffers) {
                sumsBy(
                    list, (b) => b.op, (b) => b.bytes,
                    (b) => filterLink(quoted('op', b.op), escaped(b.op))),
-               8, stacked);
+               8, stacked) +
+          advice();
   heldList.set(held);
   if (!list.length)
     none.innerHTML = query.length ? nothing('No value that is held at this step matches.') :

@@ -1,12 +1,15 @@
 // Adds up shards. Signs and buckets depend on global indices, so that layouts do not matter.
 #include "compile/checks/fingerprint.h"
 
+#include <absl/hash/hash.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/at.h"
@@ -19,14 +22,14 @@
 namespace tessera::compile {
 namespace {
 
-// Calls f(part of `data` as floats, its first index, its count) until all elements are converted.
+// Adds elements that `convert` returns by their index in a row.
 template <class Convert>
 void AddConverted(const Convert& convert, int64_t count, int64_t first, kernels::SignedSums& to) {
   std::array<float, 1024> part;
   for (int64_t begin = 0; begin < count; begin += std::ssize(part)) {
     const int64_t n = std::min(std::ssize(part), count - begin);
     for (int64_t i = 0; i < n; ++i) part[base::Size(i)] = convert(begin + i);
-    kernels::AddSignedSums(part.data(), n, first + begin, to);
+    kernels::AddSignedSums(part.data(), {.count = n, .first = first + begin}, to);
   }
 }
 
@@ -48,14 +51,10 @@ void AddWords(const std::byte* data, size_t size, int64_t count, int64_t first, 
   }
 }
 
-// Adds elements first, first + 1, ... of an array.
-void AddRun(DType t, const std::byte* data, int64_t count, int64_t first, Fingerprint& to) {
+// Adds a row of elements first, first + 1, ... of an array.
+void AddRow(DType t, const std::byte* data, int64_t count, int64_t first, Fingerprint& to) {
   kernels::SignedSums& floats = to.floats;
-  if (t == f64) {
-    kernels::AddSignedSums(reinterpret_cast<const double*>(data), count, first, floats);
-  } else if (t == f32) {
-    kernels::AddSignedSums(reinterpret_cast<const float*>(data), count, first, floats);
-  } else if (t == f16) {
+  if (t == f16) {
     AddConverted([&](int64_t i) { return base::HalfToFloat(Read<uint16_t>(data, i)); }, count,
                  first, floats);
   } else if (t == bf16) {
@@ -70,29 +69,101 @@ void AddRun(DType t, const std::byte* data, int64_t count, int64_t first, Finger
   }
 }
 
+void AddRows(DType t, const ShardRows& r, const std::byte* shard, Fingerprint& to) {
+  const auto size = static_cast<int64_t>(t.size());
+  const std::byte* data = shard + r.begin * size;
+  const kernels::SignedRows rows{r.rows, r.count, r.first, r.step, r.stride};
+  if (t == f32)
+    return kernels::AddSignedSums(reinterpret_cast<const float*>(data), rows, to.floats);
+  if (t == f64)
+    return kernels::AddSignedSums(reinterpret_cast<const double*>(data), rows, to.floats);
+  for (int64_t k = 0; k < r.rows; ++k)
+    AddRow(t, data + k * r.stride * size, r.count, r.first + k * r.step, to);
+}
+
+// Returns the share of the rows that a part of a shard has.
+ShardRows PartOf(ShardRows r, int64_t part, int64_t parts) {
+  const auto begin_of = [&](int64_t n, int64_t k) { return n * k / parts; };
+  if (r.rows > 1) {
+    const int64_t begin = begin_of(r.rows, part);
+    r.rows = begin_of(r.rows, part + 1) - begin;
+    r.first += begin * r.step, r.begin += begin * r.stride;
+  } else {
+    const int64_t begin = begin_of(r.count, part);
+    r.count = begin_of(r.count, part + 1) - begin;
+    r.first += begin, r.begin += begin;
+  }
+  return r;
+}
+
+// A complex element is two numbers.
+DType NumbersOf(DType t) { return t.is_complex() ? base::PartOf(t) : t; }
+
 }  // namespace
 
-Fingerprint FingerprintOf(const ir::HostArgument& value) {
-  const ir::Type& type = *value.place;
-  const DType t = type.dtype().is_complex() ? base::PartOf(type.dtype()) : type.dtype();
-  const auto size = static_cast<int64_t>(t.size());
+std::vector<ShardRows> RowsOf(const ir::Type& place, int64_t position) {
+  const auto size = static_cast<int64_t>(NumbersOf(place.dtype()).size());
+  std::vector<ShardRows> all;
+  ForEachPiece(place, position, [&](int64_t in_whole, int64_t in_shard, int64_t bytes) {
+    const ShardRows next{.count = bytes / size, .first = in_whole / size, .begin = in_shard / size};
+    if (!all.empty() && all.back().count == next.count) {
+      ShardRows& rows = all.back();
+      const int64_t step = next.first - rows.first - (rows.rows - 1) * rows.step;
+      const int64_t stride = next.begin - rows.begin - (rows.rows - 1) * rows.stride;
+      if (rows.rows == 1 || (step == rows.step && stride == rows.stride)) {
+        rows.step = step, rows.stride = stride;
+        ++rows.rows;
+        return;
+      }
+    }
+    all.push_back(next);
+  });
+  return all;
+}
+
+Fingerprint FingerprintOf(DType dtype, const std::vector<ShardRows>& rows,
+                          const ir::HostShard& shard) {
   Fingerprint out;
+  for (const ShardRows& r : rows)
+    AddRows(NumbersOf(dtype), PartOf(r, shard.part, shard.parts), shard.data, out);
+  return out;
+}
+
+void Add(const Fingerprint& other, Fingerprint& to) {
+  to.floats.Add(other.floats);
+  to.exact += other.exact;
+}
+
+uint64_t HashOf(DType dtype, const std::vector<ShardRows>& rows, const ir::HostShard& shard) {
+  const size_t size = NumbersOf(dtype).size();
+  uint64_t hash = 0;
+  for (const ShardRows& all : rows) {
+    const ShardRows r = PartOf(all, shard.part, shard.parts);
+    for (int64_t k = 0; k < r.rows; ++k) {
+      const std::byte* row = shard.data + base::Size(r.begin + k * r.stride) * size;
+      hash = absl::HashOf(
+          hash, std::string_view(reinterpret_cast<const char*>(row), base::Size(r.count) * size));
+    }
+  }
+  return hash;
+}
+
+bool DoReplicasDiffer(const ir::HostArgument& value) {
+  const ir::Type& type = *value.place;
   std::map<std::pair<int64_t, int64_t>, const std::byte*> seen;  // by array and shard
+  bool differ = false;
   for (size_t p = 0; p < value.shards.size(); ++p) {
     const std::byte* shard = value.shards[p];
     if (!shard) continue;
     const auto position = static_cast<int64_t>(p);
     const auto [first, is_new] =
         seen.emplace(std::pair(ArrayAt(type, position), ShardAt(type, position)), shard);
-    if (!is_new && first->second == shard) continue;
-    ForEachPiece(type, position, [&](int64_t in_whole, int64_t in_shard, int64_t bytes) {
-      if (is_new)
-        AddRun(t, shard + in_shard, bytes / size, in_whole / size, out);
-      else if (std::memcmp(first->second + in_shard, shard + in_shard, base::Size(bytes)) != 0)
-        out.replicas_differ = true;
+    if (is_new || first->second == shard) continue;
+    ForEachPiece(type, position, [&](int64_t, int64_t in_shard, int64_t bytes) {
+      differ |= std::memcmp(first->second + in_shard, shard + in_shard, base::Size(bytes)) != 0;
     });
   }
-  return out;
+  return differ;
 }
 
 double DifferenceOf(const Fingerprint& a, const Fingerprint& b) {

@@ -1,7 +1,7 @@
 // A few numbers that stand for an array, and do not depend on its layout.
 #pragma once
 #include <cstdint>
-#include <string>
+#include <vector>
 
 #include "ir/host_call.h"
 #include "kernels/reduce/signed_sums.h"
@@ -14,8 +14,26 @@ struct Fingerprint {
   bool replicas_differ = false;  // devices hold other bits where the type says equal
 };
 
-// Returns the fingerprint of the shards of this process.
-Fingerprint FingerprintOf(const ir::HostArgument& value);
+// Rows of equal length, which a shard holds at equal distances. In elements.
+struct ShardRows {
+  int64_t rows = 1, count = 0;
+  int64_t first = 0, step = 0;    // in the whole array
+  int64_t begin = 0, stride = 0;  // in the shard
+};
+// Returns the rows of the shard at a mesh position.
+std::vector<ShardRows> RowsOf(const ir::Type& place, int64_t position);
+
+// Returns the fingerprint of a shard, or of a part of one.
+Fingerprint FingerprintOf(DType dtype, const std::vector<ShardRows>& rows,
+                          const ir::HostShard& shard);
+// Adds the fingerprint of other elements of the same array.
+void Add(const Fingerprint& other, Fingerprint& to);
+
+// Returns a hash of the bits of these elements.
+uint64_t HashOf(DType dtype, const std::vector<ShardRows>& rows, const ir::HostShard& shard);
+
+// Whether devices of this process hold other bits where the type says that they hold the same.
+bool DoReplicasDiffer(const ir::HostArgument& value);
 
 // Returns the difference of two values per element, relative to their size: 0 if they are equal
 // and infinity if numbers that are not finite, or integers, differ.

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/at.h"
 #include "base/error.h"
 #include "compile/host/host_array.h"
+#include "compile/host/processes.h"
 #include "ir/inline.h"
 #include "ir/type.h"
 #include "ir/uses.h"
@@ -44,14 +47,74 @@ ir::ValueSet OutputsOf(const ir::Program& program) {
   return outputs;
 }
 
+// Returns the mesh positions of this process.
+std::vector<int64_t> PositionsHere(const ir::Type& place) {
+  const sharding::MeshDef* mesh = place.mesh();
+  if (!mesh) return {0};
+  std::vector<int64_t> positions;
+  for (int64_t p = 0; p < mesh->size(); ++p)
+    if (ProcessOf(mesh->Device(p)) == Process()) positions.push_back(p);
+  return positions;
+}
+
+class KeepShards final : public ir::ShardFunction {
+ public:
+  KeepShards(std::shared_ptr<ValueWatch> watch, int64_t value, ir::ShardedOperand operand)
+      : watch_(std::move(watch)), value_(value), operand_(std::move(operand)) {
+    std::set<std::pair<int64_t, int64_t>> elements;
+    for (const int64_t p : PositionsHere(*operand_.place)) {
+      const int32_t buffer = operand_.buffers[base::Size(p)];
+      if (shards_.empty()) first_ = buffer;
+      const auto [shard, is_new] = shards_.try_emplace(buffer);
+      if (!is_new) continue;
+      shard->second = {ElementsAt(p), RowsOf(*operand_.place, p)};
+      elements.insert(ElementsAt(p));
+    }
+    has_replicas_ = elements.size() < shards_.size();
+  }
+  void Run(const ir::HostShard& shard) const override {
+    const DType dtype = operand_.place->dtype();
+    const int32_t buffer = base::At(operand_.buffers, shard.position);
+    const auto& [elements, rows] = shards_.at(buffer);
+    watch_->Add({.value = value_,
+                 .iterations = shard.iterations,
+                 .device = operand_.device,
+                 .number = {shard.position, shard.part},
+                 .is_first = buffer == first_ && shard.part == 0,
+                 .count = shards_.size() * base::Size(shard.parts),
+                 .elements = elements,
+                 .print = FingerprintOf(dtype, rows, shard),
+                 .hash = has_replicas_ ? HashOf(dtype, rows, shard) : 0});
+  }
+
+ private:
+  struct Shard {
+    std::pair<int64_t, int64_t> elements;  // see MadeShard
+    std::vector<ShardRows> rows;
+  };
+
+  std::pair<int64_t, int64_t> ElementsAt(int64_t position) const {
+    return {ArrayAt(*operand_.place, position), ShardAt(*operand_.place, position)};
+  }
+
+  const std::shared_ptr<ValueWatch> watch_;
+  const int64_t value_;
+  const ir::ShardedOperand operand_;
+  // The shards of this process by buffer, and the first buffer.
+  std::map<int32_t, Shard> shards_;
+  int32_t first_ = 0;
+  bool has_replicas_ = false;  // whether several buffers have the same elements
+};
+
 class KeepFingerprints final : public ir::HostFunction {
  public:
   KeepFingerprints(std::shared_ptr<ValueWatch> watch, std::vector<int64_t> values)
       : watch_(std::move(watch)), values_(std::move(values)) {}
-  void Run(const ir::HostArguments& arguments) const override {
-    for (size_t k = 0; k < values_.size(); ++k)
-      watch_->Add(
-          {values_[k], arguments.iterations, arguments.device, FingerprintOf(arguments.values[k])});
+  void Run(const ir::HostArguments&) const override {}
+  bool TakesShards() const override { return true; }
+  std::shared_ptr<const ir::ShardFunction> ForShards(
+      const ir::ShardedOperand& operand) const override {
+    return std::make_shared<const KeepShards>(watch_, values_[operand.number], operand);
   }
 
  private:
@@ -83,6 +146,22 @@ ir::Instruction HostCall(const ir::Instruction& after, std::vector<ir::ValueId> 
   return call;
 }
 
+// Returns the fingerprint of an array. Elements that several devices hold count once.
+Fingerprint SumOf(std::vector<MadeShard> shards) {
+  std::ranges::sort(shards, {}, &MadeShard::number);
+  std::map<std::tuple<int64_t, int64_t, int64_t>, uint64_t> hashes;  // by elements and part
+  Fingerprint sum;
+  for (const MadeShard& s : shards) {
+    const auto [first, is_new] =
+        hashes.emplace(std::tuple(s.elements.first, s.elements.second, s.number.second), s.hash);
+    if (is_new)
+      Add(s.print, sum);
+    else
+      sum.replicas_differ |= first->second != s.hash;
+  }
+  return sum;
+}
+
 WholeValue WholeOf(int64_t number, const ir::HostArgument& value) {
   const ir::Type& type = *value.place;
   int64_t arrays = 1;
@@ -90,8 +169,7 @@ WholeValue WholeOf(int64_t number, const ir::HostArgument& value) {
     arrays = std::max(arrays, ArrayAt(type, static_cast<int64_t>(p)) + 1);
   std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
   if (arrays > 1) shape.insert(shape.begin(), arrays);
-  WholeValue out{number, &type, ir::HostTensor(type.dtype(), shape),
-                 FingerprintOf(value).replicas_differ};
+  WholeValue out{number, &type, ir::HostTensor(type.dtype(), shape), DoReplicasDiffer(value)};
   const size_t bytes = base::Size(type.elements()) * type.dtype().size();
   for (size_t p = 0; p < value.shards.size(); ++p) {
     const std::byte* shard = value.shards[p];
@@ -113,9 +191,23 @@ ValueWatch::ValueWatch(std::optional<WatchTarget> target)
         return ++last;
       }()) {}
 
-void ValueWatch::Add(MadeValue made) {
+void ValueWatch::Add(MadeShard shard) {
   const std::lock_guard lock(mutex_);
-  made_.push_back(std::move(made));
+  Moments& moments = moments_[{shard.value, shard.device}];
+  const size_t at = moments.seen[shard.number]++ - moments.complete;
+  if (at >= moments.open.size()) moments.open.resize(at + 1);
+  Incomplete& moment = moments.open[at];
+  if (shard.is_first) {
+    moment.made = made_.size();
+    made_.push_back({shard.value, shard.iterations, shard.device, {}});
+  }
+  const size_t count = shard.count;
+  moment.shards.push_back(std::move(shard));
+  // A device makes a value in order, so no later moment is complete before this one.
+  if (moment.shards.size() < count) return;
+  made_[*moment.made].print = SumOf(std::move(moment.shards));
+  moments.open.pop_front();
+  ++moments.complete;
 }
 
 void ValueWatch::AddWhole(const std::vector<int64_t>& numbers, const ir::HostArguments& arguments) {

@@ -1,11 +1,13 @@
 // The pass watch_values: host calls that keep fingerprints of values, or a few values whole.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compile/checks/fingerprint.h"
@@ -30,6 +32,20 @@ struct MadeValue {
   std::vector<int64_t> iterations = {};  // of the loops around it
   int64_t device = -1;                   // if devices run the region differently
   Fingerprint print = {};
+};
+
+// A part of such a value: of the elements that some devices share.
+struct MadeShard {
+  int64_t value = 0;
+  std::vector<int64_t> iterations = {};
+  int64_t device = -1;
+  std::pair<int64_t, int64_t> number;  // its mesh position and part: sums are in this order
+  bool is_first = false;               // one of the parts is; its worker makes values in order
+  size_t count = 1;                    // of the parts that this process has
+  // The array and the shard, as ArrayAt and ShardAt number them: equal ones hold the same elements.
+  std::pair<int64_t, int64_t> elements;
+  Fingerprint print = {};
+  uint64_t hash = 0;  // of its bits, if other devices of the process hold the same elements
 };
 
 // A value, whole. If it varies over manual axes, dim 0 counts the devices' own arrays.
@@ -70,7 +86,7 @@ class ValueWatch : public std::enable_shared_from_this<ValueWatch> {
   int64_t id() const { return id_; }  // differs for each watch of the process
 
   // Called by the host calls.
-  void Add(MadeValue made);
+  void Add(MadeShard shard);
   void AddWhole(const std::vector<int64_t>& numbers, const ir::HostArguments& arguments);
 
  private:
@@ -84,6 +100,18 @@ class ValueWatch : public std::enable_shared_from_this<ValueWatch> {
   void WatchWhole(const ir::Program& program, const ir::Instruction& i, const Numbers& numbers,
                   ir::Program& out);
 
+  // A value that lacks some parts.
+  struct Incomplete {
+    std::optional<size_t> made;  // its place in made_, once the first part is there
+    std::vector<MadeShard> shards;
+  };
+  // All moments of a value on a device.
+  struct Moments {
+    std::map<std::pair<int64_t, int64_t>, size_t> seen;  // by number: how often
+    size_t complete = 0;
+    std::deque<Incomplete> open = {};  // those after the complete ones
+  };
+
   const std::optional<WatchTarget> target_;
   const int64_t id_;
   int64_t programs_ = 0;  // that compute numbers
@@ -91,6 +119,7 @@ class ValueWatch : public std::enable_shared_from_this<ValueWatch> {
   std::vector<std::vector<int64_t>> operands_;  // by value
   std::mutex mutex_;                            // of the fields below
   std::vector<MadeValue> made_;
+  std::map<std::pair<int64_t, int64_t>, Moments> moments_;  // by value and device
   std::vector<WholeValue> whole_;
   std::map<int64_t, int64_t> reached_;  // device -> how often the target was made
 };

@@ -1,6 +1,7 @@
 // Adds up events, measures the limits of the machine, and writes traces.
 #include "compile/inspect/profile.h"
 
+#include <absl/algorithm/container.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -169,6 +171,48 @@ class TraceFile {
   std::optional<runtime::Recording> recording_;
 };
 
+// Returns the events of the first device in a run, and those of exchanges, in the order of time.
+std::vector<Event> EventsOfOneDevice(const runtime::Events& events) {
+  std::vector<Event> of_one;
+  int32_t first = std::numeric_limits<int32_t>::max();
+  for (const std::vector<Event>& of_worker : events)
+    for (const Event& event : of_worker)
+      if (event.device >= 0) first = std::min(first, event.device);
+  for (const std::vector<Event>& of_worker : events)
+    for (const Event& event : of_worker)
+      if (event.kind != Event::kWait && (event.device < 0 || event.device == first))
+        of_one.push_back(event);
+  absl::c_stable_sort(of_one, [](const Event& a, const Event& b) { return a.begin < b.begin; });
+  return of_one;
+}
+
+// Returns a counter of the memory of a device.
+std::string CounterLine(const plan::Plan& plan, const plan::HeldBytes* held, int64_t time) {
+  std::string args;
+  for (size_t k = 0; k < plan.uses.size(); ++k)
+    args += fmt::format("{}{}:{}", k ? "," : "", Quoted(plan.uses[k]), held ? held->of_use[k] : 0);
+  return fmt::format(
+      "{{\"name\":\"memory of a device\",\"ph\":\"C\",\"pid\":1,\"ts\":{:.3f},\"args\":{{{}}}}},\n",
+      static_cast<double>(time) * 1e-3, args);
+}
+
+// Returns the counters of a run: at each item of the schedule that begins, and zero at the end.
+std::string MemoryLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin) {
+  if (plan.held.empty()) return "";
+  std::string out;
+  int64_t end = 0;
+  int32_t last = plan::Note::kNoItem;
+  for (const Event& event : EventsOfOneDevice(events)) {
+    end = std::max(end, event.end);
+    const int32_t item =
+        event.note == plan::kNoNote ? plan::Note::kNoItem : plan.notes[event.note].item;
+    if (item == plan::Note::kNoItem || item == last) continue;
+    last = item;
+    out += CounterLine(plan, &plan.held[base::Size(item)], event.begin - origin);
+  }
+  return out.empty() ? out : out + CounterLine(plan, nullptr, end - origin);
+}
+
 }  // namespace
 
 std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin) {
@@ -194,7 +238,7 @@ std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, in
           Quoted(NameOf(plan, event)), KindName(event.kind), worker,
           static_cast<double>(event.begin - origin) * 1e-3, seconds * 1e6, args);
     }
-  return out;
+  return out + MemoryLines(plan, events, origin);
 }
 
 Collector::Collector() {

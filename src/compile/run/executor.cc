@@ -27,6 +27,7 @@
 #include "runtime/buffers.h"
 #include "runtime/only_thread.h"
 #include "runtime/prepare.h"
+#include "runtime/recorder.h"
 #include "runtime/run.h"
 #include "sharding/partition.h"
 #include "trace/scopes.h"
@@ -143,7 +144,8 @@ class RuntimeExecutor final : public trace::Executor {
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
     size_t key = (SharesReplicas() ? 1 : 2) + (base::KeepsSumOrder() ? 4 : 0) +
-                 (IsOnOneProcess() ? 8 : 0) + (Processes() > 1 ? 16 : 0);
+                 (IsOnOneProcess() ? 8 : 0) + (Processes() > 1 ? 16 : 0) +
+                 (runtime::IsRecorded() ? 32 : 0);  // plans of recorded runs know their memory
     double balance = sharding::FlopsPerByte();
     const NanChecks checks = CurrentNanChecks();
     const int64_t watch = CurrentValueWatch() ? CurrentValueWatch()->id() : 0;

@@ -8,12 +8,14 @@
 
 #include "compile/host/processes.h"
 #include "compile/host/replicas.h"
+#include "compile/inspect/memory.h"
 #include "compile/run/nested.h"
 #include "compile/run/together.h"
 #include "kernels/copy/boxes.h"
 #include "kernels/copy/copy.h"
 #include "kernels/fused/fused.h"
 #include "kernels/reduce/combine.h"
+#include "runtime/recorder.h"
 
 namespace tessera::compile {
 namespace {
@@ -40,6 +42,20 @@ plan::Kernel MakeOnTiles(const spmd::KernelFactories::OnTiles& t) {
                            .result_bytes = t.result_bytes,
                            .sources = t.sources,
                            .others = t.others});
+}
+
+// Adds the memory of a device over the items of the schedule to a plan.
+void AddHeldBytes(const Lowered::Impl& lowered, const std::vector<bool>& donated,
+                  plan::Plan& plan) {
+  const MemoryReport memory = MemoryOf(lowered.device(), lowered.schedule(), donated);
+  plan.held.resize(lowered.schedule().items.size());
+  for (const MemoryKind kind : kMemoryKinds) {
+    plan.uses.emplace_back(memory_name(kind));
+    const std::vector<int64_t> bytes = memory.bytes(kind);
+    // Step 0 of the report is the time before the first item.
+    for (size_t item = 0; item < plan.held.size(); ++item)
+      plan.held[item].of_use.push_back(bytes[item + 1]);
+  }
 }
 
 }  // namespace
@@ -70,6 +86,12 @@ bool HasMessages(const std::vector<plan::Node>& nodes) {
 std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered,
                                                           std::vector<bool> donated) {
   std::shared_ptr<const runtime::Executable> executable;
+  const auto prepare = [&, donated](plan::Plan plan) {
+    // An eager call is one item, and most of the memory then belongs to arrays of other calls.
+    if (runtime::IsRecorded() && lowered.schedule().items.size() > 1)
+      AddHeldBytes(lowered, donated, plan);
+    executable = runtime::Prepare(std::move(plan));
+  };
   const spmd::OuterPasses outer{
       .kernels = {.fused = kernels::Fused,
                   .device_copy = MakeDeviceCopy,
@@ -93,7 +115,7 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
               FailTurn("run", FirstLine(*lowered.program));
             return plan;
           },
-      .prepare = [&](plan::Plan plan) { executable = runtime::Prepare(std::move(plan)); }};
+      .prepare = prepare};
   lowered.passes.outer = &outer;
   spmd::RunPasses(lowered.passes, spmd::PassStage::kPlan);
   lowered.dump.AfterStage(spmd::PassStage::kPlan, lowered.passes);

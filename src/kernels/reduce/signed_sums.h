@@ -1,6 +1,7 @@
 // Sums with random signs: a few numbers that change if any element changes.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace tessera::kernels {
@@ -11,6 +12,11 @@ struct SignedSums {
   static constexpr int kBuckets = 32;
   std::array<double, kBuckets> sums{}, squares{};
   int64_t nans = 0, positive = 0, negative = 0;  // counts of NaN and of infinities
+
+  void Add(const SignedSums& other) {
+    for (size_t k = 0; k < kBuckets; ++k) sums[k] += other.sums[k], squares[k] += other.squares[k];
+    nans += other.nans, positive += other.positive, negative += other.negative;
+  }
 };
 
 // Returns a number in which each bit of x changes each bit with probability 1/2.
@@ -21,8 +27,26 @@ constexpr uint64_t MixedBits(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Add elements first, first + 1, ... of an array.
-void AddSignedSums(const float* x, int64_t count, int64_t first, SignedSums& to);
-void AddSignedSums(const double* x, int64_t count, int64_t first, SignedSums& to);
+// The signs of all elements.
+class SignTable {
+ public:
+  static constexpr int64_t kPeriod = 1024;
+  SignTable();
+  // Returns the signs of the elements of a period: of elements period * kPeriod and following.
+  const double* OfPeriod(int64_t period) const {
+    return signs_[MixedBits(static_cast<uint64_t>(period)) & 1].data();
+  }
+
+ private:
+  std::array<double, kPeriod> signs_[2];  // one is the opposite of the other
+};
+
+// Rows of an array: row r has `count` elements from number first + r * step on, which are stored
+// from r * stride on.
+struct SignedRows {
+  int64_t rows = 1, count = 0, first = 0, step = 0, stride = 0;
+};
+void AddSignedSums(const float* x, const SignedRows& rows, SignedSums& to);
+void AddSignedSums(const double* x, const SignedRows& rows, SignedSums& to);
 
 }  // namespace tessera::kernels

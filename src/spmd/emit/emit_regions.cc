@@ -104,7 +104,7 @@ void EmitRegion(ProgramEmitter& outer, const ir::Program& region, const Schedule
                 const std::vector<PlanValueId>& inputs, std::vector<PlanValueId>& targets,
                 std::vector<plan::Node>& nodes) {
   PlanParts& plan = outer.plan();
-  ProgramEmitter inner(plan, region, schedule, nodes, outer.note());
+  ProgramEmitter inner(plan, region, schedule, nodes, &outer);
   for (size_t i = 0; i < inputs.size(); ++i) inner.Bind(region.inputs[i], inputs[i]);
   base::IdVector<ValueId, bool> placeable = PlaceableValues(region, schedule);
   for (size_t k = 0; k < targets.size(); ++k) {

@@ -61,7 +61,49 @@ class SamePredicate final : public ir::HostFunction {
   const Loc chooser_loc_, made_loc_;
 };
 
+// Returns the instance of the operand at each position in its mesh.
+std::vector<int32_t> InstancesByPosition(const HostOperand& operand) {
+  const std::vector<int32_t>& of_device = operand.layout->instance_of_device;
+  const sharding::MeshDef* mesh = operand.place->mesh();
+  std::vector<int32_t> instances;
+  for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p)
+    instances.push_back(base::At(of_device, mesh ? mesh->Device(p) : 0));
+  return instances;
+}
+
+struct ShardCall {
+  std::shared_ptr<const ir::ShardFunction> function;
+  std::vector<int64_t> positions;  // by device
+};
+
+void CallWithShard(const plan::KernelArgs& args) {
+  const auto& call = *static_cast<const ShardCall*>(args.config);
+  call.function->Run({.position = base::At(call.positions, args.device),
+                      .data = args.in[0],
+                      .part = args.part,
+                      .parts = args.parts,
+                      .iterations = *args.iterations});
+}
+
 }  // namespace
+
+plan::Kernel MakeShardCall(const ir::HostFunctionRef& function, size_t number,
+                           const HostOperand& operand, int32_t device, int64_t bytes) {
+  constexpr int32_t kMostParts = 64;
+  ShardCall call;
+  call.positions.resize(operand.layout->instance_of_device.size());
+  if (const sharding::MeshDef* mesh = operand.place->mesh())
+    for (int64_t p = 0; p < mesh->size(); ++p) call.positions[base::Size(mesh->Device(p))] = p;
+  call.function = function.function->ForShards({.number = number,
+                                                .place = operand.place,
+                                                .buffers = InstancesByPosition(operand),
+                                                .device = device});
+  return {.fn = CallWithShard,
+          .config = std::make_shared<const ShardCall>(std::move(call)),
+          .bytes = static_cast<double>(bytes),
+          .max_parts = kMostParts,
+          .observes = true};
+}
 
 plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
                             const std::vector<HostOperand>& operands, int32_t device,
@@ -73,11 +115,7 @@ plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
   for (const HostOperand& operand : operands) {
     call.in.push_back(operand.value);
     seen.values.push_back({operand.place, {}});
-    const std::vector<int32_t>& of_device = operand.layout->instance_of_device;
-    const sharding::MeshDef* mesh = operand.place->mesh();
-    instances.emplace_back();
-    for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p)
-      instances.back().push_back(base::At(of_device, mesh ? mesh->Device(p) : 0));
+    instances.push_back(InstancesByPosition(operand));
   }
   call.function = [function, seen, instances](const plan::HostBuffers& buffers) {
     ir::HostArguments arguments = seen;

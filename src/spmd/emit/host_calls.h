@@ -21,6 +21,11 @@ plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
                             const std::vector<HostOperand>& operands, int32_t device,
                             plan::NoteId note);
 
+// Returns the kernel that calls a function with the shards of its operand `number`, which are
+// `bytes` each. The function takes shards.
+plan::Kernel MakeShardCall(const ir::HostFunctionRef& function, size_t number,
+                           const HostOperand& operand, int32_t device, int64_t bytes);
+
 // Returns the function that throws RuntimeError unless all devices have equal bits of `predicate`,
 // a value of `made_in` by which the loop or branch `chooser` chooses for all of them.
 ir::HostFunctionRef MakePredicateComparison(const ir::Instruction& chooser,

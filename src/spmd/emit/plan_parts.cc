@@ -90,8 +90,8 @@ plan::PlanValueId PlanParts::Zero() {
   return zero_;
 }
 
-plan::NoteId PlanParts::AddNote(const Instruction& instruction) {
-  return plan_.notes.Add({std::string(instruction.op->name), base::Where(instruction.loc)});
+plan::NoteId PlanParts::AddNote(const Instruction& instruction, int32_t item) {
+  return plan_.notes.Add({std::string(instruction.op->name), base::Where(instruction.loc), item});
 }
 
 const plan::Kernel& PlanParts::KernelFor(const ir::Program& program,

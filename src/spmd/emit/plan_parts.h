@@ -58,7 +58,7 @@ class PlanParts {
   plan::PlanValueId Zero();
 
   // Returns a note that names the instruction in messages.
-  plan::NoteId AddNote(const ir::Instruction& instruction);
+  plan::NoteId AddNote(const ir::Instruction& instruction, int32_t item);
 
   // Returns the kernel of an instruction; equal instructions share one.
   const plan::Kernel& KernelFor(const ir::Program& program, const ir::Instruction& instruction);

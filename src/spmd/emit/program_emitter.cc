@@ -16,18 +16,23 @@ using ir::ValueId;
 
 ProgramEmitter::ProgramEmitter(PlanParts& plan, const ir::Program& program,
                                const Schedule& schedule, std::vector<plan::Node>& nodes,
-                               plan::NoteId note)
+                               const ProgramEmitter* outer)
     : plan_(plan),
       program_(program),
       schedule_(schedule),
       nodes_(nodes),
       value_of_(program.values.size(), plan::kNoPlanValue),
-      note_(note) {
+      is_region_(outer != nullptr),
+      item_(outer ? outer->item_ : plan::Note::kNoItem),
+      note_(outer ? outer->note() : plan::kNoNote) {
   for (const LayoutKey& key : schedule.layouts) layouts_.Add(plan.LayoutFor(key));
 }
 
 void ProgramEmitter::EmitItems() {
-  for (const Item& item : schedule_.items) Emit(item);
+  for (const Item& item : schedule_.items) {
+    if (!is_region_) ++item_;
+    Emit(item);
+  }
 }
 
 void ProgramEmitter::Emit(const Item& item) {
@@ -116,8 +121,18 @@ void ProgramEmitter::EmitHostCall(const HostCallItem& item) {
     operands.push_back({value, runner.is_one_device() ? program_.type(v) : program_.place(v),
                         &plan_.layout(plan_.value(value).layout)});
   }
-  AddNode(MakeHostCall(ir::As<ir::HostCallParams>(call.params.get()).function, operands,
-                       runner.device, note_));
+  const ir::HostFunctionRef& function = ir::As<ir::HostCallParams>(call.params.get()).function;
+  if (!function.function->TakesShards())
+    return AddNode(MakeHostCall(function, operands, runner.device, note_));
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const plan::PlanValue& value = plan_.value(operands[k].value);
+    AddStep(
+        plan::Step{.kernel = MakeShardCall(function, k, operands[k], runner.device, value.bytes),
+                   .layout = value.layout,
+                   .in = {operands[k].value},
+                   .out = {},
+                   .note = note_});
+  }
 }
 
 plan::PlanValueId ProgramEmitter::Define(ValueId v, plan::ValueKind kind) {

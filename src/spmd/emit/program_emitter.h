@@ -8,9 +8,10 @@ namespace tessera::spmd {
 
 class ProgramEmitter {
  public:
-  // Nodes are appended to `nodes`. `note`: of nodes that come before the first item.
+  // Nodes are appended to `nodes`. `outer`: the emitter of the program that the region belongs to;
+  // nodes before the first item have its note.
   ProgramEmitter(PlanParts& plan, const ir::Program& program, const Schedule& schedule,
-                 std::vector<plan::Node>& nodes, plan::NoteId note = plan::kNoNote);
+                 std::vector<plan::Node>& nodes, const ProgramEmitter* outer = nullptr);
 
   void EmitItems();
 
@@ -33,7 +34,7 @@ class ProgramEmitter {
   // The note of the item that is being emitted.
   plan::NoteId note() const { return note_; }
   void SetNote(plan::NoteId note) { note_ = note; }
-  void SetNote(const ir::Instruction& i) { note_ = plan_.AddNote(i); }
+  void SetNote(const ir::Instruction& i) { note_ = plan_.AddNote(i, item_); }
 
   void AddStep(plan::Kernel kernel, const std::vector<ir::ValueId>& in,
                const std::vector<ir::ValueId>& out);
@@ -66,6 +67,8 @@ class ProgramEmitter {
   base::IdVector<ir::ValueId, plan::PlanValueId> value_of_;  // kNoPlanValue: none yet
   plan::Segment segment_;
   absl::flat_hash_set<plan::PlanValueId> made_;  // values that steps of the segment define
+  const bool is_region_;
+  int32_t item_;  // see plan::Note
   plan::NoteId note_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "ir/host_call.h"
 #include "ir/move_params.h"
 #include "spmd/moves.h"
 
@@ -120,12 +121,17 @@ class ReductionCombiner {
   // Whether the item may run after later ones. Instructions with effects keep their order, and
   // regions may hold some.
   bool MayBeDelayed(const Item& item) const {
-    if (std::holds_alternative<RegionItem>(item) || std::holds_alternative<HostCallItem>(item))
-      return false;
+    if (std::holds_alternative<RegionItem>(item)) return false;
+    if (const auto* call = std::get_if<HostCallItem>(&item)) return TakesShards(*call);
     return IsSmall(item) && absl::c_all_of(item.instructions(), [&](InstructionId i) {
              const ir::OpDef& op = *InstructionAt(program_, i).op;
              return op.effect == ir::Effect::kNone && !op.opaque;
            });
+  }
+
+  bool TakesShards(const HostCallItem& item) const {
+    const ir::Params* params = InstructionAt(program_, item.instruction).params.get();
+    return ir::As<ir::HostCallParams>(params).function.function->TakesShards();
   }
 
   const ir::Program& program_;

@@ -87,6 +87,44 @@ TEST(Profile, CountsBranchesThatDevicesTakeForThemselves) {
   std::filesystem::remove(path);
 }
 
+// Returns the events of a trace that have a phase: "X", steps; "C", counters.
+std::vector<nlohmann::json> EventsOf(const std::filesystem::path& path, const std::string& phase) {
+  std::ifstream file(path);
+  std::vector<nlohmann::json> events;
+  for (const auto& event : nlohmann::json::parse(file))
+    if (event["ph"] == phase) events.push_back(event);
+  return events;
+}
+
+TEST(Profile, CountsTheMemoryOfADeviceOverTime) {
+  SetDeviceCount(4);
+  MeshScope mesh(make_mesh({{"d", 4}}));
+  const Array x = reshard(ones({64, 64}, f32), P("d", None)), w = ones({64, 64}, f32);
+  const auto f = jit([](Array a, Array b) {
+    const Array y = fori_loop(
+        0, 3, [&](Array, Array v) { return matmul(tanh(matmul(v, b)), b); }, a);
+    return grad([&](Array v) { return sum(tanh(matmul(y, v))); })(b);
+  });
+  const Lowered lowered = f.lower(x, w);
+  const auto path = std::filesystem::temp_directory_path() / "tessera_memory_test.json";
+  lowered.profile(x, w).write(path);
+  const auto counters = EventsOf(path, "C");
+  std::filesystem::remove(path);
+  ASSERT_GE(counters.size(), 4u);
+  int64_t most = 0;
+  double time = 0;
+  for (const auto& counter : counters) {
+    int64_t bytes = 0;
+    for (const auto& [use, held] : counter["args"].items()) bytes += held.get<int64_t>();
+    most = std::max(most, bytes);
+    EXPECT_GE(counter["ts"].get<double>(), time);
+    time = counter["ts"].get<double>();
+  }
+  EXPECT_EQ(most, lowered.memory().peak_bytes());
+  EXPECT_EQ(counters[0]["args"]["arguments"], (16 * 64 + 64 * 64) * 4);
+  EXPECT_EQ(counters.back()["args"]["arguments"], 0);  // the run has ended
+}
+
 TEST(Profile, WritesATraceThatParses) {
   SetDeviceCount(1);
   const Array x = ones({64, 64}, f32);
@@ -94,8 +132,7 @@ TEST(Profile, WritesATraceThatParses) {
   const Profile profile = f.lower(x).profile(x);
   const auto path = std::filesystem::temp_directory_path() / "tessera_profile_test.json";
   profile.write(path);
-  std::ifstream file(path);
-  const auto events = nlohmann::json::parse(file);
+  const auto events = EventsOf(path, "X");
   ASSERT_EQ(events.size(), 2u);
   EXPECT_THAT(events[0]["name"].get<std::string>(), HasSubstr("dot_general at profile_test.cc:"));
   EXPECT_EQ(events[0]["args"]["FLOPs"], 2 * 64 * 64 * 64);
