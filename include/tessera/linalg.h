@@ -10,9 +10,9 @@
 // f16 and bf16 are refused. Matrices may be complex: a^H is the conjugate transpose, which is a^T
 // for real numbers. Factorisations are those of LAPACK, one matrix per call and thread.
 //
-// One large matrix may be sharded over one or both dims, in cholesky, triangular_solve, lu, solve
-// and qr with an out_sharding. These run block by block: devices exchange panels, and none holds
-// the whole matrix.
+// One large matrix may be sharded over one or both dims, in cholesky, triangular_solve,
+// solve_triangular, lu, solve and qr with an out_sharding. These run block by block: devices
+// exchange panels, and none holds the whole matrix.
 //
 // All functions throw ShapeError for arrays that are not matrices (or not square, where that is
 // needed), and DTypeError for other dtypes. Numbers are not checked: a singular matrix gives
@@ -78,6 +78,7 @@ struct SolveTriangularOptions {
   bool transposed = false;  // solves a^T x = b
   bool conjugated = false;  // solves conj(a) x = b, or a^H x = b
   bool unit_diagonal = false;
+  std::optional<PartitionSpec> out_sharding = {};  // with a large a
 };
 // Returns the solution x of a x = b for triangular a [..., n, n] and b [..., n, k] or [n].
 Array solve_triangular(Operand a, Operand b, SolveTriangularOptions options = {},

@@ -48,6 +48,45 @@ const std::vector<RefusedCase>& Cases() {
          linalg::solve_triangular(abstract_array("f32[8@x,8]"), abstract_array("f32[8]"),
                                   {.lower = true});
        }},
+      {"matrix_norm_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::matrix_norm(abstract_array("f32[8@x,8]"), {.ord = "nuc", .keepdims = true});
+       }},
+      {"tensorsolve_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::tensorsolve(abstract_array("f32[4,8@x,2]"), abstract_array("f32[8]"),
+                             {.dims = {0}});
+       }},
+      {"qr_multiply_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::qr_multiply(abstract_array("f32[8@x,4]"), abstract_array("f32[2,8]"),
+                             {.conjugate = true});
+       }},
+      {"schur_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::schur(abstract_array("f32[8@x,8]"), {.complex = true});
+       }},
+      {"solve_sylvester_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::solve_sylvester(abstract_array("f32[4@x,4]"), abstract_array("f32[4,4]"),
+                                 abstract_array("f32[4,4]"), {.tol = 1e-4});
+       }},
+      {"lu_solve_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::lu_solve({abstract_array("f32[4@x,4]"), abstract_array("i32[4]")},
+                          abstract_array("f32[4]"), {.transposed = true});
+       }},
+      {"cho_solve_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         linalg::cho_solve({abstract_array("f32[4@x,4]"), true}, abstract_array("f32[4]"));
+       }},
       {"eigh_sharded",
        [] {
          MeshScope scope(abstract_mesh({{"x", 2}}));

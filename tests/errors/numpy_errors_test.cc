@@ -44,6 +44,33 @@ const std::vector<RefusedCase>& Cases() {
        [] {
          histogramdd(ones({2, 3}), {.bins = {2, 2}});
        }},
+      {"histogramdd_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         histogramdd(abstract_array("f32[8,2@x]"),
+                     {.edges = {ones({3}), abstract_array("f32[4@x]")}});
+       }},
+      {"gradient_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         gradient(abstract_array("f32[16@x,4]"), 0, {.spacing = 0.5});
+       }},
+      {"gradient_sharded_coordinates",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         gradient(abstract_array("f32[16@x,4]"), 0, {.coordinates = {abstract_array("f32[16@x]")}});
+       }},
+      {"nancumsum_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         nancumsum(abstract_array("f32[16@x,4]"), 0, {.reverse = true});
+       }},
+      {"geomspace_sharded",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         geomspace(abstract_array("f32[16@x]"), abstract_array("f32[16]{U:x}"), 5,
+                   {.endpoint = false});
+       }},
       {"segment_sum_ids",
        [] {
          segment_sum(ones({3, 2}), array({0, 1}));

@@ -57,6 +57,14 @@ const std::vector<RefusedCase>& Cases() {
        [] {
          ragged_dot(ones({4, 3}), ones({2, 3, 5}), Sizes(2), {.dtype = i32});
        }},
+      {"dot_general_sharded",
+       [] {
+         OnMesh([] {
+           ragged_dot_general(Typed("f32[8@x,4@y]"), Typed("f32[2,4@y,8@x]"), Typed("i32[2]"),
+                              {.dot = {.lhs_contract = {1}, .rhs_contract = {1}}, .rhs_group = 0},
+                              {.dtype = f64});
+         });
+       }},
       {"dot_sharded_columns",
        [] {
          OnMesh([] { ragged_dot(Typed("f32[4,4@x]"), Typed("f32[2,4@x,5]"), Typed("i32[2]")); });

@@ -6,6 +6,7 @@
 
 #include "api/array/products.h"
 #include "api/core/edits.h"
+#include "api/core/option_fields.h"
 #include "api/core/reshard_to.h"
 #include "base/at.h"
 #include "base/shape.h"
@@ -221,10 +222,18 @@ Array ragged_dot(Operand lhs, Operand rhs, Operand group_sizes, DotOptions optio
   return ApplyRagged(ops::kRaggedDot, {x, y, sizes}, 2, options, call);
 }
 
+static std::string Code(const RaggedDotDims& v) {
+  return OptionFields()
+      .Add("dot", std::optional(v.dot))
+      .Add("lhs_ragged", v.lhs_ragged, int64_t{0})
+      .Add("rhs_group", v.rhs_group)
+      .code();
+}
+
 Array ragged_dot_general(Operand lhs, Operand rhs, Operand group_sizes, RaggedDotDims dims,
                          DotOptions options, Loc loc) {
   const Call call{"ragged_dot_general", loc};
-  return AsOne(call, {lhs, rhs, group_sizes},
+  return AsOne(call, {{"lhs", lhs}, {"rhs", rhs}, {"group_sizes", group_sizes}, dims, options},
                [&](const Operands& xs) { return RaggedDotGeneral(xs, dims, options, call); });
 }
 

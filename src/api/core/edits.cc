@@ -318,16 +318,21 @@ class Edits {
   std::string AutoCode(const PartitionSpec& out) const {
     std::vector<std::string> given, taken;
     size_t next = 0;
+    bool captures = false;  // a value without code
     for (const Argument& a : arguments_) {
-      if (!a.operand() && !a.listed()) continue;
+      if (!a.operand() && !a.listed()) {
+        captures = captures || *a.name() != 0;
+        continue;
+      }
       const std::string& name = named_.whole[next++];
       if (a.operand() && a.operand()->scalar()) continue;
       taken.push_back("auto " + name);
       given.push_back(name);
     }
     const std::string code = how_.code ? how_.code() : CallCode(call_, arguments_, named_);
-    return fmt::format("auto_axes([]({}) {{ return {}; }}, {{.out_sharding = {}}})({})",
-                       fmt::join(taken, ", "), code, out.text(), fmt::join(given, ", "));
+    return fmt::format("auto_axes([{}]({}) {{ return {}; }}, {{.out_sharding = {}}})({})",
+                       captures ? "&" : "", fmt::join(taken, ", "), code, out.text(),
+                       fmt::join(given, ", "));
   }
 
   // Returns specs for the results. Each takes the axes of some dims of the first array, in order,

@@ -5,6 +5,7 @@
 #include <absl/functional/function_ref.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,27 +65,40 @@ auto AsOne(Call call, const Arguments& arguments, const F& f, const Rewritten& h
     return RunAsOne(call, arguments, apply, how);
 }
 
-// An array in a field of a call's options, which may be missing.
+// An array in a field of a call's options, which may be missing, or a list of arrays.
 struct ArrayField {
+  ArrayField(const char* field, Array* array)
+      : name(field), arrays{array, array->is_given() ? size_t{1} : 0} {}
+  ArrayField(const char* field, std::vector<Array>* list)
+      : name(field), arrays{*list}, is_list(true) {}
+
   const char* name;
-  Array* array;
+  std::span<Array> arrays;  // none if the field is not given
+  bool is_list = false;
 };
 // As AsOne, for a function that takes all operands. The fields that are given are operands too,
 // after those of `arguments`. While f runs they hold these operands, which edits may change.
 template <class F>
 auto AsOneWith(Call call, Arguments arguments, std::initializer_list<ArrayField> fields,
                const F& f) {
-  absl::InlinedVector<Operand, 4> given;  // the arguments refer to them
+  // The arguments refer to these.
+  absl::InlinedVector<Operand, 4> given;
+  absl::InlinedVector<std::vector<Array>, 1> lists;
   given.reserve(fields.size());
+  lists.reserve(fields.size());
+  size_t count = 0;
   for (const ArrayField& field : fields) {
-    if (!field.array->is_given()) continue;
-    given.emplace_back(*field.array, call.loc);
-    arguments.push_back(Argument::Field(field.name, given.back()));
+    if (field.arrays.empty()) continue;
+    count += field.arrays.size();
+    arguments.push_back(
+        field.is_list ? Argument::Field(field.name, lists.emplace_back(field.arrays.begin(),
+                                                                       field.arrays.end()))
+                      : Argument::Field(field.name, given.emplace_back(field.arrays[0], call.loc)));
   }
   return AsOne(call, arguments, [&](const Operands& xs) {
-    size_t next = xs.size() - given.size();
+    size_t next = xs.size() - count;
     for (const ArrayField& field : fields)
-      if (field.array->is_given()) *field.array = xs[next++].array();
+      for (Array& array : field.arrays) array = xs[next++].array();
     return f(xs);
   });
 }

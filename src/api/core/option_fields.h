@@ -29,9 +29,13 @@ class OptionFields {
     if (out) parts_.push_back(".out_sharding = " + out->text());
     return *this;
   }
-  // Adds an array, which the code of the call shows under the name of its field.
+  // Adds an array or a list of them, which the code of the call shows under the name of its field.
   OptionFields& AddNamed(const char* name, const Array& value) {
     if (value.is_given()) parts_.push_back(fmt::format(".{0} = {0}", name));
+    return *this;
+  }
+  OptionFields& AddNamed(const char* name, const std::vector<Array>& values) {
+    if (!values.empty()) parts_.push_back(fmt::format(".{0} = {0}", name));
     return *this;
   }
   std::string code() const {

@@ -37,6 +37,14 @@ std::string Code(const Dims& v) {
   if (v.all()) return "All";
   return v.dims().size() == 1 ? Code(v.dims()[0]) : Code(v.dims());
 }
+std::string Code(const std::pair<double, double>& v) {
+  return fmt::format("{{{}, {}}}", Code(v.first), Code(v.second));
+}
+std::string Code(const std::vector<std::pair<double, double>>& v) {
+  std::vector<std::string> parts;
+  for (const std::pair<double, double>& p : v) parts.push_back(Code(p));
+  return fmt::format("{{{}}}", fmt::join(parts, ", "));
+}
 std::string Code(const std::vector<Padding>& v) {
   std::vector<std::string> parts;
   for (const Padding& p : v)

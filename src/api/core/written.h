@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tessera/convolution.h"
@@ -31,6 +32,8 @@ std::string Code(DType v);
 std::string Code(const std::vector<int64_t>& v);
 std::string Code(const Shape& v);
 std::string Code(const Dims& v);
+std::string Code(const std::pair<double, double>& v);
+std::string Code(const std::vector<std::pair<double, double>>& v);
 std::string Code(const std::vector<Padding>& v);
 std::string Code(const DotDims& v);
 std::string Code(const OutOptions& v);
@@ -96,10 +99,17 @@ class Argument {
   Argument(const char* name, const Operand& x) : name_(name), operand_(&x) {}
   Argument(const std::vector<Array>& xs) : name_("operands"), arrays_(&xs) {}
   Argument(const char* name, const std::vector<Array>& xs) : name_(name), arrays_(&xs) {}
-  // An array in a field of options. The code of the options names it.
-  static Argument Field(const char* name, const Operand& x) {
+  // An array in a field of options, or a list. The code of the options names it.
+  template <class T>
+  static Argument Field(const char* name, const T& x) {
     Argument a(name, x);
     a.is_field_ = true;
+    return a;
+  }
+  // A value without code, such as a function. The code of the call names it.
+  static Argument Value(const char* name) {
+    Argument a;
+    a.name_ = name;
     return a;
   }
   // A value of another type. If it has a field out_sharding, edits may change that.
@@ -113,10 +123,11 @@ class Argument {
   const Operand* operand() const { return operand_; }
   const std::vector<Array>* listed() const { return arrays_; }
   bool is_field() const { return is_field_; }
-  std::string code() const { return code_(value_); }
+  std::string code() const { return code_ ? code_(value_) : name_; }
   std::optional<PartitionSpec>* out_sharding() const { return out_; }
 
  private:
+  Argument() = default;
   template <class T>
   static constexpr bool HasOut() {
     return requires(T & v) { v.out_sharding; };

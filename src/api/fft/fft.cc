@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "api/core/edits.h"
+#include "api/core/option_fields.h"
 #include "api/fft/pencils.h"
 #include "base/at.h"
 #include "base/dtype.h"
@@ -213,9 +214,13 @@ Array irfft2(Operand x, FftnOptions options, Loc loc) {
 Array fftshift(Operand x, Dims dims, Loc loc) { return Shifted("fftshift", x, dims, loc, 0); }
 Array ifftshift(Operand x, Dims dims, Loc loc) { return Shifted("ifftshift", x, dims, loc, 1); }
 
+static std::string Code(const FftfreqOptions& v) {
+  return OptionFields().Add("d", v.d, 1.0).Add(v.dtype).code();
+}
+
 Array fftfreq(int64_t n, FftfreqOptions options, Loc loc) {
   const Call call{"fftfreq", loc};
-  return AsOne(call, {}, [&](const Operands&) {
+  return AsOne(call, {n, options}, [&](const Operands&) {
     CheckSamples(n, options, call);
     const DType t = FrequencyDType(options, call);
     // 0, ..., (n - 1) / 2, -(n / 2), ..., -1.
@@ -227,7 +232,7 @@ Array fftfreq(int64_t n, FftfreqOptions options, Loc loc) {
 }
 Array rfftfreq(int64_t n, FftfreqOptions options, Loc loc) {
   const Call call{"rfftfreq", loc};
-  return AsOne(call, {}, [&](const Operands&) {
+  return AsOne(call, {n, options}, [&](const Operands&) {
     CheckSamples(n, options, call);
     const DType t = FrequencyDType(options, call);
     const Array k = astype(arange(n / 2 + 1, {}, loc), t, loc);

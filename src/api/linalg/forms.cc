@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/core/edits.h"
+#include "api/core/option_fields.h"
 #include "api/linalg/formulas.h"
 #include "base/dtype.h"
 #include "ops/check.h"
@@ -82,7 +83,7 @@ Array toeplitz(Operand c, std::optional<Operand> r, Loc loc) {
 
 Array hilbert(int64_t n, Loc loc) {
   const Call call{"hilbert", loc};
-  return AsOne(call, {}, [&](const Operands&) {
+  return AsOne(call, {n}, [&](const Operands&) {
     const MatrixFormulas f(call);
     CheckShape({n, n}, call);
     const Array row = iota({n, 1}, 0, {.dtype = base::DefaultFloat()}, loc);
@@ -103,7 +104,7 @@ int64_t SizeOf(base::Shape::const_iterator begin, base::Shape::const_iterator en
 
 Array tensorinv(Operand a, int ind, Loc loc) {
   const Call call{"tensorinv", loc};
-  return AsOne(call, {a}, [&](const Operand& operand) {
+  return AsOne(call, {a, ind}, [&](const Operand& operand) {
     const Array x = ToFloat(operand, call);
     if (ind < 1 || ind > Rank(x))
       FailShape(call, 14, fmt::format("ind must be from 1 to the rank {}, not {}", Rank(x), ind));
@@ -120,9 +121,13 @@ Array tensorinv(Operand a, int ind, Loc loc) {
   });
 }
 
+static std::string Code(const TensorSolveOptions& v) {
+  return OptionFields().Add("dims", std::vector<int64_t>(v.dims.begin(), v.dims.end()), {}).code();
+}
+
 Array tensorsolve(Operand a, Operand b, TensorSolveOptions options, Loc loc) {
   const Call call{"tensorsolve", loc};
-  return AsOne(call, {a, b}, [&](const Operand& left, const Operand& right) {
+  return AsOne(call, {a, b, options}, [&](const Operand& left, const Operand& right) {
     const DType t = FloatOf(PromotedDType({left, right}, call));
     Array x = Convert(ToArray(left, call), t, call);
     const Array y = Convert(ToArray(right, call), t, call);

@@ -5,6 +5,7 @@
 
 #include "api/array/reductions.h"
 #include "api/core/edits.h"
+#include "api/core/option_fields.h"
 #include "api/linalg/systems.h"
 #include "base/dtype.h"
 #include "tessera/control.h"
@@ -17,7 +18,7 @@ using namespace api;
 
 Array matrix_power(Operand a, int64_t n, Loc loc) {
   const Call call{"matrix_power", loc};
-  return AsOne(call, {a}, [&](const Operand& x) {
+  return AsOne(call, {a, n}, [&](const Operand& x) {
     const MatrixFormulas f(call);
     Array square = ToSquare(n < 0 ? Operand(ToFloat(x, call), loc) : x, call);
     if (n >= 0) square = ToArray(x, call);
@@ -127,9 +128,19 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
   return tessera::norm(std::move(x), std::move(dims), std::move(options), loc);
 }
 
+static std::string Code(const VectorNormOptions& v) {
+  return OptionFields().Add("ord", v.ord, NormOrder(2)).Add("keepdims", v.keepdims, false).code();
+}
+static std::string Code(const MatrixNormOptions& v) {
+  return OptionFields()
+      .Add("ord", v.ord, NormOrder("fro"))
+      .Add("keepdims", v.keepdims, false)
+      .code();
+}
+
 Array vector_norm(Operand x, Dims dims, VectorNormOptions options, Loc loc) {
   const Call call{"vector_norm", loc};
-  return AsOne(call, {x, dims}, [&](const Operand& operand) {
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
     Array a = ToFloat(operand, call);
     const int64_t rank = Rank(a);
     const std::vector<int64_t> own = NormalDims(dims, rank, call);
@@ -159,7 +170,7 @@ Array vector_norm(Operand x, Dims dims, VectorNormOptions options, Loc loc) {
 
 Array matrix_norm(Operand x, MatrixNormOptions options, Loc loc) {
   const Call call{"matrix_norm", loc};
-  return AsOne(call, {x}, [&](const Operand& operand) {
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
     return tessera::norm(ToMatrices(operand, call), {-2, -1},
                          {.ord = options.ord, .keepdims = options.keepdims}, loc);
   });
@@ -213,7 +224,7 @@ Array multi_dot(std::vector<Array> matrices, Loc loc) {
 
 Array cross(Operand a, Operand b, int dim, Loc loc) {
   const Call call{"cross", loc};
-  return AsOne(call, {a, b}, [&](const Operand& left, const Operand& right) {
+  return AsOne(call, {a, b, dim}, [&](const Operand& left, const Operand& right) {
     const MatrixFormulas f(call);
     const std::vector<Array> both = Promote({left, right}, call);
     const Array &x = both[0], &y = both[1];

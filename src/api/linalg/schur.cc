@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "api/core/edits.h"
+#include "api/core/option_fields.h"
 #include "api/linalg/systems.h"
 #include "base/dtype.h"
 #include "tessera/control.h"
@@ -106,9 +107,16 @@ std::vector<Array> UpperTriangular(const Array& form, const Array& vectors, Call
 
 }  // namespace
 
+static std::string Code(const SchurOptions& v) {
+  return OptionFields().Add("complex", v.complex, false).code();
+}
+static std::string Code(const SylvesterOptions& v) {
+  return OptionFields().Add("tol", v.tol, SylvesterOptions().tol).code();
+}
+
 Schur schur(Operand a, SchurOptions options, Loc loc) {
   const Call call{"schur", loc};
-  std::vector<Array> made = AsOne(call, {a}, [&](const Operand& x) {
+  std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
     const Array m = ToSquare(x, call);
     return SchurOf(options.complex ? ToComplex(m, call) : m, call);
   });
@@ -117,16 +125,18 @@ Schur schur(Operand a, SchurOptions options, Loc loc) {
 
 Schur rsf2csf(Schur form, Loc loc) {
   const Call call{"rsf2csf", loc};
-  std::vector<Array> made = AsOne(
-      call, {Operand(form.t, loc), Operand(form.z, loc)}, [&](const Operand& x, const Operand& y) {
-        const DType dtype = base::ComplexOf(base::PartOf(FloatOf(PromotedDType({x, y}, call))));
-        const Array t = Convert(ToSquare(x, call), dtype, call),
-                    z = Convert(ToSquare(y, call), dtype, call);
-        if (ShapeOf(t) != ShapeOf(z))
-          FailShape(call, 13,
-                    fmt::format("t and z differ: {} and {}", TypeOf(t)->text(), TypeOf(z)->text()));
-        return UpperTriangular(t, z, call);
-      });
+  const Operand upper(form.t, loc), unitary(form.z, loc);
+  const auto turned = [&](const Operand& x, const Operand& y) {
+    const DType dtype = base::ComplexOf(base::PartOf(FloatOf(PromotedDType({x, y}, call))));
+    const Array t = Convert(ToSquare(x, call), dtype, call),
+                z = Convert(ToSquare(y, call), dtype, call);
+    if (ShapeOf(t) != ShapeOf(z))
+      FailShape(call, 13,
+                fmt::format("t and z differ: {} and {}", TypeOf(t)->text(), TypeOf(z)->text()));
+    return UpperTriangular(t, z, call);
+  };
+  std::vector<Array> made = AsOne(call, {{"t", upper}, {"z", unitary}}, turned,
+                                  {.code = [] { return "rsf2csf({t, z})"; }});
   return {made[0], made[1]};
 }
 
@@ -195,7 +205,8 @@ Array sqrtm(Operand a, Loc loc) {
 
 Array solve_sylvester(Operand a, Operand b, Operand c, SylvesterOptions options, Loc loc) {
   const Call call{"solve_sylvester", loc};
-  return AsOne(call, {a, b, c}, [&](const Operand& x, const Operand& y, const Operand& z) {
+  const Arguments arguments{{"a", a}, {"b", b}, {"c", c}, options};
+  return AsOne(call, arguments, [&](const Operand& x, const Operand& y, const Operand& z) {
     const LoopFormulas f(call);
     const DType t = FloatOf(PromotedDType({x, y, z}, call));
     const auto given = [&](const Operand& o) { return Convert(ToArray(o, call), t, call); };
@@ -261,7 +272,7 @@ Array TriangularFunction(const Array& t, const Array& values, const LoopFormulas
 
 Array funm(Operand a, const std::function<Array(Array)>& function, Loc loc) {
   const Call call{"funm", loc};
-  return AsOne(call, {a}, [&](const Operand& x) {
+  return AsOne(call, {a, Argument::Value("function")}, [&](const Operand& x) {
     const LoopFormulas f(call);
     const Array m = ToComplex(ToSquare(x, call), call);
     if (TypeOf(m)->elements() == 0) return m;

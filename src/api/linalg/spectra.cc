@@ -64,6 +64,17 @@ PivotedQr pivoted_qr(Operand a, PivotedQrOptions options, Loc loc) {
   return {made[0], made[1], made[2]};
 }
 
+static std::string Code(QrSide v) {
+  return v == QrSide::kLeft ? "linalg::QrSide::kLeft" : "linalg::QrSide::kRight";
+}
+static std::string Code(const QrMultiplyOptions& v) {
+  return OptionFields()
+      .Add("mode", v.mode, QrSide::kRight)
+      .Add("pivoting", v.pivoting, false)
+      .Add("conjugate", v.conjugate, false)
+      .code();
+}
+
 QrMultiplied qr_multiply(Operand a, Operand c, QrMultiplyOptions options, Loc loc) {
   const Call call{"qr_multiply", loc};
   const auto multiply = [&](const Operand& matrix, const Operand& other) {
@@ -85,7 +96,7 @@ QrMultiplied qr_multiply(Operand a, Operand c, QrMultiplyOptions options, Loc lo
     if (is_vector) made[0] = squeeze(made[0], is_left ? -1 : -2, loc);
     return made;
   };
-  std::vector<Array> made = AsOne(call, {{"a", a}, {"c", c}}, multiply);
+  std::vector<Array> made = AsOne(call, {{"a", a}, {"c", c}, options}, multiply);
   return {made[0], made[1], options.pivoting ? made[2] : Array()};
 }
 
@@ -308,7 +319,7 @@ Array matrix_rank(Operand a, RankOptions options, Loc loc) {
 
 Array cond(Operand a, NormOrder order, Loc loc) {
   const Call call{"cond", loc};
-  return AsOne(call, {a}, [&](const Operand& x) {
+  return AsOne(call, {a, order}, [&](const Operand& x) {
     const MatrixFormulas f(call);
     const Array m = ToMatrices(x, call);
     if (RowsOf(m) == 0 || ColumnsOf(m) == 0)

@@ -145,6 +145,7 @@ static std::string Code(const SolveTriangularOptions& v) {
       .Add("transposed", v.transposed, false)
       .Add("conjugated", v.conjugated, false)
       .Add("unit_diagonal", v.unit_diagonal, false)
+      .Add(v.out_sharding)
       .code();
 }
 static std::string Code(const LuSolveOptions& v) {
@@ -163,7 +164,9 @@ ChoFactor cho_factor(Operand a, ChoFactorOptions options, Loc loc) {
 
 Array cho_solve(ChoFactor factor, Operand b, Loc loc) {
   const Call call{"cho_solve", loc};
-  return AsOne(call, {Operand(factor.c, loc), b}, [&](const Operand& c, const Operand& right) {
+  const Operand given(factor.c, loc);
+  const auto code = [&] { return fmt::format("cho_solve({{c, {}}}, b)", factor.lower); };
+  const auto solved = [&](const Operand& c, const Operand& right) {
     const auto [a, y] = PromotedPair(c, right, call);
     const Array square = ToSquare(a, call);
     return WithRightSide(square, y, RowsOf(square), call, [&](const Array& m, const Array& r) {
@@ -177,7 +180,8 @@ Array cho_solve(ChoFactor factor, Operand b, Loc loc) {
       };
       return solve(solve(r, !factor.lower), factor.lower);
     });
-  });
+  };
+  return AsOne(call, {{"c", given}, {"b", b}}, solved, {.code = code});
 }
 
 Array triangular_solve(Operand a, Operand b, TriangularSolveOptions options, Loc loc) {
@@ -198,15 +202,18 @@ Array solve_triangular(Operand a, Operand b, SolveTriangularOptions options, Loc
   return AsOne(call, {a, b, options}, [&](const Operand& x, const Operand& y) {
     const auto [matrix, right] = PromotedPair(x, y, call);
     const Array square = ToSquare(matrix, call);
-    return WithRightSide(square, right, RowsOf(square), call, [&](const Array& m, const Array& r) {
-      return triangular_solve(m, r,
-                              {.left_side = true,
-                               .lower = options.lower,
-                               .transpose_a = options.transposed,
-                               .conjugate_a = options.conjugated,
-                               .unit_diagonal = options.unit_diagonal},
-                              loc);
-    });
+    const TriangularSolveOptions from_left{.left_side = true,
+                                           .lower = options.lower,
+                                           .transpose_a = options.transposed,
+                                           .conjugate_a = options.conjugated,
+                                           .unit_diagonal = options.unit_diagonal};
+    const bool blocked = options.out_sharding && IsShardedMatrix(square);
+    const Array solved =
+        WithRightSide(square, right, RowsOf(square), call, [&](const Array& m, const Array& r) {
+          return blocked ? SolveSharded(m, r, from_left, call)
+                         : triangular_solve(m, r, from_left, loc);
+        });
+    return ReshardTo(solved, options.out_sharding, call);
   });
 }
 
@@ -228,7 +235,7 @@ Lu lu(Operand a, LuOptions options, Loc loc) {
 
 Array lu_pivots_to_permutation(Operand pivots, int64_t n, Loc loc) {
   const Call call{"lu_pivots_to_permutation", loc};
-  return AsOne(call, {pivots}, [&](const Operand& operand) {
+  return AsOne(call, {pivots, n}, [&](const Operand& operand) {
     const MatrixFormulas f(call);
     const Array p = ToArray(operand, call);
     if (!TypeOf(p)->dtype().is_integer())
@@ -270,19 +277,24 @@ LuFactor lu_factor(Operand a, Loc loc) {
 
 Array lu_solve(LuFactor factor, Operand b, LuSolveOptions options, Loc loc) {
   const Call call{"lu_solve", loc};
-  return AsOne(
-      call, {Operand(factor.lu, loc), Operand(factor.pivots, loc), b, options},
-      [&](const Operand& x, const Operand& pivots, const Operand& right) {
-        const MatrixFormulas f(call);
-        const auto [matrix, y] = PromotedPair(x, right, call);
-        const Array square = ToSquare(matrix, call);
-        const int64_t n = RowsOf(square);
-        const Array permutation = lu_pivots_to_permutation(pivots, n, loc);
-        return WithRightSide(square, y, n, call, [&](const Array& m, const Array& r) {
-          const Lu factors{m, ToArray(pivots, call), f.WithBatch(permutation, BatchOf(m), 1)};
-          return SolveFactored(factors, r, {options.transposed, options.conjugated}, f);
-        });
-      });
+  const Operand made(factor.lu, loc), moved(factor.pivots, loc);
+  const Arguments arguments{{"lu", made}, {"pivots", moved}, {"b", b}, options};
+  const auto code = [&] {
+    const std::string rest = Code(options);
+    return fmt::format("lu_solve({{lu, pivots}}, b{}{})", rest.empty() ? "" : ", ", rest);
+  };
+  const auto solved = [&](const Operand& x, const Operand& pivots, const Operand& right) {
+    const MatrixFormulas f(call);
+    const auto [matrix, y] = PromotedPair(x, right, call);
+    const Array square = ToSquare(matrix, call);
+    const int64_t n = RowsOf(square);
+    const Array permutation = lu_pivots_to_permutation(pivots, n, loc);
+    return WithRightSide(square, y, n, call, [&](const Array& m, const Array& r) {
+      const Lu factors{m, ToArray(pivots, call), f.WithBatch(permutation, BatchOf(m), 1)};
+      return SolveFactored(factors, r, {options.transposed, options.conjugated}, f);
+    });
+  };
+  return AsOne(call, arguments, solved, {.code = code});
 }
 
 Array solve(Operand a, Operand b, SolveOptions options, Loc loc) {

@@ -56,7 +56,7 @@ Array piecewise(Operand x, std::vector<Array> conditions,
   if (functions.size() != n && functions.size() != n + 1)
     FailShape(call, 17,
               fmt::format("there are {} functions for {} conditions", functions.size(), n));
-  return AsOne(call, {{"operand", x}, {"conditions", conditions}},
+  return AsOne(call, {{"operand", x}, {"conditions", conditions}, Argument::Value("functions")},
                [&](const Operands& xs) -> Array {
                  const Array a = ToArray(xs[0], call);
                  Located made(zeros_like(a, {}, loc), loc);

@@ -108,12 +108,19 @@ Located Gradient(const Located& x, int64_t dim, const Array& coordinates, Call c
 
 }  // namespace
 
+static std::string Code(const GradientOptions& v) {
+  return OptionFields()
+      .Add("spacing", v.spacing, 1.0)
+      .AddNamed("coordinates", v.coordinates)
+      .code();
+}
+
 std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc loc) {
   const Call call{"gradient", loc};
-  return AsOne(call, {x, dims}, [&](const Operand& operand) -> std::vector<Array> {
-    const Located a(ToFloat(operand, call), loc);
+  std::vector<Array>& coordinates = options.coordinates;
+  const auto slopes = [&](const Operands& xs) {
+    const Located a(ToFloat(xs[0], call), loc);
     const std::vector<int64_t> along = NormalDims(dims, Rank(a), call);
-    const auto& coordinates = options.coordinates;
     if (!coordinates.empty() && coordinates.size() != along.size())
       FailShape(call, 18,
                 fmt::format("there are coordinates of {} dims, not {}", coordinates.size(),
@@ -132,7 +139,8 @@ std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc l
                                          : Gradient(a, along[i], coordinates[i], call));
     }
     return made;
-  });
+  };
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"coordinates", &coordinates}}, slopes);
 }
 
 Array trapezoid(Operand y, TrapezoidOptions options, Loc loc) {

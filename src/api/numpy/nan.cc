@@ -6,6 +6,7 @@
 
 #include "api/array/reductions.h"
 #include "api/core/located.h"
+#include "api/core/option_fields.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "tessera/lookup.h"
@@ -217,12 +218,19 @@ Array nanmedian(Operand x, Dims dims, MedianOptions options, Loc loc) {
 
 // ---- along one dim ----
 
+static std::string Code(const ArgOptions& v) {
+  return OptionFields().Add(v.dtype).Add("keepdims", v.keepdims, false).code();
+}
+static std::string Code(const CumOptions& v) {
+  return OptionFields().Add("reverse", v.reverse, false).Add(v.out_sharding).code();
+}
+
 namespace {
 using Choice = Array (*)(Operand, int, ArgOptions, Loc);
 Array ChooseNumber(const char* name, Choice f, double instead, const Operand& x, int dim,
                    const ArgOptions& options, Loc loc) {
   const Call call{name, loc};
-  return AsOne(call, {x, dim}, [&](const Operand& operand) -> Array {
+  return AsOne(call, {x, dim, options}, [&](const Operand& operand) -> Array {
     const Array a = ToArray(operand, call);
     const Located made(f(Without(a, instead, call), dim, options, loc), loc);
     if (!TypeOf(a)->dtype().is_inexact()) return made;
@@ -231,9 +239,9 @@ Array ChooseNumber(const char* name, Choice f, double instead, const Operand& x,
 }
 using RunningCall = Array (*)(Operand, int, CumOptions, Loc);
 Array RunNumbers(const char* name, RunningCall f, double instead, const Operand& x, int dim,
-                 const CumOptions& options, Loc loc) {
+                 CumOptions options, Loc loc) {
   const Call call{name, loc};
-  return AsOne(call, {x, dim}, [&](const Operand& operand) {
+  return AsOne(call, {x, dim, options}, [&](const Operand& operand) {
     return f(Without(ToArray(operand, call), instead, call), dim, options, loc);
   });
 }

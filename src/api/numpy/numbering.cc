@@ -128,13 +128,17 @@ std::vector<Array> unravel_index(Operand numbers, Shape shape, Loc loc) {
   });
 }
 
+static std::string Code(IndexMode v) {
+  return v == IndexMode::kWrap ? "IndexMode::kWrap" : "IndexMode::kClip";
+}
+
 Array ravel_multi_index(std::vector<Array> indices, Shape shape, IndexMode mode, Loc loc) {
   const Call call{"ravel_multi_index", loc};
   const base::Shape& sizes = shape.dims();
   if (indices.size() != sizes.size() || sizes.empty())
     FailShape(call, 17,
               fmt::format("there are indices of {} dims, not {}", indices.size(), sizes.size()));
-  return AsOne(call, {{"indices", indices}, shape}, [&](std::vector<Array> xs) -> Array {
+  return AsOne(call, {{"indices", indices}, shape, mode}, [&](std::vector<Array> xs) -> Array {
     Located number(zeros({}, {.dtype = TypeOf(xs[0])->dtype()}, loc), loc);
     for (size_t d = 0; d < sizes.size(); ++d) {
       const Operand size(sizes[d], loc), last(sizes[d] - 1, loc), zero(0, loc);
@@ -156,7 +160,7 @@ Array diagflat(Operand x, int64_t k, Loc loc) {
 // The logarithms are spaced evenly; the ends are the bounds themselves.
 Array geomspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
   const Call call{"geomspace", loc};
-  return AsOne(call, {{"lo", lo}, {"hi", hi}},
+  return AsOne(call, {{"lo", lo}, {"hi", hi}, n, options},
                [&](const Operand& low, const Operand& high) -> Array {
                  const std::vector<Array> xs = PromoteFloat({low, high}, call);
                  const Located a(xs[0], loc), b(xs[1], loc);

@@ -107,7 +107,17 @@ Array block(std::vector<std::vector<Array>> rows, Loc loc) {
     }
   }
   if (rows.empty()) FailShape(call, 17, "there are no rows");
-  return AsOne(call, {all}, [&](std::vector<Array> xs) {
+  const auto code = [&] {
+    size_t next = 0;
+    std::vector<std::string> lists;
+    for (const auto& row : rows) {
+      std::vector<std::string> names;
+      for (size_t i = 0; i < row.size(); ++i) names.push_back(fmt::format("operands[{}]", next++));
+      lists.push_back(fmt::format("{{{}}}", fmt::join(names, ", ")));
+    }
+    return fmt::format("block({{{}}})", fmt::join(lists, ", "));
+  };
+  const auto made = [&](std::vector<Array> xs) {
     size_t next = 0;
     std::vector<Array> joined;
     for (const auto& row : rows) {
@@ -120,7 +130,8 @@ Array block(std::vector<std::vector<Array>> rows, Loc loc) {
       joined.push_back(concatenate(parts, -1, loc));
     }
     return concatenate(joined, -2, loc);
-  });
+  };
+  return AsOne(call, {all}, made, {.code = code});
 }
 
 std::vector<Array> array_split(Operand x, int64_t parts, int dim, Loc loc) {

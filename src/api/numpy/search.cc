@@ -23,6 +23,24 @@ static std::string Code(const BincountOptions& v) {
       .Add(v.out_sharding)
       .code();
 }
+static std::string Code(const HistogramOptions& v) {
+  return OptionFields()
+      .Add("bins", v.bins, int64_t{10})
+      .AddNamed("edges", v.edges)
+      .Add("range", v.range)
+      .AddNamed("weights", v.weights)
+      .Add("density", v.density, false)
+      .code();
+}
+static std::string Code(const HistogramddOptions& v) {
+  return OptionFields()
+      .Add("bins", v.bins, {})
+      .AddNamed("edges", v.edges)
+      .Add("range", v.range, {})
+      .AddNamed("weights", v.weights)
+      .Add("density", v.density, false)
+      .code();
+}
 
 namespace {
 
@@ -148,7 +166,7 @@ Located BinOf(const Array& x, const Array& edges, Call call) {
 Array histogram_bin_edges(Operand x, HistogramOptions options, Loc loc) {
   const Call call{"histogram_bin_edges", loc};
   if (options.edges.is_given()) return options.edges;
-  return AsOne(call, {x}, [&](const Operand& operand) {
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
     return EqualEdges(ToFloat(operand, call), options.bins, options.range, call);
   });
 }
@@ -156,8 +174,8 @@ Array histogram_bin_edges(Operand x, HistogramOptions options, Loc loc) {
 Histogram histogramdd(Operand x, HistogramddOptions options, Loc loc) {
   const Call call{"histogramdd", loc};
   std::vector<Array> edges;
-  const Array made = AsOne(call, {x}, [&](const Operand& operand) -> Array {
-    const Array points = Gathered(ToFloat(operand, call), call);
+  const auto count = [&](const Operands& xs) -> Array {
+    const Array points = Gathered(ToFloat(xs[0], call), call);
     if (Rank(points) != 2)
       FailShape(call, 17, fmt::format("points have dims [n, dims], not rank {}", Rank(points)));
     const int64_t n = ShapeOf(points)[0], rank = ShapeOf(points)[1];
@@ -209,34 +227,40 @@ Histogram histogramdd(Operand x, HistogramddOptions options, Loc loc) {
       share = share / share.With(Reshape(diff(edges[d], -1, {}, loc), wide, call));
     }
     return share;
-  });
+  };
+  const Array made = AsOneWith(call, {{"operand", x}, options},
+                               {{"edges", &options.edges}, {"weights", &options.weights}}, count);
   return {made, edges};
 }
 
 Histogram histogram2d(Operand x, Operand y, HistogramddOptions options, Loc loc) {
   const Call call{"histogram2d", loc};
   Histogram made;
-  AsOne(call, {{"x", x}, {"y", y}}, [&](const Operand& first, const Operand& second) -> Array {
-    const std::vector<Array> xs = PromoteFloat({first, second}, call);
+  const auto count = [&](const Operands& given) {
+    const std::vector<Array> xs = PromoteFloat({given[0], given[1]}, call);
     CheckLine("array", xs[0], call);
     made = histogramdd(stack(xs, 1, loc), options, loc);
     return made.counts;
-  });
+  };
+  AsOneWith(call, {{"x", x}, {"y", y}, options},
+            {{"edges", &options.edges}, {"weights", &options.weights}}, count);
   return made;
 }
 
 Histogram histogram(Operand x, HistogramOptions options, Loc loc) {
   const Call call{"histogram", loc};
   Histogram made;
-  AsOne(call, {x}, [&](const Operand& operand) -> Array {
-    const Array a = Flat(ToFloat(operand, call), call);
+  const auto count = [&](const Operands& xs) {
+    const Array a = Flat(ToFloat(xs[0], call), call);
     HistogramddOptions each{.bins = {options.bins}, .density = options.density};
     if (options.edges.is_given()) each.edges = {options.edges};
     if (options.range) each.range = {*options.range};
     each.weights = options.weights.is_given() ? Flat(options.weights, call) : ones_like(a, {}, loc);
     made = histogramdd(Reshape(a, {TypeOf(a)->elements(), 1}, call), std::move(each), loc);
     return made.counts;
-  });
+  };
+  AsOneWith(call, {{"operand", x}, options},
+            {{"edges", &options.edges}, {"weights", &options.weights}}, count);
   return made;
 }
 

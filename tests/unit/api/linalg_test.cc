@@ -399,6 +399,17 @@ TEST_P(LargeMatrices, AreSolvedBlockByBlock) {
     const Array want = linalg::triangular_solve(small, right, options);
     options.out_sharding = P();
     ExpectClose(linalg::triangular_solve(reshard(small, spec), right, options), want, 1e-8);
+    if (!options.left_side) continue;
+    linalg::SolveTriangularOptions same{.lower = options.lower,
+                                        .transposed = options.transpose_a,
+                                        .unit_diagonal = options.unit_diagonal,
+                                        .out_sharding = P("y")};
+    const Array made = linalg::solve_triangular(reshard(small, spec), b, same);
+    EXPECT_EQ(type_of(made).text(), "f64[32@y,2]");
+    ExpectClose(reshard(made, P()), want, 1e-8);
+    const Array vector =
+        reshard(linalg::solve_triangular(reshard(small, spec), b[{All, 0}], same), P());
+    ExpectClose(vector, want[{All, 0}], 1e-8);
   }
   const linalg::Qr qr = linalg::qr(large, {.out_sharding = spec});
   EXPECT_EQ(type_of(qr.q).text(), type_of(large).text());
