@@ -20,6 +20,17 @@ struct Case {
 
 using Params = std::map<std::string, Array>;
 
+struct Layer {
+  Array w;
+};
+TESSERA_FIELDS(Layer, w);
+struct Model {
+  std::vector<Layer> layers;
+  Array b;
+};
+TESSERA_FIELDS(Model, layers, b);
+Model Layers() { return {{{ones({4})}, {ones({3})}}, ones({2, 2})}; }
+
 Params Two() { return {{"b", ones({2})}, {"w", ones({2, 2})}}; }
 // Updates two parameters by these gradients.
 void Update(const Params& gradients, const Optimiser& optimiser = o::adam(0.1)) {
@@ -152,6 +163,47 @@ const std::vector<Case>& Shards() {
        [] {
          MeshScope scope(abstract_mesh({{"x", 2}}));
          sharded(o::adam(0.1), {P("x")}).init(Two());
+       }},
+      {"sharded_spec_in_a_tree",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         sharded(o::adam(0.1), {P("x"), P(None, "x")}).init(Layers());
+       }},
+      {"sharded_spec_over_auto_axes",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2, AxisMode::Auto}}));
+         sharded(o::adam(0.1), P("x")).init(Layers());
+       }},
+      {"sharded_spec_by_name",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         sharded(o::adam(0.1), [](const std::string& name, const Array&) {
+           return name == "layers.1.w" ? P("x") : P();
+         }).init(Layers());
+       }},
+      {"sharded_spec_of_another_mesh",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2, AxisMode::Auto}}));
+         sharded(o::adam(0.1), P("y")).init(Layers());
+       }},
+      {"sharded_spec_of_two_dims",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2, AxisMode::Auto}}));
+         sharded(o::adam(0.1), P(None, "x")).init(Layers());
+       }},
+      {"sharded_without_a_mesh", [] { sharded(o::adam(0.1), P("x")).init(Layers()); }},
+      {"sharded_gradient_on_another_mesh",
+       [] {
+         const auto model = [] {
+           return Model{{{abstract_array("f32[4@x]")}}, abstract_array("f32[4]")};
+         };
+         const Model gradients = [&] {
+           MeshScope scope(abstract_mesh({{"x", 4}}));
+           return model();
+         }();
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         const Optimiser zero = sharded(o::adam(0.1), P("x"));
+         zero.update(gradients, zero.init(model()), model());
        }},
       {"norm_axes",
        [] {

@@ -48,6 +48,23 @@ for (int i = 0; i <= 100; ++i) {
 for (const auto& [name, array] : state) out << name << " " << type_of(array) << "\n";
 // end
 }
+
+Optimiser ShardedByName() {
+// begin by name
+const Optimiser zero = sharded(
+    optimisers::adam(1e-3), [](const std::string& name, const Array& param) {
+      std::vector<DimSharding> dims(param.shape().size());
+      if (name.starts_with("head.")) return PartitionSpec(dims);  // whole
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (param.shape()[d] % 8 != 0) continue;
+        dims[d] = "data";  // the first dim that 8 devices divide
+        break;
+      }
+      return PartitionSpec(dims);
+    });
+// end by name
+return zero;
+}
 // clang-format on
 
 TEST(Document, ShowsAProgramAndItsOutput) {
@@ -55,6 +72,22 @@ TEST(Document, ShowsAProgramAndItsOutput) {
   Example(out);
   testing_documents::ExpectShows("/docs/optimisers.md", "/tests/optimisers/document_test.cc",
                                  out.str());
+}
+
+TEST(Document, ShowsSpecsByName) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 8}}));
+  using Params = std::map<std::string, Array>;
+  const std::map<std::string, Params> params = {{"body", {{"b", zeros({3})}, {"w", zeros({3, 8})}}},
+                                                {"head", {{"w", zeros({8, 8})}}}};
+  const OptimiserState state = ShardedByName().init(params);
+  EXPECT_EQ(type_of(state.at("sharded.adam.mu.body.b")).text(), "f32[3]");
+  EXPECT_EQ(type_of(state.at("sharded.adam.mu.body.w")).text(), "f32[3,8@data]");
+  EXPECT_EQ(type_of(state.at("sharded.adam.mu.head.w")).text(), "f32[8,8]");
+  const std::string code =
+      testing_documents::Between(testing_documents::TextOf("/tests/optimisers/document_test.cc"),
+                                 "// begin by name\n", "// end by name\n");
+  EXPECT_THAT(testing_documents::TextOf("/docs/optimisers.md"), testing::HasSubstr(code));
 }
 
 }  // namespace

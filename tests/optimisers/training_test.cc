@@ -92,6 +92,78 @@ TEST(Training, OfShardedStatesScattersAndGathers) {
   }
 }
 
+// The numbers are the same with whole states and with states in shards over axes of any modes.
+TEST(Training, OfShardedStatesIsThatOfWholeStates) {
+  SetDeviceCount(8);
+  const Params start = {{"b", arange(16.0) / 16.0},
+                        {"w", arange(512.0).reshape({32, 16}) / 512.0 - 0.5}};
+  const Array x = arange(64.0 * 32).reshape({64, 32}) / 2048.0;
+  const auto inner = [] {
+    return chain({o::clip_by_global_norm(0.1), multi_steps(o::adamw(0.05), 2)});
+  };
+  const auto train = [&](const Optimiser& optimiser) {
+    const auto step = jit([&](Params p, OptimiserState s, Array batch) {
+      auto [updates, next] = optimiser.update(Loss(p, batch), s, p);
+      return std::pair(apply_updates(p, updates), next);
+    });
+    std::pair<Params, OptimiserState> now{start, optimiser.init(start)};
+    for (int i = 0; i < 10; ++i) now = step(now.first, now.second, x);
+    return now;
+  };
+  const Params whole = train(inner()).first;
+  EXPECT_GT(max(abs(start.at("w") - whole.at("w"))).item<float>(), 0.1f);
+  const PartitionSpec b = P("data"), w = P("data", "model");
+  for (const AxisMode data : {AxisMode::Explicit, AxisMode::Auto})
+    for (const AxisMode model : {AxisMode::Explicit, AxisMode::Auto})
+      for (const bool by_name : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "data is Auto: " << (data == AxisMode::Auto)
+                                        << ", model is Auto: " << (model == AxisMode::Auto)
+                                        << ", by name: " << by_name);
+        MeshScope scope(make_mesh({{"data", 4, data}, {"model", 2, model}}));
+        const Optimiser optimiser = by_name
+                                        ? sharded(inner(),
+                                                  [&](const std::string& name, const Array& param) {
+                                                    return name == "w" && param.rank() == 2 ? w : b;
+                                                  })
+                                        : sharded(inner(), {b, w});
+        for (const auto& [name, array] : optimiser.init(start)) {
+          const PartitionSpec spec = array.rank() == 2 ? w : array.rank() == 1 ? b : P();
+          EXPECT_EQ(array.sharding().spec(), spec) << name;
+        }
+        const auto [params, state] = train(optimiser);
+        for (const char* slot : {"micro_steps.gradients", "micro_steps.adam.mu"}) {
+          const std::string names = std::string("sharded.") + slot;
+          EXPECT_EQ(state.at(names + ".b").sharding().spec(), b) << slot;
+          EXPECT_EQ(state.at(names + ".w").sharding().spec(), w) << slot;
+        }
+        for (const auto& [name, array] : whole) {
+          EXPECT_EQ(params.at(name).sharding().spec(), array.rank() == 2 ? P(None, None) : P(None));
+          EXPECT_LT(max(abs(params.at(name) - array)).item<float>(), 1e-6f) << name;
+        }
+      }
+}
+
+// Over Auto axes partial gradients are scattered too, and updates are gathered over the axes of the
+// state alone: the columns of w stay in their shards.
+TEST(Training, OfShardedStatesOverAutoAxesScattersAndGathers) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 4, AxisMode::Auto}, {"model", 2, AxisMode::Auto}}));
+  const Optimiser zero = sharded(o::adamw(0.05), {P("data"), P(Open("data"), Open())});
+  const Params params = {
+      {"b", arange(16.0) / 16.0},
+      {"w", with_sharding_constraint(arange(512.0).reshape({32, 16}), P(None, "model"))}};
+  const auto step = jit([&](Params p, OptimiserState s, Array batch) {
+    auto [updates, next] = zero.update(Loss(p, batch), s, p);
+    return std::pair(apply_updates(p, updates), next);
+  });
+  const Array x = with_sharding_constraint(arange(64.0 * 32).reshape({64, 32}), P("data"));
+  const OptimiserState state = zero.init(params);
+  const CommReport sent = step.lower(params, state, x).comm();
+  EXPECT_EQ(sent.count(CommKind::kReduceScatter), 2) << sent;
+  EXPECT_EQ(sent.count(CommKind::kAllReduce), 0) << sent;
+  EXPECT_EQ(step(params, state, x).first.at("w").sharding().spec(), P(None, "model"));
+}
+
 TEST(Training, ResumesFromAFileWithTheSameBits) {
   SetDeviceCount(8);
   const std::string path = testing::TempDir() + "/optimiser_state.safetensors";

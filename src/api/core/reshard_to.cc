@@ -109,6 +109,28 @@ Array ReshardNamed(const Array& a, const PartitionSpec& spec, Call call,
   }
 }
 
+PartitionSpec PartOfSpec(const PartitionSpec& spec, const sharding::MeshDef* mesh, SpecPart which) {
+  const bool of_auto = which == SpecPart::kHints;
+  auto wanted = [&](const std::string& name) {
+    bool is_auto = base::At(mesh->axes(), mesh->Find(name)).mode == AxisMode::Auto;
+    return is_auto == of_auto;
+  };
+  auto only = [&](std::vector<AxisRef> axes) {
+    std::erase_if(axes, [&](const AxisRef& a) { return !wanted(a.name); });
+    return axes;
+  };
+  std::vector<DimSharding> dims;
+  for (const DimSharding& d : spec.dims()) {
+    DimSharding part(only(d.axes()));
+    if (of_auto && d.open()) part = Open(part);
+    dims.push_back(of_auto && d.priority() >= 0 ? part.priority(d.priority()) : part);
+  }
+  PartitionSpec part(std::move(dims));
+  part = part.unreduced(only(spec.unreduced_axes()), spec.reduction());
+  if (of_auto) return part.replicated(only(spec.replicated_axes()));
+  return part.reduced(only(spec.reduced_axes()));
+}
+
 namespace {
 
 // Returns the sharding that a constraint asks propagation for. Throws ShardingError if the spec

@@ -13,6 +13,10 @@ Array ReshardTo(const Array& x, const PartitionSpec& to, Call call);
 // As above, for an array of a tree. Errors show `name()`, such as "result[1].w".
 Array ReshardNamed(const Array& x, const PartitionSpec& to, Call call,
                    absl::FunctionRef<std::string()> name);
+enum class SpecPart : uint8_t { kTyped, kHints };
+// Returns the part of a spec that is about Auto axes (hints), or about the others (in types). The
+// mesh has all axes of the spec.
+PartitionSpec PartOfSpec(const PartitionSpec& spec, const sharding::MeshDef* mesh, SpecPart which);
 // As with_sharding_constraint, but errors name `call`.
 Array Constrained(const Array& x, const PartitionSpec& spec, Call call);
 

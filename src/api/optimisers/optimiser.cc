@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "api/core/manual_axes.h"
+#include "api/core/reshard_to.h"
 #include "api/core/tree_match.h"
 #include "base/error.h"
 #include "tessera/shard_map.h"
@@ -79,6 +80,11 @@ Parameters ParametersOf(detail::TreeRef tree, Call call) {
 
 }  // namespace
 
+Array Parameters::Constrained(size_t i, const Array& x) const {
+  if (constraints.empty() || ShapeOf(x) != ShapeOf(arrays[i])) return x;
+  return api::Constrained(x, constraints[i], {"sharded", call.loc});
+}
+
 Located Slots::count() const { return Slots(*state_, chain_, call_).Get(kCount); }
 void Slots::AddCount() const { Add(kCount, StrongScalar(0, i32, call_)); }
 void Slots::Increment() const { Set(kCount, Incremented(count())); }
@@ -104,13 +110,14 @@ void Slots::Set(const std::string& name, const Array& x) const {
   old = Convert(x, was.dtype(), call_);
 }
 void Slots::Add(const char* slot, const Parameters& params, const std::vector<Array>& xs) const {
-  for (size_t i = 0; i < xs.size(); ++i) Add(SlotName(slot, params.names[i]), xs[i]);
+  for (size_t i = 0; i < xs.size(); ++i)
+    Add(SlotName(slot, params.names[i]), params.Constrained(i, xs[i]));
 }
 Located Slots::Get(const char* slot, const Parameters& params, size_t i) const {
   return Get(SlotName(slot, params.names[i]));
 }
 void Slots::Set(const char* slot, const Parameters& params, size_t i, const Array& x) const {
-  Set(SlotName(slot, params.names[i]), x);
+  Set(SlotName(slot, params.names[i]), params.Constrained(i, x));
 }
 
 Optimiser OfParts(std::vector<detail::GradientTransformation> parts) {

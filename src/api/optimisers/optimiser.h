@@ -17,13 +17,13 @@ struct Parameters {
   std::vector<std::string> names;
   std::vector<Array> arrays;
   Call call;
+  std::vector<PartitionSpec> constraints = {};  // of the states over Auto axes; empty: none
 
   size_t count() const { return arrays.size(); }
   Located at(size_t i) const { return {arrays[i], call.loc}; }
-  // Returns the same tree with other arrays.
-  Parameters With(std::vector<Array> others) const {
-    return {tree, names, std::move(others), call};
-  }
+  // Returns an array of the state of parameter i, or its gradient, under the constraint. Arrays of
+  // other shapes than the parameter have none.
+  Array Constrained(size_t i, const Array& x) const;
 };
 
 // Replaces the updates, and the arrays of the state.

@@ -1,9 +1,11 @@
 // Optimisers of optimisers: micro-steps, shards, and steps that are skipped.
 #include <fmt/format.h>
 
+#include "api/core/reshard_to.h"
 #include "api/core/specs.h"
 #include "api/optimisers/optimiser.h"
 #include "base/error.h"
+#include "tessera/propagation_hints.h"
 
 namespace tessera {
 
@@ -62,40 +64,124 @@ GradientTransformation MicroSteps(const Optimiser& inner, int64_t k, MultiStepsO
   return {.name = kMicroSteps, .init = init, .begin = begin, .counts_steps = false};
 }
 
-// Returns the arrays resharded to the specs.
-std::vector<Array> Resharded(const std::vector<Array>& xs, const std::vector<PartitionSpec>& specs,
-                             Loc loc) {
-  std::vector<Array> moved;
-  for (size_t i = 0; i < xs.size(); ++i)
-    moved.push_back(reshard(Operand(xs[i], loc), specs[i], loc));
-  return moved;
+// ---- sharded states ----
+
+constexpr char kSharded[] = "sharded", kParams[] = "params";
+
+// Returns x where it does not get the axes of the state: over Auto axes they would spread to the
+// parameters and to the computation of gradients.
+Array Kept(const Array& x, Call call) {
+  return propagation_barrier(x, propagation::Direction::kForward, call.loc);
 }
 
-GradientTransformation Sharded(const Optimiser& inner, const Specs& specs) {
-  const auto on_shards = [specs](const Parameters& params) {
-    return params.With(
-        Resharded(params.arrays,
-                  LeavesFor(specs, params.tree, {.option = "specs", .tree = "params"}, params.call),
-                  params.call.loc));
-  };
+// The specs of a sharded state, one for each parameter.
+class ShardSpecs {
+ public:
+  explicit ShardSpecs(Specs specs) : specs_(std::move(specs)) {}
+  explicit ShardSpecs(ParameterSpecs of) : of_(std::move(of)) {}
+
+  // Returns the parameters laid out as their states.
+  Parameters OnShards(const Parameters& params) const {
+    const Call call{kSharded, params.call.loc};
+    const std::vector<PartitionSpec> specs = For(params, call);
+    const sharding::MeshDef* mesh = MeshInScope(params.arrays);
+    const bool constrains = mesh && mesh->has_mode(AxisMode::Auto);
+    Parameters shards = params;
+    for (size_t i = 0; i < params.count(); ++i) {
+      const auto lay_out = [&] {
+        if (!constrains) return ReshardTo(params.arrays[i], specs[i], call);
+        CheckSpec(params.arrays[i], specs[i], mesh, call);
+        shards.constraints.push_back(PartOfSpec(specs[i], mesh, SpecPart::kHints));
+        const Array x =
+            ReshardTo(params.arrays[i], PartOfSpec(specs[i], mesh, SpecPart::kTyped), call);
+        return Constrained(Kept(x, call), shards.constraints[i], call);
+      };
+      try {
+        shards.arrays[i] = lay_out();
+      } catch (const ShardingError& e) {
+        base::ThrowSharding(OfParameter(e.detail(), params, i));
+      }
+    }
+    return shards;
+  }
+
+ private:
+  std::vector<PartitionSpec> For(const Parameters& params, Call call) const {
+    if (!of_) return LeavesFor(specs_, params.tree, {.option = "specs", .tree = kParams}, call);
+    std::vector<PartitionSpec> all;
+    for (size_t i = 0; i < params.count(); ++i)
+      all.push_back(of_(params.names[i], params.arrays[i]));
+    return all;
+  }
+
+  // C1, C7: throws ShardingError. Constraints alone do not check that the axes divide the dims.
+  static void CheckSpec(const Array& x, const PartitionSpec& spec, const sharding::MeshDef* mesh,
+                        Call call) {
+    const sharding::Resolved all = sharding::Resolve(spec, mesh, Rank(x));
+    if (all.problem) FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
+    CheckDivides(TypeOf(x), all.sharding, call);
+  }
+
+  // Returns the error of one array as an error of parameter i. Its fixes are of the whole tree.
+  ErrorDetail OfParameter(ErrorDetail detail, const Parameters& params, size_t i) const {
+    const detail::Path path = detail::OutlineOf(params.tree).arrays[i];
+    const std::string name = trace::NameOf(params.tree, kParams, path);
+    std::erase_if(detail.notes, [](const std::string& n) { return n.starts_with("operand: "); });
+    const Array& x = params.arrays[i];
+    detail.operands = {{name, TypeOf(x)->text(), base::Where(x.impl()->loc())}};
+    for (Fix& fix : detail.fixes) {
+      const std::string code = of_ ? "" : CodeWith(specs_, params.tree, path, fix.spec);
+      fix.text = (code.empty() ? fmt::format("{} for {}", fix.spec.text(), InSentence(name))
+                               : fmt::format("sharded(optimiser, {})", code)) +
+                 fix.text.substr(std::min(fix.text.find("   "), fix.text.size()));
+    }
+    return detail;
+  }
+
+  Specs specs_;
+  ParameterSpecs of_;
+};
+
+// Returns the gradient of parameter i where its state is.
+Array Scattered(const Array& gradient, const Parameters& shards, size_t i) {
+  const auto name = [&] { return trace::TakeArrays(shards.tree, "gradients").names[i]; };
+  const PartitionSpec spec = type_of(shards.arrays[i]).spec();
+  const Call call{kSharded, shards.call.loc};
+  const Array x = ReshardNamed(gradient, spec, call, name);
+  return shards.constraints.empty() ? x : shards.Constrained(i, Kept(x, call));
+}
+
+// Returns the update of parameter i where the parameter is. Types do not show its place over Auto
+// axes, so the update is whole over those of the state.
+Array GatheredTo(const Array& update, const Parameters& params, const Parameters& shards,
+                 size_t i) {
+  const Call call{kSharded, params.call.loc};
+  Array whole = update;
+  if (!shards.constraints.empty()) {
+    std::vector<AxisRef> axes;
+    for (const DimSharding& d : shards.constraints[i].dims())
+      axes.insert(axes.end(), d.axes().begin(), d.axes().end());
+    const PartitionSpec open(std::vector<DimSharding>(ShapeOf(update).size(), Open()));
+    whole = Constrained(whole, open.replicated(AxisSet(axes)), call);
+  }
+  return ReshardTo(whole, type_of(params.arrays[i]).spec(), call);
+}
+
+GradientTransformation Sharded(const Optimiser& inner, const ShardSpecs& specs) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
-    InitChain(inner, on_shards(params), slots.Inner());
+    InitChain(inner, specs.OnShards(params), slots.Inner());
   };
   const auto begin = [=](const Parameters& params, const Slots& slots) -> ArraysStep {
-    const Parameters shards = on_shards(params);
+    const Parameters shards = specs.OnShards(params);
     const ArraysStep step = BeginChain(inner, shards, slots.Inner());
     return [=](std::vector<Array>& updates) {
-      std::vector<PartitionSpec> there, back;
-      for (size_t i = 0; i < params.count(); ++i) {
-        there.push_back(type_of(shards.arrays[i]).spec());
-        back.push_back(type_of(params.arrays[i]).spec());
-      }
-      updates = Resharded(updates, there, params.call.loc);
+      for (size_t i = 0; i < updates.size(); ++i) updates[i] = Scattered(updates[i], shards, i);
       step(updates);
-      updates = Resharded(updates, back, params.call.loc);
+      for (size_t i = 0; i < updates.size(); ++i)
+        updates[i] = GatheredTo(updates[i], params, shards, i);
     };
   };
-  return {.name = "sharded", .init = init, .begin = begin, .reshards = true, .counts_steps = false};
+  return {.name = kSharded, .init = init, .begin = begin, .reshards = true, .counts_steps = false};
 }
 
 GradientTransformation LossScale(const Optimiser& inner, LossScaleOptions o) {
@@ -131,7 +217,12 @@ Optimiser multi_steps(Optimiser optimiser, int64_t k, MultiStepsOptions options,
   return OfParts({MicroSteps(optimiser, k, options)});
 }
 
-Optimiser sharded(Optimiser optimiser, Specs specs) { return OfParts({Sharded(optimiser, specs)}); }
+Optimiser sharded(Optimiser optimiser, Specs specs) {
+  return OfParts({Sharded(optimiser, ShardSpecs(std::move(specs)))});
+}
+Optimiser sharded(Optimiser optimiser, ParameterSpecs specs) {
+  return OfParts({Sharded(optimiser, ShardSpecs(std::move(specs)))});
+}
 
 Optimiser dynamic_loss_scale(Optimiser optimiser, LossScaleOptions options, Loc loc) {
   const Call call{"dynamic_loss_scale", loc};
