@@ -75,6 +75,29 @@ bool MatchesOne(const std::vector<std::string>& patterns, const std::string& nam
                         [&](const std::string& pattern) { return Matches(pattern, name); });
 }
 
+// Returns patterns, few if that is possible, that match all of these names and none of the others.
+// The names are sorted. A pattern with * names a whole part of a tree.
+std::vector<std::string> PatternsFor(const std::vector<std::string>& names,
+                                     const std::vector<std::string>& others) {
+  if (names.size() == 1) return names;
+  const std::string &first = names.front(), &last = names.back();
+  const auto differ = std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first;
+  std::string common(first.begin(), differ);
+  common.resize(common.rfind('.') + 1);  // to 0 without a dot
+  const bool is_theirs =
+      absl::c_none_of(others, [&](const std::string& name) { return name.starts_with(common); });
+  if (!common.empty() && is_theirs) return {common + "*"};
+  std::vector<std::string> patterns;
+  for (size_t i = 0; i < names.size();) {
+    const std::string part = names[i].substr(0, names[i].find('.', common.size()) + 1);
+    std::vector<std::string> inside = {names[i++]};
+    while (!part.empty() && i < names.size() && names[i].starts_with(part))
+      inside.push_back(names[i++]);
+    for (std::string& pattern : PatternsFor(inside, others)) patterns.push_back(std::move(pattern));
+  }
+  return patterns;
+}
+
 // Matches the arrays of a tree with the tensors of a file.
 class Pairing {
  public:
@@ -91,9 +114,12 @@ class Pairing {
 
   // Throws if the file lacks a name, or has an extra one, that the options do not allow.
   void CheckNames(const std::vector<std::string>& names) const {
-    std::vector<std::string> missing, unexpected, notes;
+    std::vector<std::string> missing, unexpected, paired, notes;
     for (const std::string& name : names)
-      if (!TensorFor(name) && !MatchesOne(options_.keep, name)) missing.push_back(name);
+      if (TensorFor(name))
+        paired.push_back(name);
+      else if (!MatchesOne(options_.keep, name))
+        missing.push_back(name);
     const std::set<std::string> wanted(names.begin(), names.end());
     for (const auto& [name, tensor] : file_.tensors())
       if (TensorFor(name) && !wanted.contains(name)) unexpected.push_back(name);
@@ -101,11 +127,13 @@ class Pairing {
     std::string reason;
     if (!missing.empty()) {
       reason = "the file lacks " + List(missing);
-      notes.push_back(Option("keep", missing) + " keeps the values of the tree");
+      notes.push_back(Option("keep", missing, paired) + " keeps the values of the tree");
     }
     if (!unexpected.empty()) {
       reason += fmt::format("{}the tree lacks {}", missing.empty() ? "" : "; ", List(unexpected));
-      notes.push_back(Option("ignore", unexpected) + " leaves it in the file");
+      notes.push_back(Option("ignore", unexpected, paired) + (unexpected.size() == 1
+                                                                  ? " leaves it in the file"
+                                                                  : " leaves them in the file"));
     }
     FailFile(call_, path_, reason, notes);
   }
@@ -124,14 +152,17 @@ class Pairing {
 
  private:
   static constexpr size_t kShown = 4;
-  static std::string List(const std::vector<std::string>& of) {
+  static std::string List(const std::vector<std::string>& of, size_t most = kShown) {
     std::string text;
-    for (size_t i = 0; i < of.size() && i < kShown; ++i) text += (i ? ", " : "") + ShownName(of[i]);
-    return of.size() > kShown ? fmt::format("{} and {} more", text, of.size() - kShown) : text;
+    for (size_t i = 0; i < of.size() && i < most; ++i) text += (i ? ", " : "") + ShownName(of[i]);
+    return of.size() > most ? fmt::format("{} and {} more", text, of.size() - most) : text;
   }
-  static std::string Option(const char* name, const std::vector<std::string>& of) {
-    const std::vector<std::string> all{"*"};
-    return fmt::format("{{.{} = {{{}}}}}", name, List(of.size() > kShown ? all : of));
+  // Returns the code of an option that names these arrays and none of the others.
+  static std::string Option(const char* name, std::vector<std::string> of,
+                            const std::vector<std::string>& others) {
+    absl::c_sort(of);
+    const std::vector<std::string> patterns = of.size() > kShown ? PatternsFor(of, others) : of;
+    return fmt::format("{{.{} = {{{}}}}}", name, List(patterns, patterns.size()));
   }
 
   const std::string& path_;
