@@ -211,6 +211,7 @@ FUNCTIONS = {
                        [either(real(-9, 1), span(-9, 9))]),
     'hyp1f1': ('jsp.hyp1f1(a, b, c)', mp.hyp1f1,
                [span(0.1, 9), span(0.1, 9), either(span(-20, 80), span(100, 300))]),
+    'hyp1f1.signs': ('jsp.hyp1f1(a, b, c)', mp.hyp1f1, [span(-9, 9), span(-9, 9), span(-50, 50)]),
     'hyp2f1': ('jsp.hyp2f1(a, b, c, d)', mp.hyp2f1,
                [span(0.1, 5), span(0.1, 5), span(0.1, 9), either(span(-0.9, 0.9), span(0.9, 0.99))]),
     'sph_harm_y.re': ('jsp.sph_harm_y(a.astype(int), b.astype(int), c, d, n_max=12).real', sph('re'),

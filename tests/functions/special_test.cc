@@ -27,24 +27,6 @@ Array PartOf(const std::string& name, const Arrays& x) {
   return part == "cosine" ? made[1] : made[0];
 }
 
-// Errors that are larger than 8 units, and than JAX's at the same point.
-struct Bound {
-  const char* name;
-  DType dtype;
-  double units;
-  const char* why;
-};
-const Bound kBounds[] = {
-    {"hyp1f1", f64, 30, "its series rounds each of hundreds of terms; JAX has up to 12 there"},
-    {"sph_harm_y.re", f64, 150, "near zeros the recurrence cancels; JAX has up to 178, elsewhere"},
-    {"sph_harm_y.im", f64, 80, "near zeros the recurrence cancels; JAX has up to 87, elsewhere"},
-};
-double BoundOf(const std::string& name, DType dtype) {
-  for (const Bound& b : kBounds)
-    if (name == b.name && dtype == b.dtype) return b.units;
-  return 8;
-}
-
 TEST(SpecialFunctions, HaveEightUnitsOrTheErrorOfJax) {
   std::ifstream file(TESSERA_SOURCE_DIR "/tests/functions/accuracy.jsonl");
   ASSERT_TRUE(file);
@@ -70,11 +52,12 @@ TEST(SpecialFunctions, HaveEightUnitsOrTheErrorOfJax) {
     }
     std::string point;
     for (const Json& column : line["operands"]) point += " " + column[at].dump();
-    EXPECT_LE(worst, BoundOf(name, dtype))
-        << name << " of " << dtype.name() << " at" << point << ": " << got[at] << ", not "
-        << want[at] << "; JAX " << jax[at];
+    // At 8000 more points of their ranges, hyp1f1 errs by at most 8.4 units of f64, where JAX errs
+    // by more, and sph_harm_y by at most 2.7.
+    EXPECT_LE(worst, 8) << name << " of " << dtype.name() << " at" << point << ": " << got[at]
+                        << ", not " << want[at] << "; JAX " << jax[at];
   }
-  EXPECT_GE(lines, 85);
+  EXPECT_GE(lines, 92);
 }
 
 // JAX has eight digits of betaln where one operand is 8 or more, so these are mpmath's.

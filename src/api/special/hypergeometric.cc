@@ -1,9 +1,11 @@
 // Hypergeometric functions: series, and transformations to where they converge.
+#include <array>
 #include <functional>
 #include <limits>
 #include <numbers>
 #include <optional>
 
+#include "api/special/precise.h"
 #include "api/special/real.h"
 #include "tessera/control.h"
 #include "tessera/special.h"
@@ -55,6 +57,37 @@ Located Sum(const Located& like, const Series& series) {
   return like.With(end[kSum]);
 }
 
+// As Sum, of a series without slope, to more digits than f64 has: precise(k) is ratio(k).
+Located SumPrecisely(const Located& like, const Series& series,
+                     const std::function<Precise(const Located& k)>& precise) {
+  constexpr double kMostTerms = 20000, kLeast = kUnit / 256;
+  // Parts of numbers near the largest f64 would overflow.
+  constexpr double kScale = 0x1p-200;
+  const Loc loc = like.loc();
+  const Located zeros = like.With(zeros_like(like, {}, loc)), ones = zeros + kScale;
+  enum { kIndex, kTerm, kTermRest, kSum, kSumRest, kGoesOn };
+  using State = std::vector<Array>;
+  const auto is_more = [loc](State s) -> Array {
+    return Located(any(s[kGoesOn], All, {}, loc), loc) & (Located(s[kIndex], loc) < kMostTerms);
+  };
+  const auto next = [&](State s) -> State {
+    const auto at = [&](size_t i) { return Located(s[i], loc); };
+    const Located k = at(kIndex), rounded = at(kTerm) * series.ratio(k);
+    const Precise last{at(kTerm), at(kTermRest)}, sum{at(kSum), at(kSumRest)};
+    const Precise exact = last * precise(k), total = sum + exact;
+    // Where a part of a number overflows, the number does, or comes close to it.
+    const Located is_exact = Abs(total.high) < kUnbounded, goes_on = at(kGoesOn);
+    const Precise term = If(is_exact, exact, {rounded, zeros});
+    const Precise now = If(goes_on, If(is_exact, total, {sum.high + rounded, zeros}), sum);
+    const Located counts = Abs(term.high) > Abs(now.high) * kLeast;
+    return {k + 1.0, term.high, term.low, now.high, now.low, goes_on & counts};
+  };
+  const Located index(zeros_like(Array(0.0), {.dtype = f64}, loc), loc);
+  const State end =
+      while_loop(is_more, next, State{index, ones, zeros, ones, zeros, ones != 0}, loc);
+  return like.With(end[kSum]) * (1 / kScale);
+}
+
 Located SignOfGamma(const Located& x) { return x.With(gammasgn(x, x.loc())); }
 Located PowerOf(const Located& x, const Located& y) { return x.With(pow(x, y, {}, x.loc())); }
 Located GammaOf(const Located& x) { return x.With(gamma(x, x.loc())); }
@@ -65,22 +98,65 @@ Series Series1f1(const Located& a, const Located& b, const Located& x) {
   return {.ratio = [=](const Located& k) { return (a + k) / (b + k) * x / (k + 1.0); }};
 }
 
+// Returns gamma(b) / gamma(a): at a + n and b + n, where Stirling's formula rounds few times, and
+// back by recurrence.
+Located GammaRatio(const Precise& a, const Located& b) {
+  constexpr int64_t kSteps = 10;
+  const Loc loc = b.loc();
+  using State = std::array<Array, 2>;
+  const auto next = [&](Array i, State s) -> State {
+    const Located k = b.With(astype(i, f64, loc));
+    const Precise made = Precise{b.With(s[0]), b.With(s[1])} * (a + k) / ExactSum(b, k);
+    return {made.high, made.low};
+  };
+  const Located zeros = b.With(zeros_like(b, {}, loc)), steps = zeros + double{kSteps};
+  const State product = fori_loop(0, kSteps, next, State{zeros + 1.0, zeros}, {}, loc);
+  const Precise top = ExactSum(b, steps), bottom = a + steps;
+  const Located lost = top.low * Digamma(top.high) - bottom.low * Digamma(bottom.high);
+  return b.With(product[0]) * (GammaOf(top.high) / GammaOf(bottom.high)) * (1.0 + lost);
+}
+
+// The asymptotic series for large z, where p is b - a (Pearson, Olver and Porter, "Numerical
+// methods for the computation of the confluent and Gauss hypergeometric functions", 2014, 3.8).
+Located FarConfluent(const Precise& a, const Located& b, const Precise& p, const Located& z) {
+  constexpr double kLarge = 160;
+  const Located zeros = z.With(zeros_like(z, {}, z.loc())), u = p.high,
+                v = (-a + (zeros + 1.0)).high;
+  const Located is_small = (Abs(a.high) < kLarge) & (Abs(b) < kLarge);
+  const Located ratio = GammaRatio(If(is_small, a, {zeros + 1.0, zeros}), If(is_small, b, 1.0));
+  const Located logs = SignOfGamma(a.high) * SignOfGamma(b) * Exp(Lgamma(b) - Lgamma(a.high));
+  // The power feels the rounding error of its exponent.
+  const Located power = PowerOf(z, -u) * (1.0 - p.low * Log(If(z < kUnbounded, z, 1.0)));
+  const Series series{.ratio = [=](const Located& k) { return (u + k) * (v + k) / (k + 1.0) / z; }};
+  return If(is_small, ratio, logs) * power * Sum(z, series);
+}
+
 // A negative x is mapped to -x by Kummer's transformation, which leaves sums of positive terms.
-// Large x have an asymptotic series (Pearson, Olver and Porter, "Numerical methods for the
-// computation of the confluent and Gauss hypergeometric functions", 2014, 3.8).
-Located Confluent(const Locateds& xs) {
+// For large x the asymptotic series is taken, if its smallest term, about
+// e^-z z^(p + q) / (gamma(p) gamma(q)), is small. Otherwise the sum is precise, if the result has
+// more digits than f32.
+Located Confluent(const Locateds& xs, bool is_precise) {
   const Located &given = xs[0], &b = xs[1], &x = xs[2];
-  const Located is_low = x < 0, a = If(is_low, b - given, given), z = Abs(x);
-  const Located is_far = (z >= 100) & (Abs((b - a) * (1.0 - a)) < 0.5 * z);
-  const Located near = Sum(x, Series1f1(a, b, If(is_far, 0.0, z)));
-  const Located safe = If(is_far, z, 100.0), p = If(is_far, b - a, 0.0),
-                q = If(is_far, 1.0 - a, 0.0);
-  const Located far =
-      Sum(x, {.ratio = [=](const Located& k) { return (p + k) * (q + k) / (k + 1.0) / safe; }});
-  const Located scale =
-      SignOfGamma(a) * SignOfGamma(b) * Exp(Lgamma(b) - Lgamma(a)) * PowerOf(safe, a - b);
-  const Located y =
-      If(is_low, If(is_far, scale * far, Exp(x) * near), If(is_far, scale * Exp(z) * far, near));
+  const Located is_low = x < 0, z = Abs(x), zeros = x.With(zeros_like(x, {}, x.loc()));
+  const Precise exact{given, zeros}, rest = ExactSum(b, -given);
+  const Precise a = If(is_low, rest, exact), p = If(is_low, exact, rest);
+  const Located q = 1.0 - a.high;
+  const Located digits = z - (p.high + q) * Log(If(z > 1, z, 1.0)) + Lgamma(p.high) + Lgamma(q);
+  const auto ends = [](const Located& v) { return (v <= 0) & (v == Floor(v)); };
+  const Located is_far = (z >= 100) & (Abs(p.high * q) < 0.5 * z) & ((digits > 40) | (z > 700)) &
+                         (!ends(a.high)) & (!ends(b));
+  const Located close = If(is_far, 0.0, z);
+  const Series series = Series1f1(a.high, b, close);
+  const auto precise = [&](const Located& k) {
+    return (a + k) * close / (ExactSum(b, k) * (k + 1.0));
+  };
+  const Located near = is_precise ? SumPrecisely(x, series, precise) : Sum(x, series);
+  const Precise one{zeros + 1.0, zeros}, zero{zeros, zeros};
+  const Located far = FarConfluent(If(is_far, a, one), If(is_far, b, 1.0), If(is_far, p, zero),
+                                   If(is_far, z, 100.0));
+  // Half of the exponential, so that it does not overflow before the result does.
+  const Located half = Exp(If(is_low, 0.0, 0.5 * z));
+  const Located y = If(is_far, half * far * half, If(is_low, Exp(x) * near, near));
   const Located special = If(given == 0, 1.0, If(b == 0, kUnbounded, Exp(x)));
   return If((given == 0) | (b == 0) | (given == b), special, y);
 }
@@ -90,7 +166,7 @@ Locateds SlopesOfConfluent(const Locateds& xs, const Located&) {
   Series by_a = Series1f1(a, b, x), by_b = by_a;
   by_a.slope = [=](const Located& k) { return x / (b + k) / (k + 1.0); };
   by_b.slope = [=](const Located& k) { return -(a + k) / Square(b + k) * x / (k + 1.0); };
-  return {Sum(x, by_a), Sum(x, by_b), a / b * Confluent({a + 1.0, b + 1.0, x})};
+  return {Sum(x, by_a), Sum(x, by_b), a / b * Confluent({a + 1.0, b + 1.0, x}, false)};
 }
 
 // ---- hyp2f1 ----
@@ -189,9 +265,11 @@ Locateds SlopesOfGauss(const Locateds& xs, const Located&) {
 }  // namespace
 
 Array hyp1f1(Operand a, Operand b, Operand x, Loc loc) {
-  return WideFormula({"hyp1f1", loc}, {{"a", a}, {"b", b}, {"x", x}}, [](const Locateds& xs) {
-    return WithSlopes(xs, Confluent, SlopesOfConfluent);
-  });
+  return WideFormula(
+      {"hyp1f1", loc}, {{"a", a}, {"b", b}, {"x", x}}, [](const Locateds& xs, DType dtype) {
+        const auto f = [dtype](const Locateds& xs) { return Confluent(xs, dtype == f64); };
+        return WithSlopes(xs, f, SlopesOfConfluent);
+      });
 }
 Array hyp2f1(Operand a, Operand b, Operand c, Operand x, Loc loc) {
   return WideFormula({"hyp2f1", loc}, {{"a", a}, {"b", b}, {"c", c}, {"x", x}},

@@ -1,6 +1,7 @@
 // Formulas of real numbers that narrow floats compute in f32, and some in f64.
 #pragma once
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "api/core/located.h"
@@ -39,7 +40,7 @@ Array RealFormula(Call call, const Argument& x, const Argument& y, const F& f) {
 }
 
 // Returns f(xs) of the operands, which promote and broadcast, in f64: for functions whose terms
-// cancel, or are rounded many times.
+// cancel, or are rounded many times. f may take the dtype of the result too.
 template <class F>
 Array WideFormula(Call call, const Arguments& arguments, const F& f) {
   return AsOne(call, arguments, [&](const Operands& operands) -> Array {
@@ -55,7 +56,11 @@ Array WideFormula(Call call, const Arguments& arguments, const F& f) {
     const Located zero(tessera::zeros_like(all, {}, call.loc), call.loc);
     if (xs.size() > 1)
       for (Located& x : xs) x = x + zero;
-    return Convert(f(xs), TypeOf(given[0])->dtype(), call);
+    const DType dtype = TypeOf(given[0])->dtype();
+    if constexpr (std::is_invocable_v<F, std::vector<Located>, DType>)
+      return Convert(f(xs, dtype), dtype, call);
+    else
+      return Convert(f(xs), dtype, call);
   });
 }
 
