@@ -32,6 +32,12 @@ const char* const kRows = "rows";
 const char* const kColumns = "columns";
 const char* const kBoth = "both";
 
+// Ids from -1 to 4. There are four segments, so the first and the last are dropped.
+Array Ids(const Array& x) { return astype(abs(x), i32) % 6 - 1; }
+SegmentOptions Segments(PartitionSpec layout) {
+  return {.num_segments = 4, .out_sharding = Asked(layout)};
+}
+
 const Row kTable[] = {
     {"tril", {{8, 16}}, [](Operands a) { return tril(a[0], 2); }},
     {"triu", {{8, 16}}, [](Operands a) { return triu(a[0], -1); }},
@@ -126,6 +132,43 @@ const Row kTable[] = {
        return meshgrid({a[0], a[1]}, {.out_sharding = Asked(P(None, "x"))})[0];
      }},
     {"logspace", {{8}, {8}}, [](Operands a) { return logspace(a[0] / 9, a[1] / 9, 3); }},
+    {"segment_sum",
+     {{8, 4}, {8}},
+     [](Operands a) { return segment_sum(a[0], Ids(a[1]), Segments(P(None, None))); }},
+    {"segment_sum_cut",
+     {{8, 4}, {8}},
+     [](Operands a) { return segment_sum(a[0], Ids(a[1]), Segments(P("x", None))); }},
+    {"segment_sum_of_numbers",
+     {{16}, {16}},
+     [](Operands a) { return segment_sum(a[0], Ids(a[1]), Segments(P(None))); }},
+    {"segment_prod",
+     {{8, 4}, {8}},
+     [](Operands a) { return segment_prod(a[0], Ids(a[1]), Segments(P(None, None))); }},
+    {"segment_max",
+     {{8, 4}, {8}},
+     [](Operands a) { return segment_max(a[0], Ids(a[1]), Segments(P(None, None))); }},
+    {"segment_min_cut",
+     {{8, 4}, {8}},
+     [](Operands a) { return segment_min(a[0], Ids(a[1]), Segments(P("x", None))); }},
+    {"segment_sum_gradient",
+     {{8, 4}, {8}},
+     [](Operands a) {
+       const Array ids = Ids(a[1]);
+       return grad([ids](Array x) {
+         return sum(square(segment_sum(x, ids, Segments(P(None, None)))));
+       })(a[0]);
+     }},
+    // Messages along edges, as in a graph network: rows are taken, and added up where edges end.
+    {"messages_gradient",
+     {{8, 4}, {16}},
+     [](Operands a) {
+       const Array from = Ids(a[1]), to = 3 - from;
+       return grad([from, to](Array x) {
+         const PartitionSpec whole = P(None, None);
+         Array all = Asked(whole) ? reshard(x, whole) : x;
+         return sum(square(segment_sum(take(all, from, 0), to, Segments(whole))));
+       })(a[0]);
+     }},
 };
 
 PartitionSpec Cut(const Shape& shape, bool rows, bool columns, const Mesh& mesh) {
