@@ -103,38 +103,45 @@ Series Series1f1(const Located& a, const Located& b, const Located& x) {
 Located GammaRatio(const Precise& a, const Located& b) {
   constexpr int64_t kSteps = 10;
   const Loc loc = b.loc();
-  using State = std::array<Array, 2>;
+  const Located zeros = b.With(zeros_like(b, {}, loc)), ones = zeros + 1.0;
+  using State = std::array<Array, 4>;
   const auto next = [&](Array i, State s) -> State {
+    const auto at = [&](size_t k) { return Located(s[k], loc); };
     const Located k = b.With(astype(i, f64, loc));
-    const Precise made = Precise{b.With(s[0]), b.With(s[1])} * (a + k) / ExactSum(b, k);
-    return {made.high, made.low};
+    const Precise of_a = Precise{at(0), at(1)} * (a + k);
+    const Precise of_b = Precise{at(2), at(3)} * ExactSum(b, k);
+    return {of_a.high, of_a.low, of_b.high, of_b.low};
   };
-  const Located zeros = b.With(zeros_like(b, {}, loc)), steps = zeros + double{kSteps};
-  const State product = fori_loop(0, kSteps, next, State{zeros + 1.0, zeros}, {}, loc);
+  const State s = fori_loop(0, kSteps, next, State{ones, zeros, ones, zeros}, {}, loc);
+  const Precise product = Precise{b.With(s[0]), b.With(s[1])} / Precise{b.With(s[2]), b.With(s[3])};
+  const Located steps = zeros + double{kSteps};
   const Precise top = ExactSum(b, steps), bottom = a + steps;
   const Located lost = top.low * Digamma(top.high) - bottom.low * Digamma(bottom.high);
-  return b.With(product[0]) * (GammaOf(top.high) / GammaOf(bottom.high)) * (1.0 + lost);
+  return product.high * (GammaOf(top.high) / GammaOf(bottom.high)) * (1.0 + lost);
 }
 
 // The asymptotic series for large z, where p is b - a (Pearson, Olver and Porter, "Numerical
 // methods for the computation of the confluent and Gauss hypergeometric functions", 2014, 3.8).
-Located FarConfluent(const Precise& a, const Located& b, const Precise& p, const Located& z) {
+Located FarConfluent(const Precise& a, const Located& b, const Precise& p, const Located& z,
+                     bool is_precise) {
   constexpr double kLarge = 160;
   const Located zeros = z.With(zeros_like(z, {}, z.loc())), u = p.high,
                 v = (-a + (zeros + 1.0)).high;
-  const Located is_small = (Abs(a.high) < kLarge) & (Abs(b) < kLarge);
-  const Located ratio = GammaRatio(If(is_small, a, {zeros + 1.0, zeros}), If(is_small, b, 1.0));
-  const Located logs = SignOfGamma(a.high) * SignOfGamma(b) * Exp(Lgamma(b) - Lgamma(a.high));
+  Located scale = SignOfGamma(a.high) * SignOfGamma(b) * Exp(Lgamma(b) - Lgamma(a.high));
+  if (is_precise) {
+    const Located is_small = (Abs(a.high) < kLarge) & (Abs(b) < kLarge);
+    const Precise safe = If(is_small, a, {zeros + 1.0, zeros});
+    scale = If(is_small, GammaRatio(safe, If(is_small, b, 1.0)), scale);
+  }
   // The power feels the rounding error of its exponent.
   const Located power = PowerOf(z, -u) * (1.0 - p.low * Log(If(z < kUnbounded, z, 1.0)));
   const Series series{.ratio = [=](const Located& k) { return (u + k) * (v + k) / (k + 1.0) / z; }};
-  return If(is_small, ratio, logs) * power * Sum(z, series);
+  return scale * power * Sum(z, series);
 }
 
 // A negative x is mapped to -x by Kummer's transformation, which leaves sums of positive terms.
 // For large x the asymptotic series is taken, if its smallest term, about
-// e^-z z^(p + q) / (gamma(p) gamma(q)), is small. Otherwise the sum is precise, if the result has
-// more digits than f32.
+// e^-z z^(p + q) / (gamma(p) gamma(q)), is small. Precise: for results with more digits than f32.
 Located Confluent(const Locateds& xs, bool is_precise) {
   const Located &given = xs[0], &b = xs[1], &x = xs[2];
   const Located is_low = x < 0, z = Abs(x), zeros = x.With(zeros_like(x, {}, x.loc()));
@@ -153,7 +160,7 @@ Located Confluent(const Locateds& xs, bool is_precise) {
   const Located near = is_precise ? SumPrecisely(x, series, precise) : Sum(x, series);
   const Precise one{zeros + 1.0, zeros}, zero{zeros, zeros};
   const Located far = FarConfluent(If(is_far, a, one), If(is_far, b, 1.0), If(is_far, p, zero),
-                                   If(is_far, z, 100.0));
+                                   If(is_far, z, 100.0), is_precise);
   // Half of the exponential, so that it does not overflow before the result does.
   const Located half = Exp(If(is_low, 0.0, 0.5 * z));
   const Located y = If(is_far, half * far * half, If(is_low, Exp(x) * near, near));
