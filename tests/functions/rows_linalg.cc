@@ -122,6 +122,15 @@ const Rows& LinalgRows() {
        }},
       {"linalg::lu", "jsl.lu_factor(a)[0]", "f64[3,3]p",
        [](A a) -> R { return {linalg::lu(a[0]).lu}; }},
+      {"linalg::solve_triangular", "jsl.solve_triangular(a, b)", "f64[4,4]:1:3 f64[4,2]",
+       [](A a) -> R { return {linalg::solve_triangular(a[0], a[1])}; }},
+      {"linalg::solve_triangular.of_a_vector",
+       "jsl.solve_triangular(a, b, trans=2, lower=True, unit_diagonal=True)", "c128[4,4] c128[4]",
+       [](A a) -> R {
+         return {linalg::solve_triangular(
+             a[0], a[1],
+             {.lower = true, .transposed = true, .conjugated = true, .unit_diagonal = true})};
+       }},
   };
   return rows;
 }
