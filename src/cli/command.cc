@@ -359,6 +359,8 @@ propagation::Stage Command::stop_after() const {
 }
 
 void Command::Propagate(std::ostream& out) const {
+  if (shardings_.advises && stop_after() != propagation::Stage::kUserPriority)
+    Refuse("--advise is of the whole program: leave --stop-after out");
   const Program program = source_.Load();
   if (!shardings_.html.empty()) WritePage(program);
   out << program.propagated(stop_after(), kHere);

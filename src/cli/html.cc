@@ -64,8 +64,8 @@ class Page {
     if (stop_after_ != propagation::Stage::kUserPriority) return;
     try {
       const Lowered lowered = lower(program, Loc::Unknown());
-      costs_ = Costs{lowered.comm(), lowered.memory(),
-                     advises ? advise_memory(lowered) : MemoryAdvice()};
+      costs_ = Costs{lowered.comm(), lowered.memory(), {}};
+      if (advises) costs_->advice = advise_memory(lowered);
     } catch (const Error& e) {
       refusal_ = e.what();
     }

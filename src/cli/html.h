@@ -10,7 +10,7 @@ namespace tessera::cli {
 // FLOPs of a device. Three views follow, which need scripts: every value with its type, the
 // axes of its dims in colour, its op and line, grouped by scope, and why it is sharded so; the
 // collectives with their causes; the memory over time. Without scripts the page shows sums.
-// `advises`: with the changes of advise_memory, which lowers the program up to 25 times.
+// `advises`: with the changes of advise_memory, which lowers the program many times.
 std::string HtmlPage(const Program& program, const std::string& title,
                      propagation::Stage stop_after, bool advises = false);
 

@@ -1,5 +1,7 @@
 // Callbacks: host functions that a program calls with values from its devices.
 #pragma once
+#include <absl/types/span.h>
+
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -51,11 +53,13 @@ struct HostShard {
   int64_t position = 0;  // in the mesh, of a device that holds it
   const std::byte* data = nullptr;
   int64_t part = 0, parts = 1;
-  std::vector<int64_t> iterations = {};  // as in HostArguments
+  absl::Span<const int64_t> iterations = {};  // as in HostArguments
 };
 class ShardFunction {
  public:
   virtual ~ShardFunction() = default;
+  // Into how many parts a shard may be divided, at most.
+  virtual int64_t max_parts() const = 0;
   virtual void Run(const HostShard& shard) const = 0;
 };
 
@@ -66,8 +70,8 @@ class HostFunction {
   explicit HostFunction(int64_t number) : number_(number) {}
   virtual ~HostFunction() = default;
   virtual void Run(const HostArguments& arguments) const = 0;
-  // Whether it takes its operands shard by shard, in any order and from any thread, so that no
-  // device waits for another one. It then has no results.
+  // Whether it takes its operands shard by shard, in any order and from any thread. It then has no
+  // results, and is called with shards alone.
   virtual bool TakesShards() const { return false; }
   // Returns the function of the shards of an operand; null unless it takes them.
   virtual std::shared_ptr<const ShardFunction> ForShards(const ShardedOperand&) const {

@@ -78,10 +78,13 @@ std::vector<ir::RegionPtr> RegionEdit::EditedRegions(const RegionLayout& layout)
     std::vector<ValueId> inputs, outputs;
     for (const auto& group : inputs_)
       for (const EditedInput& in : group) inputs.push_back(region.inputs[in.number]);
-    for (const auto& group : outputs_)
-      for (const EditedOutput& out : group) outputs.push_back(region.outputs[out.number]);
     region.inputs = std::move(inputs);
-    if (absl::c_linear_search(layout.bodies, r)) region.outputs = std::move(outputs);
+    // A condition keeps its predicate.
+    if (absl::c_linear_search(layout.bodies, r)) {
+      for (const auto& group : outputs_)
+        for (const EditedOutput& out : group) outputs.push_back(region.outputs[out.number]);
+      region.outputs = std::move(outputs);
+    }
     edited.push_back(ir::Shared(std::move(region)));
   }
   return edited;

@@ -137,6 +137,18 @@ TEST_F(FileErrors, TreesThatDoNotFitAreRefused) {
                                               "layers.10.w", "scale"}})
                 .size(),
             1u);
+  // One name in all layers.
+  Arrays layers, without;
+  for (int k = 0; k < 20; ++k) {
+    const std::string layer = "layers." + std::to_string(k);
+    layers[layer + ".w"] = without[layer + ".w"] = layers[layer + ".lora.a"] = b;
+  }
+  save_safetensors("layers.safetensors", layers);
+  ExpectRefused("safetensors_like_all_layers",
+                [&] { load_safetensors_like("layers.safetensors", without); });
+  EXPECT_EQ(
+      load_safetensors_like("layers.safetensors", without, {.ignore = {"layers.*.lora.a"}}).size(),
+      20u);
   ExpectRefused("safetensors_like_shape", [&] { like(Weights{zeros({3, 2}), b}); });
   ExpectRefused("safetensors_like_dtype", [&] { like(Weights{w, zeros({3})}); });
   ExpectRefused("safetensors_like_ignored", [&] {

@@ -143,6 +143,27 @@ TEST(Training, OfShardedStatesIsThatOfWholeStates) {
       }
 }
 
+// The same for arrays that a transformation adds one by one, and for a sharded optimiser in
+// another.
+TEST(Training, OfShardedStatesConstrainsEveryArray) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 4, AxisMode::Auto}, {"model", 2, AxisMode::Auto}}));
+  const Params params = {{"b", arange(16.0)}, {"w", ones({32, 16})}};
+  const PartitionSpec b = P("data"), w = P("data", "model"), other = P("model");
+  const auto expect = [&](const OptimiserState& state, const std::string& name) {
+    EXPECT_EQ(state.at(name + ".b").sharding().spec(), b) << name;
+    EXPECT_EQ(state.at(name + ".w").sharding().spec(), w) << name;
+  };
+  const auto squares = o::adafactor(0.1, {.momentum = {}, .factored = false});
+  const OptimiserState state = sharded(squares, {b, w}).init(params);
+  size_t found = 0;
+  for (const auto& [name, array] : state)
+    if (name.ends_with("squares.b")) expect(state, name.substr(0, name.size() - 2)), ++found;
+  EXPECT_EQ(found, 1u);
+  expect(sharded(sharded(o::adam(0.1), {b, w}), {other, other}).init(params),
+         "sharded.sharded.adam.mu");
+}
+
 // Over Auto axes partial gradients are scattered too, and updates are gathered over the axes of the
 // state alone: the columns of w stay in their shards.
 TEST(Training, OfShardedStatesOverAutoAxesScattersAndGathers) {

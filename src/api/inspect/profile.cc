@@ -110,13 +110,14 @@ Profile ProfileRun(const Lowered& lowered, const std::vector<Array>& leaves, Loc
   compile::Collector collector;
   trace::KeptCompilation kept;
   const auto run = [&] { trace::CallProgram(program, inputs, "profile", loc, &kept); };
-  bool is_warm = false;
-  const runtime::Recording recording([&](const plan::Plan& plan, const runtime::Events& events) {
-    if (is_warm) collector.Add(plan, events);
-  });
+  const compile::KnownMemory memory;
   run();
-  is_warm = true;
-  run();
+  {
+    const runtime::Recording recording([&](const plan::Plan& plan, const runtime::Events& events) {
+      collector.Add(plan, events);
+    });
+    run();
+  }
   return Profile(std::make_shared<const Profile::Impl>(collector.Result()));
 }
 

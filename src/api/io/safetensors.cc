@@ -1,8 +1,11 @@
 // Writes trees of arrays to safetensors files, and reads each device's shard back from them.
 #include <absl/algorithm/container.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "api/core/elements.h"
@@ -75,18 +78,33 @@ bool MatchesOne(const std::vector<std::string>& patterns, const std::string& nam
                         [&](const std::string& pattern) { return Matches(pattern, name); });
 }
 
+// Returns the name with * in place of parts that are numbers: "layers.*.w".
+std::string WithoutNumbers(const std::string& name) {
+  std::vector<std::string> parts = absl::StrSplit(name, '.');
+  for (std::string& part : parts)
+    if (!part.empty() && absl::c_all_of(part, [](unsigned char c) { return std::isdigit(c); }))
+      part = "*";
+  return absl::StrJoin(parts, ".");
+}
+
 // Returns patterns, few if that is possible, that match all of these names and none of the others.
-// The names are sorted. A pattern with * names a whole part of a tree.
+// The names are sorted. A pattern stands for a whole part of a tree, or for a name in all layers.
 std::vector<std::string> PatternsFor(const std::vector<std::string>& names,
                                      const std::vector<std::string>& others) {
+  const auto matches_others = [&](const std::string& pattern) {
+    return absl::c_any_of(others, [&](const std::string& name) { return Matches(pattern, name); });
+  };
   if (names.size() == 1) return names;
   const std::string &first = names.front(), &last = names.back();
   const auto differ = std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first;
   std::string common(first.begin(), differ);
   common.resize(common.rfind('.') + 1);  // to 0 without a dot
-  const bool is_theirs =
-      absl::c_none_of(others, [&](const std::string& name) { return name.starts_with(common); });
-  if (!common.empty() && is_theirs) return {common + "*"};
+  if (!common.empty() && !matches_others(common + "*")) return {common + "*"};
+  std::set<std::string> of_layers;
+  for (const std::string& name : names) of_layers.insert(WithoutNumbers(name));
+  const bool is_named = !of_layers.contains("*");  // "*" alone would match any mistake
+  if (is_named && of_layers.size() < names.size() && absl::c_none_of(of_layers, matches_others))
+    return {of_layers.begin(), of_layers.end()};
   std::vector<std::string> patterns;
   for (size_t i = 0; i < names.size();) {
     const std::string part = names[i].substr(0, names[i].find('.', common.size()) + 1);
@@ -151,7 +169,7 @@ class Pairing {
   }
 
  private:
-  static constexpr size_t kShown = 4;
+  static constexpr size_t kShown = 4, kMostPatterns = 12;
   static std::string List(const std::vector<std::string>& of, size_t most = kShown) {
     std::string text;
     for (size_t i = 0; i < of.size() && i < most; ++i) text += (i ? ", " : "") + ShownName(of[i]);
@@ -162,7 +180,7 @@ class Pairing {
                             const std::vector<std::string>& others) {
     absl::c_sort(of);
     const std::vector<std::string> patterns = of.size() > kShown ? PatternsFor(of, others) : of;
-    return fmt::format("{{.{} = {{{}}}}}", name, List(patterns, patterns.size()));
+    return fmt::format("{{.{} = {{{}}}}}", name, List(patterns, kMostPatterns));
   }
 
   const std::string& path_;

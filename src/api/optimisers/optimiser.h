@@ -24,6 +24,12 @@ struct Parameters {
   // Returns an array of the state of parameter i, or its gradient, under the constraint. Arrays of
   // other shapes than the parameter have none.
   Array Constrained(size_t i, const Array& x) const;
+  // Returns parameter i alone.
+  Parameters Only(size_t i) const {
+    Parameters one{tree, {names[i]}, {arrays[i]}, call};
+    if (!constraints.empty()) one.constraints = {constraints[i]};
+    return one;
+  }
 };
 
 // Replaces the updates, and the arrays of the state.

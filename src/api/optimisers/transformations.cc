@@ -219,7 +219,7 @@ GradientTransformation FactoredRms(AdafactorOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
     const std::vector<Array> zeros = ZerosLike(params);
     for (size_t i = 0; i < zeros.size(); ++i) {
-      const Parameters one{params.tree, {params.names[i]}, {params.arrays[i]}, params.call};
+      const Parameters one = params.Only(i);
       const Located zero(zeros[i], params.call.loc);
       if (const auto dims = FactoredDimsOf(zero.shape(), o)) {
         slots.Add("rows", one, {MeanAlong(zero, dims->columns)});

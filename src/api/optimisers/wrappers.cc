@@ -87,6 +87,7 @@ class ShardSpecs {
     const sharding::MeshDef* mesh = MeshInScope(params.arrays);
     const bool constrains = mesh && mesh->has_mode(AxisMode::Auto);
     Parameters shards = params;
+    shards.constraints.clear();  // of another `sharded` around this one
     for (size_t i = 0; i < params.count(); ++i) {
       const auto lay_out = [&] {
         if (!constrains) return ReshardTo(params.arrays[i], specs[i], call);

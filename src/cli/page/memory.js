@@ -61,7 +61,7 @@ byId('memory').innerHTML =
     `<div class="chart"><figure><figcaption></figcaption><div class="plot"></div></figure>
   <label><span class="unseen">Step</span><input id="step" type="range" min="0" max="${
         Math.max(0, (memory?.steps.length || 1) - 1)}"/></label>
-  </div><div class="sheets"></div><div class="columns memory" aria-hidden="true">
+  </div><div class="sheets"></div><div class="changes"></div><div class="columns memory" aria-hidden="true">
   <span class="n">Bytes</span><span></span><span>Made by</span><span>Type on a device</span>
   <span class="n">During steps</span><span class="n">Line</span></div>
   <div id="held" aria-label="Values held"></div><div class="none"></div>`;
@@ -82,6 +82,7 @@ function advice() {
                   cost(bytes, flops)}</td></tr>`)
           .join('')}</table>`;
 }
+if (memory) byId('memory').querySelector('.changes').innerHTML = advice();
 let mostHeld = 1;
 const heldList = new List(byId('memory'), byId('held'), 'listbox', (k) => {
   const b = buffers[k];
@@ -144,8 +145,7 @@ function showMemory(found = foundBuffers) {
                sumsBy(
                    list, (b) => b.op, (b) => b.bytes,
                    (b) => filterLink(quoted('op', b.op), escaped(b.op))),
-               8, stacked) +
-          advice();
+               8, stacked);
   heldList.set(held);
   if (!list.length)
     none.innerHTML = query.length ? nothing('No value that is held at this step matches.') :

@@ -70,62 +70,59 @@ void AddRow(DType t, const std::byte* data, int64_t count, int64_t first, Finger
 }
 
 void AddRows(DType t, const ShardRows& r, const std::byte* shard, Fingerprint& to) {
+  const kernels::SignedRows& rows = r.rows;
   const auto size = static_cast<int64_t>(t.size());
   const std::byte* data = shard + r.begin * size;
-  const kernels::SignedRows rows{r.rows, r.count, r.first, r.step, r.stride};
   if (t == f32)
     return kernels::AddSignedSums(reinterpret_cast<const float*>(data), rows, to.floats);
   if (t == f64)
     return kernels::AddSignedSums(reinterpret_cast<const double*>(data), rows, to.floats);
-  for (int64_t k = 0; k < r.rows; ++k)
-    AddRow(t, data + k * r.stride * size, r.count, r.first + k * r.step, to);
+  for (int64_t k = 0; k < rows.rows; ++k)
+    AddRow(t, data + k * rows.stride * size, rows.count, rows.first + k * rows.step, to);
 }
 
 // Returns the share of the rows that a part of a shard has.
-ShardRows PartOf(ShardRows r, int64_t part, int64_t parts) {
-  const auto begin_of = [&](int64_t n, int64_t k) { return n * k / parts; };
-  if (r.rows > 1) {
-    const int64_t begin = begin_of(r.rows, part);
-    r.rows = begin_of(r.rows, part + 1) - begin;
-    r.first += begin * r.step, r.begin += begin * r.stride;
-  } else {
-    const int64_t begin = begin_of(r.count, part);
-    r.count = begin_of(r.count, part + 1) - begin;
-    r.first += begin, r.begin += begin;
-  }
+ShardRows ShareOf(ShardRows r, const ShardPart& part) {
+  int64_t& divided = r.rows.rows > 1 ? r.rows.rows : r.rows.count;
+  const int64_t begin = divided * part.part / part.parts;
+  const int64_t end = divided * (part.part + 1) / part.parts;
+  r.rows.first += begin * (r.rows.rows > 1 ? r.rows.step : 1);
+  r.begin += begin * (r.rows.rows > 1 ? r.rows.stride : 1);
+  divided = end - begin;
   return r;
 }
 
 // A complex element is two numbers.
-DType NumbersOf(DType t) { return t.is_complex() ? base::PartOf(t) : t; }
+DType NumberOf(DType t) { return t.is_complex() ? base::PartOf(t) : t; }
+
+// Adds a row to the last ones, and returns true, if it is as long and as far away as they are from
+// each other.
+bool Extend(std::vector<ShardRows>& all, const ShardRows& row) {
+  if (all.empty() || all.back().rows.count != row.rows.count) return false;
+  kernels::SignedRows& last = all.back().rows;
+  const int64_t step = row.rows.first - last.first - (last.rows - 1) * last.step;
+  const int64_t stride = row.begin - all.back().begin - (last.rows - 1) * last.stride;
+  if (last.rows > 1 && (step != last.step || stride != last.stride)) return false;
+  last.step = step, last.stride = stride;
+  ++last.rows;
+  return true;
+}
 
 }  // namespace
 
 std::vector<ShardRows> RowsOf(const ir::Type& place, int64_t position) {
-  const auto size = static_cast<int64_t>(NumbersOf(place.dtype()).size());
+  const auto size = static_cast<int64_t>(NumberOf(place.dtype()).size());
   std::vector<ShardRows> all;
   ForEachPiece(place, position, [&](int64_t in_whole, int64_t in_shard, int64_t bytes) {
-    const ShardRows next{.count = bytes / size, .first = in_whole / size, .begin = in_shard / size};
-    if (!all.empty() && all.back().count == next.count) {
-      ShardRows& rows = all.back();
-      const int64_t step = next.first - rows.first - (rows.rows - 1) * rows.step;
-      const int64_t stride = next.begin - rows.begin - (rows.rows - 1) * rows.stride;
-      if (rows.rows == 1 || (step == rows.step && stride == rows.stride)) {
-        rows.step = step, rows.stride = stride;
-        ++rows.rows;
-        return;
-      }
-    }
-    all.push_back(next);
+    const ShardRows row{{.count = bytes / size, .first = in_whole / size}, in_shard / size};
+    if (!Extend(all, row)) all.push_back(row);
   });
   return all;
 }
 
-Fingerprint FingerprintOf(DType dtype, const std::vector<ShardRows>& rows,
-                          const ir::HostShard& shard) {
+Fingerprint FingerprintOf(DType dtype, const std::vector<ShardRows>& rows, const ShardPart& part) {
   Fingerprint out;
-  for (const ShardRows& r : rows)
-    AddRows(NumbersOf(dtype), PartOf(r, shard.part, shard.parts), shard.data, out);
+  for (const ShardRows& r : rows) AddRows(NumberOf(dtype), ShareOf(r, part), part.shard, out);
   return out;
 }
 
@@ -134,15 +131,15 @@ void Add(const Fingerprint& other, Fingerprint& to) {
   to.exact += other.exact;
 }
 
-uint64_t HashOf(DType dtype, const std::vector<ShardRows>& rows, const ir::HostShard& shard) {
-  const size_t size = NumbersOf(dtype).size();
+uint64_t HashOf(DType dtype, const std::vector<ShardRows>& rows, const ShardPart& part) {
+  const size_t size = NumberOf(dtype).size();
   uint64_t hash = 0;
   for (const ShardRows& all : rows) {
-    const ShardRows r = PartOf(all, shard.part, shard.parts);
-    for (int64_t k = 0; k < r.rows; ++k) {
-      const std::byte* row = shard.data + base::Size(r.begin + k * r.stride) * size;
-      hash = absl::HashOf(
-          hash, std::string_view(reinterpret_cast<const char*>(row), base::Size(r.count) * size));
+    const ShardRows r = ShareOf(all, part);
+    for (int64_t k = 0; k < r.rows.rows; ++k) {
+      const std::byte* row = part.shard + base::Size(r.begin + k * r.rows.stride) * size;
+      hash = absl::HashOf(hash, std::string_view(reinterpret_cast<const char*>(row),
+                                                 base::Size(r.rows.count) * size));
     }
   }
   return hash;

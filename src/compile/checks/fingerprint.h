@@ -14,25 +14,28 @@ struct Fingerprint {
   bool replicas_differ = false;  // devices hold other bits where the type says equal
 };
 
-// Rows of equal length, which a shard holds at equal distances. In elements.
+// Rows of the whole array that a shard holds, from element `begin` of its own on. Numbers of
+// complex arrays count, not elements.
 struct ShardRows {
-  int64_t rows = 1, count = 0;
-  int64_t first = 0, step = 0;    // in the whole array
-  int64_t begin = 0, stride = 0;  // in the shard
+  kernels::SignedRows rows;
+  int64_t begin = 0;
 };
 // Returns the rows of the shard at a mesh position.
 std::vector<ShardRows> RowsOf(const ir::Type& place, int64_t position);
 
-// Returns the fingerprint of a shard, or of a part of one.
-Fingerprint FingerprintOf(DType dtype, const std::vector<ShardRows>& rows,
-                          const ir::HostShard& shard);
+// A part of a shard.
+struct ShardPart {
+  const std::byte* shard = nullptr;
+  int64_t part = 0, parts = 1;
+};
+Fingerprint FingerprintOf(DType dtype, const std::vector<ShardRows>& rows, const ShardPart& part);
 // Adds the fingerprint of other elements of the same array.
 void Add(const Fingerprint& other, Fingerprint& to);
 
 // Returns a hash of the bits of these elements.
-uint64_t HashOf(DType dtype, const std::vector<ShardRows>& rows, const ir::HostShard& shard);
+uint64_t HashOf(DType dtype, const std::vector<ShardRows>& rows, const ShardPart& part);
 
-// Whether devices of this process hold other bits where the type says that they hold the same.
+// Whether devices hold other bits where the type says that they hold the same.
 bool DoReplicasDiffer(const ir::HostArgument& value);
 
 // Returns the difference of two values per element, relative to their size: 0 if they are equal

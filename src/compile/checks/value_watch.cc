@@ -1,4 +1,4 @@
-// Adds host calls, so that loops, branches and layouts need no code for them.
+// Adds host calls, so that loops and branches need no code for them.
 #include "compile/checks/value_watch.h"
 
 #include <fmt/format.h>
@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <set>
-#include <tuple>
+#include <map>
 #include <utility>
 
 #include "base/at.h"
 #include "base/error.h"
 #include "compile/host/host_array.h"
-#include "compile/host/processes.h"
 #include "ir/inline.h"
 #include "ir/type.h"
 #include "ir/uses.h"
@@ -41,84 +39,94 @@ bool Computes(const ir::OpDef& op) {
                  ir::AsHostCall>(*op.lowering);
 }
 
+bool IsLoop(const ir::Instruction& i) {
+  const auto* regions = std::get_if<ir::AsRegions>(&*i.op->lowering);
+  return regions &&
+         (regions->kind == ir::AsRegions::kWhile || regions->kind == ir::AsRegions::kScan);
+}
+
 ir::ValueSet OutputsOf(const ir::Program& program) {
   ir::ValueSet outputs(program.values.size(), false);
   for (ir::ValueId v : program.outputs) outputs[v] = true;
   return outputs;
 }
 
-// Returns the mesh positions of this process.
-std::vector<int64_t> PositionsHere(const ir::Type& place) {
-  const sharding::MeshDef* mesh = place.mesh();
-  if (!mesh) return {0};
-  std::vector<int64_t> positions;
-  for (int64_t p = 0; p < mesh->size(); ++p)
-    if (ProcessOf(mesh->Device(p)) == Process()) positions.push_back(p);
-  return positions;
-}
-
+// Keeps the fingerprints of an operand. Buffers are in chunks, which do not depend on the number of
+// threads, and so do not the last bits of the sums.
 class KeepShards final : public ir::ShardFunction {
  public:
-  KeepShards(std::shared_ptr<ValueWatch> watch, int64_t value, ir::ShardedOperand operand)
-      : watch_(std::move(watch)), value_(value), operand_(std::move(operand)) {
-    std::set<std::pair<int64_t, int64_t>> elements;
-    for (const int64_t p : PositionsHere(*operand_.place)) {
-      const int32_t buffer = operand_.buffers[base::Size(p)];
-      if (shards_.empty()) first_ = buffer;
-      const auto [shard, is_new] = shards_.try_emplace(buffer);
-      if (!is_new) continue;
-      shard->second = {ElementsAt(p), RowsOf(*operand_.place, p)};
-      elements.insert(ElementsAt(p));
+  KeepShards(std::shared_ptr<ValueWatch> watch, int64_t program, int64_t value,
+             ir::ShardedOperand operand)
+      : watch_(std::move(watch)), program_(program), value_(value), operand_(std::move(operand)) {
+    constexpr int64_t kChunkBytes = 256 << 10, kMostChunks = 64;
+    const ir::Type& place = *operand_.place;
+    std::map<ShardElements, int32_t> holders;
+    for (size_t p = 0; p < operand_.buffers.size(); ++p) {
+      const auto position = static_cast<int64_t>(p);
+      const ShardElements elements{ArrayAt(place, position), ShardAt(place, position)};
+      const auto [shard, is_new] = shards_.try_emplace(operand_.buffers[p]);
+      if (is_new) shard->second.rows = RowsOf(place, position);
+      std::vector<ShardElements>& held = shard->second.elements;
+      if (std::ranges::find(held, elements) == held.end()) held.push_back(elements);
+      has_replicas_ |= holders.try_emplace(elements, shard->first).first->second != shard->first;
     }
-    has_replicas_ = elements.size() < shards_.size();
+    const int64_t bytes = place.elements() * static_cast<int64_t>(place.dtype().size());
+    const int64_t of_one = bytes / static_cast<int64_t>(shards_.size());
+    chunks_ = std::clamp<int64_t>(of_one / kChunkBytes, 1, kMostChunks);
   }
+  int64_t max_parts() const override { return chunks_; }
   void Run(const ir::HostShard& shard) const override {
-    const DType dtype = operand_.place->dtype();
-    const int32_t buffer = base::At(operand_.buffers, shard.position);
-    const auto& [elements, rows] = shards_.at(buffer);
-    watch_->Add({.value = value_,
-                 .iterations = shard.iterations,
-                 .device = operand_.device,
-                 .number = {shard.position, shard.part},
-                 .is_first = buffer == first_ && shard.part == 0,
-                 .count = shards_.size() * base::Size(shard.parts),
-                 .elements = elements,
-                 .print = FingerprintOf(dtype, rows, shard),
-                 .hash = has_replicas_ ? HashOf(dtype, rows, shard) : 0});
+    for (int64_t k = chunks_ * shard.part / shard.parts;
+         k < chunks_ * (shard.part + 1) / shard.parts; ++k)
+      RunChunk(shard, k);
   }
 
  private:
   struct Shard {
-    std::pair<int64_t, int64_t> elements;  // see MadeShard
+    std::vector<ShardElements> elements;
     std::vector<ShardRows> rows;
   };
 
-  std::pair<int64_t, int64_t> ElementsAt(int64_t position) const {
-    return {ArrayAt(*operand_.place, position), ShardAt(*operand_.place, position)};
+  void RunChunk(const ir::HostShard& shard, int64_t chunk) const {
+    const DType dtype = operand_.place->dtype();
+    const Shard& own = shards_.at(base::At(operand_.buffers, shard.position));
+    const ShardPart part{shard.data, chunk, chunks_};
+    watch_->Add({.program = program_,
+                 .value = value_,
+                 .device = operand_.device,
+                 .iterations = {shard.iterations.begin(), shard.iterations.end()},
+                 .at = {shard.position, chunk},
+                 .parts = shards_.size() * base::Size(chunks_),
+                 .elements = own.elements,
+                 .print = FingerprintOf(dtype, own.rows, part),
+                 .hash = has_replicas_ ? HashOf(dtype, own.rows, part) : 0});
   }
 
   const std::shared_ptr<ValueWatch> watch_;
-  const int64_t value_;
+  const int64_t program_, value_;
   const ir::ShardedOperand operand_;
-  // The shards of this process by buffer, and the first buffer.
-  std::map<int32_t, Shard> shards_;
-  int32_t first_ = 0;
-  bool has_replicas_ = false;  // whether several buffers have the same elements
+  std::map<int32_t, Shard> shards_;  // by buffer
+  bool has_replicas_ = false;        // whether several buffers hold the same elements
+  int64_t chunks_ = 1;
 };
 
 class KeepFingerprints final : public ir::HostFunction {
  public:
-  KeepFingerprints(std::shared_ptr<ValueWatch> watch, std::vector<int64_t> values)
-      : watch_(std::move(watch)), values_(std::move(values)) {}
-  void Run(const ir::HostArguments&) const override {}
+  KeepFingerprints(std::shared_ptr<ValueWatch> watch, int64_t program, std::vector<int64_t> values)
+      : watch_(std::move(watch)), program_(program), values_(std::move(values)) {}
+  void Run(const ir::HostArguments&) const override {
+    base::ThrowInternal(base::Refusal("watch_values", "shards", "",
+                                      "a function of shards was called with whole values"));
+  }
   bool TakesShards() const override { return true; }
   std::shared_ptr<const ir::ShardFunction> ForShards(
       const ir::ShardedOperand& operand) const override {
-    return std::make_shared<const KeepShards>(watch_, values_[operand.number], operand);
+    return std::make_shared<const KeepShards>(watch_, program_, values_[operand.number], operand);
   }
 
  private:
   const std::shared_ptr<ValueWatch> watch_;
+  const int64_t program_;
   const std::vector<int64_t> values_;
 };
 
@@ -144,22 +152,6 @@ ir::Instruction HostCall(const ir::Instruction& after, std::vector<ir::ValueId> 
                        .loc = after.loc};
   call.operands.assign(operands.begin(), operands.end());
   return call;
-}
-
-// Returns the fingerprint of an array. Elements that several devices hold count once.
-Fingerprint SumOf(std::vector<MadeShard> shards) {
-  std::ranges::sort(shards, {}, &MadeShard::number);
-  std::map<std::tuple<int64_t, int64_t, int64_t>, uint64_t> hashes;  // by elements and part
-  Fingerprint sum;
-  for (const MadeShard& s : shards) {
-    const auto [first, is_new] =
-        hashes.emplace(std::tuple(s.elements.first, s.elements.second, s.number.second), s.hash);
-    if (is_new)
-      Add(s.print, sum);
-    else
-      sum.replicas_differ |= first->second != s.hash;
-  }
-  return sum;
 }
 
 WholeValue WholeOf(int64_t number, const ir::HostArgument& value) {
@@ -191,25 +183,6 @@ ValueWatch::ValueWatch(std::optional<WatchTarget> target)
         return ++last;
       }()) {}
 
-void ValueWatch::Add(MadeShard shard) {
-  const std::lock_guard lock(mutex_);
-  Moments& moments = moments_[{shard.value, shard.device}];
-  const size_t at = moments.seen[shard.number]++ - moments.complete;
-  if (at >= moments.open.size()) moments.open.resize(at + 1);
-  Incomplete& moment = moments.open[at];
-  if (shard.is_first) {
-    moment.made = made_.size();
-    made_.push_back({shard.value, shard.iterations, shard.device, {}});
-  }
-  const size_t count = shard.count;
-  moment.shards.push_back(std::move(shard));
-  // A device makes a value in order, so no later moment is complete before this one.
-  if (moment.shards.size() < count) return;
-  made_[*moment.made].print = SumOf(std::move(moment.shards));
-  moments.open.pop_front();
-  ++moments.complete;
-}
-
 void ValueWatch::AddWhole(const std::vector<int64_t>& numbers, const ir::HostArguments& arguments) {
   const std::lock_guard lock(mutex_);
   if (arguments.device != target_->device || reached_[arguments.device]++ != target_->occurrence)
@@ -222,13 +195,15 @@ std::shared_ptr<const ir::Program> ValueWatch::Watched(
     const std::shared_ptr<const ir::Program>& program) {
   ir::Program live = *ir::InlineCallsAlone(program);
   ir::RemoveDead(live);
-  const Numbers numbers = NumbersOf(live);
+  const Numbers numbers = NumbersOf(live, {});
   NumberResults(live, numbers);
-  return ir::Shared(Rewritten(live, numbers));
+  std::shared_ptr<const ir::Program> watched = ir::Shared(Rewritten(live, numbers, {}));
+  ++next_program_;
+  return watched;
 }
 
 // Numbers inputs, captures and results, in the order of program text without regions.
-ValueWatch::Numbers ValueWatch::NumbersOf(const ir::Program& program) {
+ValueWatch::Numbers ValueWatch::NumbersOf(const ir::Program& program, const InstructionPath& path) {
   Numbers numbers(program.values.size(), -1);
   const auto add = [&](ir::ValueId v, std::string op, Loc loc) {
     numbers[v] = static_cast<int64_t>(values_.size());
@@ -241,15 +216,20 @@ ValueWatch::Numbers ValueWatch::NumbersOf(const ir::Program& program) {
                        .type = program.type(v)->text(),
                        .backward = loc.is_backward()});
     operands_.emplace_back();
+    paths_.push_back(path);
   };
   for (ir::ValueId v : program.inputs) add(v, "argument", program.values[v].loc);
   for (const ir::Capture& c : program.captures)
     add(c.value, "argument", program.values[c.value].loc);
-  for (const ir::Instruction& i : program.instructions)
+  int64_t at = 0;
+  for (const ir::Instruction& i : program.instructions) {
+    ++at;
     for (ir::ValueId v : i.results) {
       add(v, std::string(i.op->name), i.loc);
+      paths_.back().push_back({.instruction = at});
       for (ir::ValueId operand : i.operands) operands_.back().push_back(numbers[operand]);
     }
+  }
   return numbers;
 }
 
@@ -263,13 +243,19 @@ void ValueWatch::NumberResults(const ir::Program& program, const Numbers& number
   ++programs_;
 }
 
-ir::Program ValueWatch::Rewritten(const ir::Program& program, const Numbers& numbers) {
+ir::Program ValueWatch::Rewritten(const ir::Program& program, const Numbers& numbers,
+                                  const InstructionPath& path) {
   const ir::ValueSet outputs = OutputsOf(program);
   ir::Program out = program;
   out.instructions.clear();
+  int64_t at = 0;
   for (ir::Instruction i : program.instructions) {
-    for (ir::RegionPtr& region : i.regions)
-      region = ir::Shared(Rewritten(*region, NumbersOf(*region)));
+    InstructionPath inside = path;
+    inside.push_back({.instruction = ++at, .is_loop = IsLoop(i)});
+    for (ir::RegionPtr& region : i.regions) {
+      region = ir::Shared(Rewritten(*region, NumbersOf(*region, inside), inside));
+      ++inside.back().region;
+    }
     out.instructions.push_back(i);
     if (!i.regions.empty()) continue;
     if (target_)
@@ -293,9 +279,9 @@ void ValueWatch::WatchMade(const ir::Program& program, const ir::Instruction& i,
     watched.push_back(numbers[v]);
   }
   if (values.empty()) return;
-  out.instructions.push_back(
-      HostCall(i, std::move(values),
-               std::make_shared<const KeepFingerprints>(shared_from_this(), std::move(watched))));
+  out.instructions.push_back(HostCall(i, std::move(values),
+                                      std::make_shared<const KeepFingerprints>(
+                                          shared_from_this(), next_program_, std::move(watched))));
 }
 
 void ValueWatch::WatchWhole(const ir::Program& program, const ir::Instruction& i,

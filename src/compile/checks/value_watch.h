@@ -1,16 +1,14 @@
 // The pass watch_values: host calls that keep fingerprints of values, or a few values whole.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "compile/checks/fingerprint.h"
+#include "compile/checks/made_values.h"
 #include "ir/host_tensor.h"
 #include "ir/program.h"
 
@@ -24,28 +22,6 @@ struct WatchedValue {
   std::string type;   // "f32[8@data,64]"
   bool backward = false;
   std::string result = {};  // "2.0": result 0 of the third program of the run that computes; or ""
-};
-
-// A fingerprint that was kept when a program made a value.
-struct MadeValue {
-  int64_t value = 0;                     // its number in ValueWatch::values()
-  std::vector<int64_t> iterations = {};  // of the loops around it
-  int64_t device = -1;                   // if devices run the region differently
-  Fingerprint print = {};
-};
-
-// A part of such a value: of the elements that some devices share.
-struct MadeShard {
-  int64_t value = 0;
-  std::vector<int64_t> iterations = {};
-  int64_t device = -1;
-  std::pair<int64_t, int64_t> number;  // its mesh position and part: sums are in this order
-  bool is_first = false;               // one of the parts is; its worker makes values in order
-  size_t count = 1;                    // of the parts that this process has
-  // The array and the shard, as ArrayAt and ShardAt number them: equal ones hold the same elements.
-  std::pair<int64_t, int64_t> elements;
-  Fingerprint print = {};
-  uint64_t hash = 0;  // of its bits, if other devices of the process hold the same elements
 };
 
 // A value, whole. If it varies over manual axes, dim 0 counts the devices' own arrays.
@@ -76,7 +52,8 @@ class ValueWatch : public std::enable_shared_from_this<ValueWatch> {
   std::shared_ptr<const ir::Program> Watched(const std::shared_ptr<const ir::Program>& program);
 
   const std::vector<WatchedValue>& values() const { return values_; }
-  const std::vector<MadeValue>& made() const { return made_; }
+  // Returns the fingerprints in the order of MadeValues::InOrder.
+  std::vector<MadeValue> made() const { return made_.InOrder(paths_); }
   // Returns the values that were kept whole: in program order, the target last.
   const std::vector<WholeValue>& whole() const { return whole_; }
   // Returns the numbers of the operands of the instruction that makes a value.
@@ -85,41 +62,37 @@ class ValueWatch : public std::enable_shared_from_this<ValueWatch> {
   }
   int64_t id() const { return id_; }  // differs for each watch of the process
 
+  // The number of the next program, counted from 0.
+  int64_t next_program() const { return next_program_; }
+  // A run of a program begins.
+  void BeginRun(int64_t program) { made_.BeginRun(program); }
+
   // Called by the host calls.
-  void Add(MadeShard shard);
+  void Add(MadePart part) { made_.Add(std::move(part)); }
   void AddWhole(const std::vector<int64_t>& numbers, const ir::HostArguments& arguments);
 
  private:
   using Numbers = base::IdVector<ir::ValueId, int64_t>;
-  ir::Program Rewritten(const ir::Program& program, const Numbers& numbers);
+  // `path`: of the instruction that runs the program; empty: none.
+  ir::Program Rewritten(const ir::Program& program, const Numbers& numbers,
+                        const InstructionPath& path);
   // Sets WatchedValue::result of the results of a program.
   void NumberResults(const ir::Program& program, const Numbers& numbers);
-  Numbers NumbersOf(const ir::Program& program);
+  Numbers NumbersOf(const ir::Program& program, const InstructionPath& path);
   void WatchMade(const ir::Program& program, const ir::Instruction& i, const ir::ValueSet& outputs,
                  const Numbers& numbers, ir::Program& out);
   void WatchWhole(const ir::Program& program, const ir::Instruction& i, const Numbers& numbers,
                   ir::Program& out);
-
-  // A value that lacks some parts.
-  struct Incomplete {
-    std::optional<size_t> made;  // its place in made_, once the first part is there
-    std::vector<MadeShard> shards;
-  };
-  // All moments of a value on a device.
-  struct Moments {
-    std::map<std::pair<int64_t, int64_t>, size_t> seen;  // by number: how often
-    size_t complete = 0;
-    std::deque<Incomplete> open = {};  // those after the complete ones
-  };
 
   const std::optional<WatchTarget> target_;
   const int64_t id_;
   int64_t programs_ = 0;  // that compute numbers
   std::vector<WatchedValue> values_;
   std::vector<std::vector<int64_t>> operands_;  // by value
-  std::mutex mutex_;                            // of the fields below
-  std::vector<MadeValue> made_;
-  std::map<std::pair<int64_t, int64_t>, Moments> moments_;  // by value and device
+  std::vector<InstructionPath> paths_;          // by value
+  int64_t next_program_ = 0;
+  MadeValues made_;
+  std::mutex mutex_;  // of the fields below
   std::vector<WholeValue> whole_;
   std::map<int64_t, int64_t> reached_;  // device -> how often the target was made
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/at.h"
 #include "base/error.h"
@@ -186,34 +188,71 @@ std::vector<Event> EventsOfOneDevice(const runtime::Events& events) {
   return of_one;
 }
 
-// Returns a counter of the memory of a device.
-std::string CounterLine(const plan::Plan& plan, const plan::HeldBytes* held, int64_t time) {
-  std::string args;
-  for (size_t k = 0; k < plan.uses.size(); ++k)
-    args += fmt::format("{}{}:{}", k ? "," : "", Quoted(plan.uses[k]), held ? held->of_use[k] : 0);
-  return fmt::format(
-      "{{\"name\":\"memory of a device\",\"ph\":\"C\",\"pid\":1,\"ts\":{:.3f},\"args\":{{{}}}}},\n",
-      static_cast<double>(time) * 1e-3, args);
-}
-
-// Returns the counters of a run: at each item of the schedule that begins, and zero at the end.
-std::string MemoryLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin) {
-  if (plan.held.empty()) return "";
-  std::string out;
-  int64_t end = 0;
-  int32_t last = plan::Note::kNoItem;
-  for (const Event& event : EventsOfOneDevice(events)) {
-    end = std::max(end, event.end);
-    const int32_t item =
-        event.note == plan::kNoNote ? plan::Note::kNoItem : plan.notes[event.note].item;
-    if (item == plan::Note::kNoItem || item == last) continue;
-    last = item;
-    out += CounterLine(plan, &plan.held[base::Size(item)], event.begin - origin);
+// The counter of the memory of a device in one run.
+class MemoryCounter {
+ public:
+  MemoryCounter(const plan::Plan& plan, int64_t origin) : plan_(plan), origin_(origin) {
+    const auto line =
+        absl::c_find_if(plan.notes, [](const plan::Note& n) { return !n.where.empty(); });
+    name_ = Quoted(line == plan.notes.end() ? "memory of a device"
+                                            : "memory of a device: program of " + line->where);
   }
-  return out.empty() ? out : out + CounterLine(plan, nullptr, end - origin);
+
+  // An item begins. Items before it that recorded no event are spread over the time since then.
+  void Begin(int32_t item, int64_t time) {
+    if (item <= last_) return;  // a worker, or messages, of an earlier item
+    const int64_t since = last_ < 0 ? time : time_;
+    for (int32_t k = last_ + 1; k <= item; ++k)
+      Add(&plan_.held[base::Size(k)], since + (time - since) * (k - last_) / (item - last_));
+    last_ = item, time_ = time;
+  }
+  // Returns the lines of the run, which ended.
+  std::string End(int64_t time) {
+    Begin(static_cast<int32_t>(plan_.held.size()) - 1, time);
+    Add(nullptr, time);
+    return std::move(lines_);
+  }
+
+ private:
+  void Add(const plan::HeldBytes* held, int64_t time) {
+    std::string args;
+    for (size_t k = 0; k < plan_.uses.size(); ++k)
+      args +=
+          fmt::format("{}{}:{}", k ? "," : "", Quoted(plan_.uses[k]), held ? held->of_use[k] : 0);
+    lines_ += fmt::format("{{\"name\":{},\"ph\":\"C\",\"pid\":1,\"ts\":{:.3f},\"args\":{{{}}}}},\n",
+                          name_, static_cast<double>(time - origin_) * 1e-3, args);
+  }
+
+  const plan::Plan& plan_;
+  const int64_t origin_;
+  std::string name_, lines_;
+  int32_t last_ = -1;  // item that began last, and its time
+  int64_t time_ = 0;
+};
+
+// Returns the counters of a run, which are zero at its end.
+std::string MemoryLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin) {
+  const std::vector<Event> of_one = EventsOfOneDevice(events);
+  if (plan.held.empty() || of_one.empty()) return "";
+  MemoryCounter counter(plan, origin);
+  int64_t end = 0;
+  for (const Event& event : of_one) {
+    end = std::max(end, event.end);
+    if (event.note != plan::kNoNote) counter.Begin(plan.notes[event.note].item, event.begin);
+  }
+  return counter.End(end);
 }
 
 }  // namespace
+
+namespace {
+thread_local bool knows_memory = false;
+std::atomic<bool> traces_all{false};
+}  // namespace
+
+KnownMemory::KnownMemory() : outer_(std::exchange(knows_memory, true)) {}
+KnownMemory::~KnownMemory() { knows_memory = outer_; }
+bool KnowsMemory() { return knows_memory || traces_all.load(std::memory_order_relaxed); }
 
 std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin) {
   std::string out;
@@ -296,6 +335,7 @@ void StartTrace() {
   const char* path = std::getenv("TESSERA_TRACE");
   if (!path || !*path) return;
   static const TraceFile file(path);
+  traces_all = true;
 }
 
 }  // namespace tessera::compile

@@ -32,6 +32,20 @@ class Collector {
   int64_t first_ = -1, last_ = 0;
 };
 
+// Scope in which programs that this thread compiles know their memory (plan::Plan::held).
+class KnownMemory {
+ public:
+  KnownMemory();
+  ~KnownMemory();
+  KnownMemory(const KnownMemory&) = delete;
+
+ private:
+  const bool outer_;
+};
+// Whether programs that this thread compiles know their memory: in such a scope, or in a trace of
+// the whole process.
+bool KnowsMemory();
+
 // Returns the lines of a trace's events; times are since `origin`.
 std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin);
 

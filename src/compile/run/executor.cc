@@ -27,7 +27,6 @@
 #include "runtime/buffers.h"
 #include "runtime/only_thread.h"
 #include "runtime/prepare.h"
-#include "runtime/recorder.h"
 #include "runtime/run.h"
 #include "sharding/partition.h"
 #include "trace/scopes.h"
@@ -46,8 +45,10 @@ struct CompiledProgram {
   // Whether processes without a device of the program's meshes get results without a mesh.
   bool shares_results = false;
   bool takes_part = true, is_first = false;
-  bool together = false;  // with other processes
-  SharedProgram shared;   // if so
+  bool together = false;                   // with other processes
+  SharedProgram shared;                    // if so
+  std::shared_ptr<ValueWatch> watch = {};  // that keeps its values; null: none
+  int64_t watched = 0;                     // its number in the watch
 };
 
 class RuntimeExecutor final : public trace::Executor {
@@ -69,8 +70,10 @@ class RuntimeExecutor final : public trace::Executor {
                                {.donated = donated, .shares = shares, .options = OptionsText()});
     }
     std::vector<bool> per_value = PerValue(*program, shares);
-    auto lowered = LowerProgram(program, per_value);
     auto executable = std::make_shared<CompiledProgram>();
+    executable->watch = CurrentValueWatch();
+    if (executable->watch) executable->watched = executable->watch->next_program();
+    auto lowered = LowerProgram(program, per_value);
     const std::vector<bool> output_shares = OutputShares(*lowered, shares);
     const ir::Program& propagated = *lowered->propagated;
     for (size_t k = 0; k < program->outputs.size(); ++k)
@@ -91,6 +94,7 @@ class RuntimeExecutor final : public trace::Executor {
     auto* executable = static_cast<const CompiledProgram*>(compiled);
     CheckDevices(*executable, loc);
     CheckProcesses(*executable, loc);
+    if (executable->watch) executable->watch->BeginRun(executable->watched);
     const bool together = executable->together && !IsOnOneProcess();
     if (executable->together && OthersWait() &&
         HasMessages(runtime::PlanOf(*executable->plan).nodes))
@@ -144,8 +148,7 @@ class RuntimeExecutor final : public trace::Executor {
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
     size_t key = (SharesReplicas() ? 1 : 2) + (base::KeepsSumOrder() ? 4 : 0) +
-                 (IsOnOneProcess() ? 8 : 0) + (Processes() > 1 ? 16 : 0) +
-                 (runtime::IsRecorded() ? 32 : 0);  // plans of recorded runs know their memory
+                 (IsOnOneProcess() ? 8 : 0) + (Processes() > 1 ? 16 : 0) + (KnowsMemory() ? 32 : 0);
     double balance = sharding::FlopsPerByte();
     const NanChecks checks = CurrentNanChecks();
     const int64_t watch = CurrentValueWatch() ? CurrentValueWatch()->id() : 0;

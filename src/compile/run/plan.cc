@@ -9,13 +9,13 @@
 #include "compile/host/processes.h"
 #include "compile/host/replicas.h"
 #include "compile/inspect/memory.h"
+#include "compile/inspect/profile.h"
 #include "compile/run/nested.h"
 #include "compile/run/together.h"
 #include "kernels/copy/boxes.h"
 #include "kernels/copy/copy.h"
 #include "kernels/fused/fused.h"
 #include "kernels/reduce/combine.h"
-#include "runtime/recorder.h"
 
 namespace tessera::compile {
 namespace {
@@ -88,8 +88,7 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
   std::shared_ptr<const runtime::Executable> executable;
   const auto prepare = [&, donated](plan::Plan plan) {
     // An eager call is one item, and most of the memory then belongs to arrays of other calls.
-    if (runtime::IsRecorded() && lowered.schedule().items.size() > 1)
-      AddHeldBytes(lowered, donated, plan);
+    if (KnowsMemory() && lowered.schedule().items.size() > 1) AddHeldBytes(lowered, donated, plan);
     executable = runtime::Prepare(std::move(plan));
   };
   const spmd::OuterPasses outer{

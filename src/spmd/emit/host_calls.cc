@@ -89,7 +89,6 @@ void CallWithShard(const plan::KernelArgs& args) {
 
 plan::Kernel MakeShardCall(const ir::HostFunctionRef& function, size_t number,
                            const HostOperand& operand, int32_t device, int64_t bytes) {
-  constexpr int32_t kMostParts = 64;
   ShardCall call;
   call.positions.resize(operand.layout->instance_of_device.size());
   if (const sharding::MeshDef* mesh = operand.place->mesh())
@@ -98,10 +97,11 @@ plan::Kernel MakeShardCall(const ir::HostFunctionRef& function, size_t number,
                                                 .place = operand.place,
                                                 .buffers = InstancesByPosition(operand),
                                                 .device = device});
+  const auto max_parts = static_cast<int32_t>(call.function->max_parts());
   return {.fn = CallWithShard,
           .config = std::make_shared<const ShardCall>(std::move(call)),
           .bytes = static_cast<double>(bytes),
-          .max_parts = kMostParts,
+          .max_parts = max_parts,
           .observes = true};
 }
 

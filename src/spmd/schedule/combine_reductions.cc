@@ -118,8 +118,8 @@ class ReductionCombiner {
     const auto is_small = [&](ValueId v) { return ShardBytes(program_, v) < kLarge; };
     return absl::c_all_of(item.in(), is_small) && absl::c_all_of(item.out(), is_small);
   }
-  // Whether the item may run after later ones. Instructions with effects keep their order, and
-  // regions may hold some.
+  // Whether the item may run after later ones. Instructions with effects keep their order, but for
+  // host calls that take shards; regions may hold some.
   bool MayBeDelayed(const Item& item) const {
     if (std::holds_alternative<RegionItem>(item)) return false;
     if (const auto* call = std::get_if<HostCallItem>(&item)) return TakesShards(*call);

@@ -5,7 +5,10 @@
 
 #include <cstdio>
 #include <fstream>
+#include <memory>
+#include <stdexcept>
 
+#include "runtime/run.h"
 #include "tessera/tessera.h"
 
 namespace tessera {
@@ -181,8 +184,87 @@ TEST_F(FirstDifferences, NamesReplicasThatDiffer) {
     };
   };
   const FirstDifference d = first_difference(run(true), run(false));
+  ReplicaSharing(true);
   ASSERT_TRUE(d.found) << d;
   EXPECT_TRUE(d.replicas_differ) << d;
+}
+
+std::string BytesOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Large arrays are summed in parts, by as many threads as there are at that moment.
+TEST_F(FirstDifferences, ARecordingDoesNotDependOnTheThreads) {
+  const std::string path = testing::TempDir() + "threads.run";
+  const Array x = Numbers({600, 600}, 5);
+  const auto record = [&](const std::function<void(int call)>& before) {
+    record_run(
+        [&] {
+          const auto f = jit([](Array v) { return tanh(matmul(tanh(v), v)); });
+          for (int call = 0; call < 4; ++call) before(call), f(x);
+        },
+        path);
+    return BytesOf(path);
+  };
+  SetWorkerCount(1);
+  const std::string alone = record([](int) {});
+  const std::string changing = record([](int call) {
+    runtime::ForceParallel(call > 0);
+    SetWorkerCount(call == 0 ? 1 : 3);
+    runtime::DissolveTeamsAfter(call == 2 ? 2 : 0);
+  });
+  runtime::ForceParallel(false);
+  runtime::DissolveTeamsAfter(0);
+  SetWorkerCount(0);
+  EXPECT_EQ(alone, changing);
+  std::remove(path.c_str());
+}
+
+// Values that a run has not completed when it fails are not mixed with those of the next one.
+TEST_F(FirstDifferences, AfterARunThatFails) {
+  const RunPlace place = OnEight();
+  const auto run = [&](int failures) {
+    return [&place, failures] {
+      MeshScope scope(place.mesh);
+      auto calls = std::make_shared<int>(0);
+      const Array x = reshard(Numbers({8, 16}, 3), P());
+      const auto f = jit([=](Array v) {
+        const Array y = matmul(v, v.T());
+        debug_callback(
+            [=](const std::vector<Array>&) {
+              if ((*calls)++ < failures) throw std::runtime_error("not yet");
+            },
+            {y});
+        return tanh(matmul(y, v));
+      });
+      for (int k = 0; k < failures; ++k) EXPECT_ANY_THROW(f(x));
+      f(x);
+    };
+  };
+  const FirstDifference d = first_difference(run(0), run(2));
+  EXPECT_FALSE(d.found) << d;
+  EXPECT_GT(d.compared, 1);
+}
+
+// Devices whose arrays are equal may share one buffer, or have one each.
+TEST_F(FirstDifferences, NoneWhereDevicesShareBuffers) {
+  const auto run = [](bool shares) {
+    return [shares] {
+      ReplicaSharing(shares);
+      MeshScope scope(make_mesh({{"d", 8}}));
+      const auto each = [](Array w, Array x) {
+        const Array own = pcast(w, {"d"}, Variance::kVarying);
+        return matmul(x, own);
+      };
+      jit(shard_map(each, {.out_specs = P("d")}))(Numbers({16, 16}, 1),
+                                                  reshard(Numbers({8, 16}, 2), P("d")));
+    };
+  };
+  const FirstDifference d = first_difference(run(true), run(false));
+  ReplicaSharing(true);
+  EXPECT_FALSE(d.found) << d;
+  EXPECT_GT(d.compared, 0);
 }
 
 TEST_F(FirstDifferences, OfARecording) {
@@ -196,8 +278,7 @@ TEST_F(FirstDifferences, OfARecording) {
   ASSERT_TRUE(other.found);
   EXPECT_THAT(other.iterations, ElementsAre(2)) << other;
   // Any byte less is an error, and no crash.
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string bytes = BytesOf(path);
   for (size_t n = 0; n < bytes.size(); n += 1 + bytes.size() / 50) {
     std::ofstream(path, std::ios::binary) << bytes.substr(0, n);
     EXPECT_THROW(first_difference(path, [] {}), RuntimeError) << n;

@@ -19,10 +19,7 @@ Fingerprint OfAll(const Array& x, int64_t parts) {
     const std::vector<ShardRows> rows = RowsOf(*value.place, p);
     for (int64_t part = 0; part < parts; ++part)
       Add(FingerprintOf(value.place->dtype(), rows,
-                        {.position = p,
-                         .data = value.shards[static_cast<size_t>(p)],
-                         .part = part,
-                         .parts = parts}),
+                        {value.shards[static_cast<size_t>(p)], part, parts}),
           sum);
   }
   return sum;
@@ -53,12 +50,12 @@ TEST(Fingerprints, RowsOfAShardAreFew) {
   };
   ASSERT_EQ(rows(P("a", None, "b"), 5).size(), 1u);
   const ShardRows r = rows(P("a", None, "b"), 5)[0];
-  EXPECT_EQ(r.rows, 4 * 12);
-  EXPECT_EQ(r.count, 4);
-  EXPECT_EQ(r.first, 4 * 12 * 16 + 4);
-  EXPECT_EQ(r.step, 16);
+  EXPECT_EQ(r.rows.rows, 4 * 12);
+  EXPECT_EQ(r.rows.count, 4);
+  EXPECT_EQ(r.rows.first, 4 * 12 * 16 + 4);
+  EXPECT_EQ(r.rows.step, 16);
+  EXPECT_EQ(r.rows.stride, 4);
   EXPECT_EQ(r.begin, 0);
-  EXPECT_EQ(r.stride, 4);
   EXPECT_EQ(rows(P(), 0).size(), 1u);
   EXPECT_EQ(rows(P(None, "b"), 2).size(), 1u);
 }
