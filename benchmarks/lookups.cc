@@ -17,7 +17,7 @@ void Segments(Rows& rows) {
   const int64_t n = rows.Size(1 << 24, 1 << 10), segments = rows.Size(1 << 20, 1 << 6);
   const Array x = Random({n}, 1);
   const Array any = random::randint(random::key(2), {n}, 0, segments);
-  const Array sorted = arange(n, {.dtype = i32}) / (n / segments);
+  const Array sorted = floor_divide(arange(n, {.dtype = i32}), n / segments);
   for (const auto& [name, ids] :
        {std::pair("segment_sum_random", any), std::pair("segment_sum_sorted", sorted)}) {
     if (!rows.Wants(name)) continue;

@@ -204,8 +204,9 @@ class Attention {
     std::optional<Located> seen;
     const auto add = [&](const Located& more) { seen = seen ? *seen & more : more; };
     const int64_t rank = is_grouped() ? 5 : 4;
-    const Located row(Positions(h_.queries, rank - 2, rank, i32, call_), loc_);
-    const Located column(Positions(h_.keys, rank - 1, rank, i32, call_), loc_);
+    // [t, 1] and [s], as users write them: blocks that a mask of these hides are skipped.
+    const Located row(Positions(h_.queries, 0, 2, i32, call_), loc_);
+    const Located column(Positions(h_.keys, 0, 1, i32, call_), loc_);
     if (const Array& mask = options_.mask; mask.is_given()) {
       if (!TypeOf(mask)->dtype().is_bool())
         FailDType(call_, 14, fmt::format("a mask is bool, not {}", TypeOf(mask)->dtype().name()));
