@@ -41,10 +41,14 @@ class Barrier {
   // arrived; all workers get the same answer.
   bool Wait(const std::atomic<bool>& failed, Waiter& waiter) {
     const uint32_t seen = generation_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
+    // Read before the worker arrives: once all have, worker 0 may call LeaveOne.
+    const int others = size_ - 1;
+    // The others may still read their answer.
+    if (others == 0) return !failed.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) == others) {
       arrived_.store(0, std::memory_order_relaxed);
       stop_ = failed.load(std::memory_order_relaxed);
-      if (size_ > 1) dissolved_ = --barriers_left_ == 0 || IsStarved(waiter);
+      dissolved_ = --barriers_left_ == 0 || IsStarved(waiter);
       generation_.store(seen + 1);  // seq_cst: notify must not check for sleepers before this store
       generation_.notify_all();
       return !stop_;

@@ -10,6 +10,7 @@
 
 #include "runtime/buffers.h"
 #include "tessera/error.h"
+#include "tessera/sharding.h"
 
 namespace tessera::runtime {
 namespace {
