@@ -72,7 +72,7 @@ class HostFunction {
   virtual void Run(const HostArguments& arguments) const = 0;
   // Whether it takes its operands shard by shard, in any order and from any thread. It then has no
   // results, and is called with shards alone.
-  virtual bool TakesShards() const { return false; }
+  virtual bool CanTakeShards() const { return false; }
   // Returns the function of the shards of an operand; null unless it takes them.
   virtual std::shared_ptr<const ShardFunction> ForShards(const ShardedOperand&) const {
     return nullptr;

@@ -228,7 +228,7 @@ struct Note {
 };
 
 // The bytes that a device holds during an item of the schedule, by their use.
-struct HeldBytes {
+struct ItemMemory {
   std::vector<int64_t> of_use;  // in the order of Plan::uses
 };
 
@@ -240,9 +240,10 @@ struct Plan {
   std::vector<PlanValueId> outputs;  // some may be inputs
   std::vector<Node> nodes;
   base::IdVector<NoteId, Note> notes;
-  // The memory of a device over the items; empty unless runs were recorded when it was compiled.
+  // The memory of a device over the items. Programs that are compiled for a profile or a trace have
+  // it; it is empty for others.
   std::vector<std::string> uses;  // "arguments", "temporaries"
-  std::vector<HeldBytes> held;    // by item
+  std::vector<ItemMemory> held;   // by item
 };
 
 }  // namespace tessera::plan

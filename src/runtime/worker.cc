@@ -72,7 +72,7 @@ std::string NoteOf(const ReadyNode& node, const plan::Plan& plan) {
   return node.note == plan::kNoNote ? "a move" : plan.notes[node.note].text();
 }
 
-// Returns the numbers of the loops around a node. `now`: of all loops.
+// Returns the iteration numbers of the loops around a node. `now`: of all loops.
 std::vector<int64_t> IterationsAt(const ReadyNode& node,
                                   const base::IdVector<LoopId, int64_t>& now) {
   std::vector<int64_t> iterations;

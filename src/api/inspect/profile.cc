@@ -110,7 +110,7 @@ Profile ProfileRun(const Lowered& lowered, const std::vector<Array>& leaves, Loc
   compile::Collector collector;
   trace::KeptCompilation kept;
   const auto run = [&] { trace::CallProgram(program, inputs, "profile", loc, &kept); };
-  const compile::KnownMemory memory;
+  const compile::MemoryKnownScope memory;
   run();
   {
     const runtime::Recording recording([&](const plan::Plan& plan, const runtime::Events& events) {

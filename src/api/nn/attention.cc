@@ -204,7 +204,7 @@ class Attention {
     std::optional<Located> seen;
     const auto add = [&](const Located& more) { seen = seen ? *seen & more : more; };
     const int64_t rank = is_grouped() ? 5 : 4;
-    // [t, 1] and [s], as users write them: blocks that a mask of these hides are skipped.
+    // Their mask is [t, s]: the pass skip_masked skips no blocks for a mask [1, 1, t, s].
     const Located row(Positions(h_.queries, 0, 2, i32, call_), loc_);
     const Located column(Positions(h_.keys, 0, 1, i32, call_), loc_);
     if (const Array& mask = options_.mask; mask.is_given()) {

@@ -145,7 +145,7 @@ uint64_t HashOf(DType dtype, const std::vector<ShardRows>& rows, const ShardPart
   return hash;
 }
 
-bool DoReplicasDiffer(const ir::HostArgument& value) {
+bool HasOtherReplicas(const ir::HostArgument& value) {
   const ir::Type& type = *value.place;
   std::map<std::pair<int64_t, int64_t>, const std::byte*> seen;  // by array and shard
   bool differ = false;

@@ -36,7 +36,7 @@ void Add(const Fingerprint& other, Fingerprint& to);
 uint64_t HashOf(DType dtype, const std::vector<ShardRows>& rows, const ShardPart& part);
 
 // Whether devices hold other bits where the type says that they hold the same.
-bool DoReplicasDiffer(const ir::HostArgument& value);
+bool HasOtherReplicas(const ir::HostArgument& value);
 
 // Returns the difference of two values per element, relative to their size: 0 if they are equal
 // and infinity if numbers that are not finite, or integers, differ.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,9 +29,9 @@ struct MadePart {
   int64_t value = 0;
   int64_t device = -1;
   std::vector<int64_t> iterations = {};
-  std::pair<int64_t, int64_t> at;  // mesh position and part, each part of a value another one
+  std::pair<int64_t, int64_t> at;  // mesh position and chunk: no two parts of a value have the same
   size_t parts = 1;                // of the value, on all devices
-  std::vector<ShardElements> elements = {};  // that the buffer holds: of several if they are equal
+  std::vector<ShardElements> elements = {};  // that the buffer holds: several if they are equal
   Fingerprint print = {};
   uint64_t hash = 0;  // of the bits, if another buffer holds the same elements
 };
@@ -43,7 +44,7 @@ struct InstructionStep {
 };
 using InstructionPath = std::vector<InstructionStep>;
 
-// Thread-safe.
+// Puts values together of the parts that devices make. Thread-safe.
 class MadeValues {
  public:
   // A run of a program begins. Values that an earlier run of it did not complete are dropped: it

@@ -51,8 +51,8 @@ ir::ValueSet OutputsOf(const ir::Program& program) {
   return outputs;
 }
 
-// Keeps the fingerprints of an operand. Buffers are in chunks, which do not depend on the number of
-// threads, and so do not the last bits of the sums.
+// Keeps the fingerprints of an operand. A buffer has a fixed number of chunks, each with sums of
+// its own, so that the bits of the sums do not depend on the number of threads.
 class KeepShards final : public ir::ShardFunction {
  public:
   KeepShards(std::shared_ptr<ValueWatch> watch, int64_t program, int64_t value,
@@ -118,7 +118,7 @@ class KeepFingerprints final : public ir::HostFunction {
     base::ThrowInternal(base::Refusal("watch_values", "shards", "",
                                       "a function of shards was called with whole values"));
   }
-  bool TakesShards() const override { return true; }
+  bool CanTakeShards() const override { return true; }
   std::shared_ptr<const ir::ShardFunction> ForShards(
       const ir::ShardedOperand& operand) const override {
     return std::make_shared<const KeepShards>(watch_, program_, values_[operand.number], operand);
@@ -161,7 +161,7 @@ WholeValue WholeOf(int64_t number, const ir::HostArgument& value) {
     arrays = std::max(arrays, ArrayAt(type, static_cast<int64_t>(p)) + 1);
   std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
   if (arrays > 1) shape.insert(shape.begin(), arrays);
-  WholeValue out{number, &type, ir::HostTensor(type.dtype(), shape), DoReplicasDiffer(value)};
+  WholeValue out{number, &type, ir::HostTensor(type.dtype(), shape), HasOtherReplicas(value)};
   const size_t bytes = base::Size(type.elements()) * type.dtype().size();
   for (size_t p = 0; p < value.shards.size(); ++p) {
     const std::byte* shard = value.shards[p];

@@ -214,7 +214,7 @@ class MemoryCounter {
   }
 
  private:
-  void Add(const plan::HeldBytes* held, int64_t time) {
+  void Add(const plan::ItemMemory* held, int64_t time) {
     std::string args;
     for (size_t k = 0; k < plan_.uses.size(); ++k)
       args +=
@@ -243,16 +243,14 @@ std::string MemoryLines(const plan::Plan& plan, const runtime::Events& events, i
   return counter.End(end);
 }
 
-}  // namespace
-
-namespace {
-thread_local bool knows_memory = false;
+thread_local bool is_memory_known = false;
 std::atomic<bool> traces_all{false};
+
 }  // namespace
 
-KnownMemory::KnownMemory() : outer_(std::exchange(knows_memory, true)) {}
-KnownMemory::~KnownMemory() { knows_memory = outer_; }
-bool KnowsMemory() { return knows_memory || traces_all.load(std::memory_order_relaxed); }
+MemoryKnownScope::MemoryKnownScope() : outer_(std::exchange(is_memory_known, true)) {}
+MemoryKnownScope::~MemoryKnownScope() { is_memory_known = outer_; }
+bool IsMemoryKnown() { return is_memory_known || traces_all.load(std::memory_order_relaxed); }
 
 std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin) {
   std::string out;

@@ -32,19 +32,19 @@ class Collector {
   int64_t first_ = -1, last_ = 0;
 };
 
-// Scope in which programs that this thread compiles know their memory (plan::Plan::held).
-class KnownMemory {
+// Scope in which the plans that this thread compiles have their memory (plan::Plan::held).
+class MemoryKnownScope {
  public:
-  KnownMemory();
-  ~KnownMemory();
-  KnownMemory(const KnownMemory&) = delete;
+  MemoryKnownScope();
+  ~MemoryKnownScope();
+  MemoryKnownScope(const MemoryKnownScope&) = delete;
 
  private:
   const bool outer_;
 };
-// Whether programs that this thread compiles know their memory: in such a scope, or in a trace of
-// the whole process.
-bool KnowsMemory();
+// Whether plans that this thread compiles have their memory: in such a scope, and in a process that
+// writes a trace.
+bool IsMemoryKnown();
 
 // Returns the lines of a trace's events; times are since `origin`.
 std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin);

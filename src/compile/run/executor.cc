@@ -148,7 +148,8 @@ class RuntimeExecutor final : public trace::Executor {
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
     size_t key = (SharesReplicas() ? 1 : 2) + (base::KeepsSumOrder() ? 4 : 0) +
-                 (IsOnOneProcess() ? 8 : 0) + (Processes() > 1 ? 16 : 0) + (KnowsMemory() ? 32 : 0);
+                 (IsOnOneProcess() ? 8 : 0) + (Processes() > 1 ? 16 : 0) +
+                 (IsMemoryKnown() ? 32 : 0);
     double balance = sharding::FlopsPerByte();
     const NanChecks checks = CurrentNanChecks();
     const int64_t watch = CurrentValueWatch() ? CurrentValueWatch()->id() : 0;

@@ -45,8 +45,7 @@ plan::Kernel MakeOnTiles(const spmd::KernelFactories::OnTiles& t) {
 }
 
 // Adds the memory of a device over the items of the schedule to a plan.
-void AddHeldBytes(const Lowered::Impl& lowered, const std::vector<bool>& donated,
-                  plan::Plan& plan) {
+void AddMemory(const Lowered::Impl& lowered, const std::vector<bool>& donated, plan::Plan& plan) {
   const MemoryReport memory = MemoryOf(lowered.device(), lowered.schedule(), donated);
   plan.held.resize(lowered.schedule().items.size());
   for (const MemoryKind kind : kMemoryKinds) {
@@ -88,7 +87,7 @@ std::shared_ptr<const runtime::Executable> MakeExecutable(Lowered::Impl& lowered
   std::shared_ptr<const runtime::Executable> executable;
   const auto prepare = [&, donated](plan::Plan plan) {
     // An eager call is one item, and most of the memory then belongs to arrays of other calls.
-    if (KnowsMemory() && lowered.schedule().items.size() > 1) AddHeldBytes(lowered, donated, plan);
+    if (IsMemoryKnown() && lowered.schedule().items.size() > 1) AddMemory(lowered, donated, plan);
     executable = runtime::Prepare(std::move(plan));
   };
   const spmd::OuterPasses outer{

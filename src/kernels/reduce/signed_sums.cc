@@ -27,8 +27,8 @@ inline Vector Loaded(const float* x) {
   return hn::PromoteTo(Doubles(), hn::LoadU(hn::Rebind<float, Doubles>(), x));
 }
 
-// Sums of rows, in vectors. Eight elements are a group; four groups are a block.
-constexpr int64_t kGroup = 8, kGroups = SignedSums::kBuckets / kGroup;
+// Groups of elements, and as many of them as there are buckets: a block.
+constexpr int64_t kGroup = SignedRows::kGroup, kGroups = SignedSums::kBuckets / kGroup;
 constexpr size_t kGroupVectors = kGroup / kWidth;
 
 // Finds the signs of elements that follow each other, mostly in the same period.
@@ -136,7 +136,7 @@ HWY_EXPORT(AddRowsOfFloats);
 HWY_EXPORT(AddRowsOfDoubles);
 
 constexpr int64_t kBuckets = SignedSums::kBuckets;
-constexpr int64_t kVectorised = 8;  // rows that begin and end at multiples of it are fast
+constexpr int64_t kGroup = SignedRows::kGroup;
 
 const SignTable& Signs() {
   static const auto& signs = *new SignTable;
@@ -170,8 +170,8 @@ void AddOneByOne(const T* x, int64_t count, int64_t first, SignedSums& to) {
 
 template <class T>
 void AddRow(const T* x, int64_t count, int64_t first, SignedSums& to) {
-  const int64_t before = std::min(count, -first & (kVectorised - 1));
-  const int64_t whole = (count - before) / kVectorised * kVectorised;
+  const int64_t before = std::min(count, -first & (kGroup - 1));
+  const int64_t whole = (count - before) / kGroup * kGroup;
   AddOneByOne(x, before, first, to);
   if (whole > 0 && !AddFinite(x + before, {1, whole, first + before, 0, 0}, to))
     AddOneByOne(x + before, whole, first + before, to);
@@ -180,7 +180,7 @@ void AddRow(const T* x, int64_t count, int64_t first, SignedSums& to) {
 
 template <class T>
 void Add(const T* x, const SignedRows& rows, SignedSums& to) {
-  const bool is_fast = rows.count % kVectorised == 0 && rows.first % kVectorised == 0 &&
+  const bool is_fast = rows.count % kGroup == 0 && rows.first % kGroup == 0 &&
                        (rows.rows == 1 || rows.step % kBuckets == 0);
   if (is_fast && AddFinite(x, rows, to)) return;
   for (int64_t r = 0; r < rows.rows; ++r)

@@ -45,7 +45,10 @@ class SignTable {
 // from r * stride on.
 struct SignedRows {
   int64_t rows = 1, count = 0, first = 0, step = 0, stride = 0;
+  // Rows are fast from a multiple of it on, up to another one.
+  static constexpr int64_t kGroup = 8;
 };
+// Add the rows to the sums.
 void AddSignedSums(const float* x, const SignedRows& rows, SignedSums& to);
 void AddSignedSums(const double* x, const SignedRows& rows, SignedSums& to);
 

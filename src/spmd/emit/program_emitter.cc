@@ -122,7 +122,7 @@ void ProgramEmitter::EmitHostCall(const HostCallItem& item) {
                         &plan_.layout(plan_.value(value).layout)});
   }
   const ir::HostFunctionRef& function = ir::As<ir::HostCallParams>(call.params.get()).function;
-  if (!function.function->TakesShards())
+  if (!function.function->CanTakeShards())
     return AddNode(MakeHostCall(function, operands, runner.device, note_));
   for (size_t k = 0; k < operands.size(); ++k) {
     const plan::PlanValue& value = plan_.value(operands[k].value);

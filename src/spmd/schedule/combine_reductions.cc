@@ -122,16 +122,16 @@ class ReductionCombiner {
   // host calls that take shards; regions may hold some.
   bool MayBeDelayed(const Item& item) const {
     if (std::holds_alternative<RegionItem>(item)) return false;
-    if (const auto* call = std::get_if<HostCallItem>(&item)) return TakesShards(*call);
+    if (const auto* call = std::get_if<HostCallItem>(&item)) return CanTakeShards(*call);
     return IsSmall(item) && absl::c_all_of(item.instructions(), [&](InstructionId i) {
              const ir::OpDef& op = *InstructionAt(program_, i).op;
              return op.effect == ir::Effect::kNone && !op.opaque;
            });
   }
 
-  bool TakesShards(const HostCallItem& item) const {
+  bool CanTakeShards(const HostCallItem& item) const {
     const ir::Params* params = InstructionAt(program_, item.instruction).params.get();
-    return ir::As<ir::HostCallParams>(params).function.function->TakesShards();
+    return ir::As<ir::HostCallParams>(params).function.function->CanTakeShards();
   }
 
   const ir::Program& program_;
