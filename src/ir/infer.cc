@@ -9,6 +9,7 @@
 #include "ir/fixes.h"
 #include "ir/mapped_axes.h"
 #include "ir/memo.h"
+#include "ir/typing_map.h"
 #include "sharding/explicit_rule.h"
 #include "sharding/text.h"
 
@@ -29,6 +30,10 @@ DimsCall CallOf(const OpDef& op, const Params* params, Types operands, Types res
   return call;
 }
 }  // namespace
+
+sharding::DimMap TypingMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
+  return std::get<DimMapFn>(*op.dims)(CallOf(op, params, operands, results));
+}
 
 sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
   const DimsCall call = CallOf(op, params, operands, results);

@@ -70,64 +70,6 @@ ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type) {
   return Conform(builder, number, type);
 }
 
-namespace {
-
-// Keeps a dim sharded over axes that the result should be unreduced over, if the op keeps the dim:
-// each device's part is then a term.
-void KeepTerms(const sharding::DimMap& map, ir::Types operands, const base::Shape& shape,
-               sharding::AxisList axes, sharding::TensorSharding& out) {
-  for (size_t d = 0; d < out.dims.size(); ++d) {
-    const sharding::FactorList& kept = map.results[0][d];
-    if (kept.empty() || !out.dims[d].axes.empty()) continue;
-    for (size_t k = 0; k < operands.size(); ++k)
-      for (size_t e = 0; e < map.operands[k].size(); ++e) {
-        const sharding::AxisList& own = operands[k]->sharding().dims[e].axes;
-        if (map.operands[k][e] != kept || own.empty() || !sharding::Difference(own, axes).empty() ||
-            shape[d] % sharding::SizeOf(own) != 0)
-          continue;
-        out.dims[d].axes = own;
-        axes = sharding::Difference(axes, own);
-      }
-    out.reduced = sharding::Difference(out.reduced, out.dims[d].axes);
-  }
-}
-
-}  // namespace
-
-ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params,
-                     absl::Span<const ir::ValueId> operands, const ir::Type* to) {
-  absl::InlinedVector<const ir::Type*, 2> types;
-  for (ir::ValueId v : operands) types.push_back(builder.type(v));
-  const sharding::DimMap map = ir::DimMapOf(op, params.get(), types, {&to, 1});
-  const auto is_summed = [&](const sharding::FactorList& factors) {
-    return !factors.empty() && map.factors[factors[0]].kind == sharding::FactorKind::kReduce;
-  };
-  sharding::AxisList partial, reduced;  // left partial by the op, and passed on by it
-  bool sums = map.traits.product;
-  for (size_t k = 0; k < types.size(); ++k) {
-    const sharding::TensorSharding& s = types[k]->sharding();
-    partial.insert(partial.end(), s.unreduced.begin(), s.unreduced.end());
-    const bool selects = absl::c_linear_search(map.traits.selectors, static_cast<int32_t>(k));
-    if (reduced.empty() && !selects) reduced = s.reduced;
-    for (size_t d = 0; d < s.dims.size(); ++d) {
-      if (!is_summed(map.operands[k][d])) continue;
-      sums = true;
-      partial.insert(partial.end(), s.dims[d].axes.begin(), s.dims[d].axes.end());
-    }
-  }
-  sharding::TensorSharding out = to->sharding();
-  out.reduced = sums ? sharding::AxisList{} : sharding::Difference(reduced, partial);
-  out.unreduced.clear();
-  for (sharding::AxisPart a : sums ? to->sharding().unreduced : partial)
-    if (absl::c_count(partial, a)) out.unreduced.push_back(a);
-  KeepTerms(map, types, to->shape(), sharding::Difference(to->sharding().unreduced, out.unreduced),
-            out);
-  const ir::ShapeAndDType wanted{to->shape(), to->dtype()};
-  return Conform(
-      builder,
-      builder.Emit(op, std::move(params), operands, {.wanted = &wanted, .out_sharding = &out}), to);
-}
-
 ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir::Type* to) {
   if (!dims.dims.empty()) {
     const ir::Type* from = builder.type(v);

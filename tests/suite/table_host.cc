@@ -27,7 +27,7 @@ class Sums final : public ir::HostFunction {
   }
 };
 
-struct Row {
+struct CallbackRow {
   std::vector<Shape> operands;
   Shape result;
   int64_t lanes = 0;
@@ -39,7 +39,7 @@ struct Row {
 
 void AddHost(Table& table) {
   static const ir::HostFunctionRef sums{std::make_shared<const Sums>()};
-  const std::vector<Row> rows = {
+  const std::vector<CallbackRow> rows = {
       {{{8, 24}, {3}}, {8, 24}, 0, {{}, {}}},
       {{{4, 4}}, {4, 4}, 0, {{}}, true},
       {{{24, 4, 3}, {5}}, {4, 3}, 1, {{0}, {}}},
@@ -48,7 +48,7 @@ void AddHost(Table& table) {
       {{{7, 8}, {13}}, {8}, 2, {{1}, {0}}},
       {{{0, 8}}, {8}, 1, {{0}}},
   };
-  for (const Row& row : rows) {
+  for (const CallbackRow& row : rows) {
     std::vector<SampleOperand> operands;
     for (const Shape& shape : row.operands) operands.push_back({shape, f32, Whole(-9, 9)});
     ir::PureCallParams params{sums, {ir::Type::Get(row.result, f32)}, 0, row.lanes, row.lanes_of};
