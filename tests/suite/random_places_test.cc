@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "compile/run/lower.h"
 #include "suite/random_program.h"
@@ -168,6 +169,51 @@ TEST_P(NamedPlaces, SendFewerBytes) {
   EXPECT_EQ(Implied(comm), Implied(as_typed)) << comm;
   const Array got = jit(Function(c.run))(rows)[0], want = c.run(rows)[0];
   EXPECT_TRUE(all(Whole(got) == Whole(want)).item<bool>());
+}
+
+// A product whose sum is cut along the axis of the sum: no device sends more than scattering the
+// sum does, which is half of what adding it on all devices does.
+TEST(Places, OfProductsThatAreCutAreScattered) {
+  constexpr int64_t kBytes = 98304;  // 3/4 of [8/2, 64, 128] floats
+  for (AxisMode mode : {Explicit, Auto}) {
+    MeshScope scope(make_mesh({{"data", 2, mode}, {"model", 4, mode}}));
+    const auto place = [&](const Array& v, const PartitionSpec& spec) {
+      return mode == Auto ? with_sharding_constraint(v, spec) : reshard(v, spec);
+    };
+    const auto numbers = [](std::vector<int64_t> shape) {
+      const int64_t n = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+      return sin(astype(arange(n), f32)).reshape(Shape(shape));
+    };
+    const Array x = numbers({8, 64, 128}), w = numbers({128, 128});
+    const auto backward = [&](const std::vector<Array>& in) {
+      const auto loss = [&](const Array& a) {
+        return sum(sin(matmul(place(a, P("data", None, None)), place(in[1], P(None, "model")))));
+      };
+      return std::vector{
+          place(grad(loss)(place(in[0], P("data", "model", None))), P("data", "model", None))};
+    };
+    const auto forward = [&](const std::vector<Array>& in) {
+      DotOptions options;
+      if (mode == Explicit) options.out_sharding = P("data", None, None);
+      const Array product = matmul(place(in[0], P("data", None, "model")),
+                                   transpose(place(in[1], P(None, "model"))), options);
+      return std::vector{place(product, P("data", "model", None))};
+    };
+    for (const Function& f : {Function(backward), Function(forward)}) {
+      const CommReport comm = jit(f).lower(std::vector{x, w}).comm();
+      EXPECT_EQ(comm.count(CommKind::kAllReduce), 0) << comm;
+      int64_t sent = 0;
+      for (const CommEvent& e : comm.events())
+        if (e.kind != CommKind::kAllGather) sent += e.bytes;
+      EXPECT_LE(sent, kBytes) << comm;
+      const Array whole = grad([&](const Array& a) { return sum(sin(matmul(a, w))); })(x);
+      if (f.target_type() == Function(backward).target_type()) {
+        EXPECT_TRUE(allclose(reshard(jit(f)(std::vector{x, w})[0], P(None, None, None)), whole,
+                             {.rtol = 1e-4, .atol = 1e-4})
+                        .item<bool>());
+      }
+    }
+  }
 }
 
 // Each row meets all rows, so these are gathered. In the backward pass, each device holds a term of

@@ -7,6 +7,7 @@
 
 #include "sharding/local.h"
 #include "spmd/local_type.h"
+#include "spmd/value_sets.h"
 
 namespace tessera::spmd {
 namespace {
@@ -65,22 +66,6 @@ bool MayHaveOtherPlace(const Type* place) {
          !place->mesh()->has_mode(AxisMode::Manual) &&
          sharding::FirstUnevenDim(place->sharding(), place->shape()) < 0;
 }
-
-// Sets of values, each with a root that stands for it.
-class ValueSets {
- public:
-  explicit ValueSets(size_t values) : parent_(values) {
-    for (ValueId v : parent_.ids()) parent_[v] = v;
-  }
-  ValueId Root(ValueId v) {
-    while (parent_[v] != v) v = parent_[v] = parent_[parent_[v]];
-    return v;
-  }
-  void Join(ValueId v, ValueId w) { parent_[Root(v)] = Root(w); }
-
- private:
-  base::IdVector<ValueId, ValueId> parent_;
-};
 
 }  // namespace
 

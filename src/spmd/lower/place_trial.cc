@@ -113,11 +113,28 @@ std::vector<InstructionId> PlaceTrial::Around(const std::vector<ValueId>& values
 }
 
 std::shared_ptr<const Decision> PlaceTrial::DecisionOf(const Instruction& i) {
+  const auto split = splits_.find(i.results[0]);
+  if (split == splits_.end()) return CheapestDecisionOn(i);
+  operands_.clear();
+  for (ValueId v : i.operands) operands_.push_back(PlaceForUser(i, v));
+  return split->second;
+}
+
+std::shared_ptr<const Decision> PlaceTrial::CheapestDecisionOn(const Instruction& i) {
   operands_.clear();
   results_.clear();
   for (ValueId v : i.operands) operands_.push_back(PlaceForUser(i, v));
   for (ValueId v : i.results) results_.push_back(place(v));
   return DecisionOn(i, operands_, results_);
+}
+
+bool PlaceTrial::LosesSplit(const Instruction& i) {
+  if (i.results.empty()) return false;
+  const auto split = splits_.find(i.results[0]);
+  if (split == splits_.end()) return false;
+  const std::shared_ptr<const Decision> cheapest = CheapestDecisionOn(i);
+  return cheapest->operands != split->second->operands ||
+         cheapest->results != split->second->results;
 }
 
 // Elementwise ops repeat scalars themselves: their operand is then the scalar.
@@ -143,8 +160,7 @@ std::optional<PlaceCost> PlaceTrial::CostOf(const std::vector<InstructionId>& in
   return cost;
 }
 
-// Adds the cost of an instruction. Returns false if the places split it in another way than they
-// must, or if its cost is unknown.
+// Adds the cost of an instruction. Returns false if it is unknown.
 bool PlaceTrial::AddCostOf(const Instruction& i, PlaceCost& cost) {
   if (IsReshard(i)) {
     AddMove(i.operands[0], place(i.operands[0]), place(i.results[0]), cost);
@@ -152,7 +168,7 @@ bool PlaceTrial::AddCostOf(const Instruction& i, PlaceCost& cost) {
   }
   if (!IsPartitioned(i)) return true;  // its operands have the places of their types
   const std::shared_ptr<const Decision> decision = DecisionOf(i);
-  if (decision->expands || !KeepsSplit(i, *decision)) return false;
+  if (decision->expands) return false;
   for (size_t k = 0; k < i.operands.size(); ++k)
     AddMove(i.operands[k], operands_[k], decision->operands[k], cost);
   if (decision->cost->bytes > 0 && !uses_.HasSteadyOperands(i)) {
@@ -171,12 +187,6 @@ bool PlaceTrial::AddCostOf(const Instruction& i, PlaceCost& cost) {
     cost.work += static_cast<double>(sharding::LocalElements(left->shape(), left->sharding()));
   }
   return true;
-}
-
-bool PlaceTrial::KeepsSplit(const Instruction& i, const Decision& decision) const {
-  const auto split = splits_.find(i.results[0]);
-  return split == splits_.end() || (split->second->operands == decision.operands &&
-                                    split->second->results == decision.results);
 }
 
 void PlaceTrial::AddMove(ValueId v, const Type* from, const Type* to, PlaceCost& cost) {

@@ -78,16 +78,17 @@ class PlaceTrial {
   // Returns the place before the trial. A value without a mesh is replicated on the program's mesh.
   const ir::Type* TypedPlace(ir::ValueId v) const;
 
-  // Fixes how these ops are split. CostOf returns nothing for places that would split one of them
-  // in another way.
+  // Fixes how these ops are split, whatever place their results move to.
   void KeepSplits(OpDecisions splits) { splits_ = std::move(splits); }
 
   std::shared_ptr<const Decision> DecisionOf(const ir::Instruction& i);
+  // Whether lowering would split the op in another way, now that its results have other places.
+  bool LosesSplit(const ir::Instruction& i);
   // Returns the instructions whose moves depend on the places of the values, and those that share
   // moves with them. Only some of them if there are more than kMostInstructions.
   static constexpr size_t kMostInstructions = 1000;
   std::vector<ir::InstructionId> Around(const std::vector<ir::ValueId>& values);
-  // Returns nothing if the places split an op that must stay split as it is.
+  // Returns nothing if the cost of some instruction is unknown.
   std::optional<PlaceCost> CostOf(const std::vector<ir::InstructionId>& instructions);
   // Returns the move of each operand, then of each result. Empty if the moves are not known.
   std::vector<TriedMove> MovesAt(const ir::Instruction& i);
@@ -101,7 +102,7 @@ class PlaceTrial {
     int64_t bytes = 0, collectives = 0;
   };
   const ir::Type* PlaceForUser(const ir::Instruction& user, ir::ValueId v) const;
-  bool KeepsSplit(const ir::Instruction& i, const Decision& decision) const;
+  std::shared_ptr<const Decision> CheapestDecisionOn(const ir::Instruction& i);
   bool AddCostOf(const ir::Instruction& i, PlaceCost& cost);
   void AddMove(ir::ValueId v, const ir::Type* from, const ir::Type* to, PlaceCost& cost);
   void AddSteps(const ir::Type* from, const ir::Type* to, PlaceCost& cost);

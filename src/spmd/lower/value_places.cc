@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "ops/ops.h"
 #include "sharding/local.h"
 #include "spmd/lower/place_groups.h"
 #include "spmd/lower/place_trial.h"
@@ -206,6 +207,56 @@ class PlaceSearch {
   std::vector<Group> neutral_;  // groups that were moved to save work only
 };
 
+// Makes the program with the chosen places.
+class PlacedProgram {
+ public:
+  PlacedProgram(const ir::Program& program, PlaceTrial& trial, Wishes& wishes)
+      : from_(program), trial_(trial), wishes_(wishes), placed_(program) {}
+
+  ChosenPlaces Make(const FreeValues& free) && {
+    for (ValueId v : free.is_free.ids())
+      if (free.is_free[v] && trial_.sharding(v) != trial_.TypedPlace(v)->sharding())
+        placed_.SetPlace(v, trial_.place(v));
+    placed_.instructions.clear();
+    for (const Instruction& i : from_.instructions) Add(i);
+    return {.program = ir::Shared(std::move(placed_)), .asked = std::move(asked_)};
+  }
+
+ private:
+  void Add(const Instruction& i) {
+    AskedMoves::mapped_type lines = wishes_.LinesOf(i);
+    if (trial_.LosesSplit(i)) return AddSplit(i, std::move(lines));
+    placed_.instructions.push_back(i);
+    if (!lines.empty()) asked_.emplace(i.results[0], std::move(lines));
+  }
+
+  // Adds an op whose result keeps the partial place in which its split leaves it, and the move from
+  // there to the chosen place.
+  void AddSplit(const Instruction& i, AskedMoves::mapped_type lines) {
+    const std::shared_ptr<const Decision> split = trial_.DecisionOf(i);
+    Instruction left = i;
+    for (size_t k = 0; k < i.results.size(); ++k)
+      left.results[k] = placed_.AddValue(from_.type(i.results[k]), i.loc, split->results[k]);
+    placed_.instructions.push_back(left);
+    for (size_t k = 0; k < i.results.size(); ++k) {
+      placed_.instructions.push_back({.op = &ops::kImpliedReshard,
+                                      .params = nullptr,
+                                      .operands = {left.results[k]},
+                                      .results = {i.results[k]},
+                                      .loc = i.loc});
+      if (!lines.empty())
+        asked_.emplace(i.results[k], AskedMoves::mapped_type{lines[i.operands.size() + k]});
+    }
+    if (!lines.empty()) asked_.emplace(left.results[0], std::move(lines));
+  }
+
+  const ir::Program& from_;
+  PlaceTrial& trial_;
+  Wishes& wishes_;
+  ir::Program placed_;
+  AskedMoves asked_;
+};
+
 }  // namespace
 
 ChosenPlaces ChoosePlaces(std::shared_ptr<const ir::Program> program, size_t steady) {
@@ -220,15 +271,7 @@ ChosenPlaces ChoosePlaces(std::shared_ptr<const ir::Program> program, size_t ste
   while (rounds < kMostRounds && search.MoveGroups(GroupsOf(*program, free, trial))) ++rounds;
   if (rounds == 0) return {.program = std::move(program)};
   search.PutBackNeutral();
-  ir::Program placed = *program;
-  for (ValueId v : free.is_free.ids())
-    if (free.is_free[v] && trial.sharding(v) != trial.TypedPlace(v)->sharding())
-      placed.SetPlace(v, trial.place(v));
-  ChosenPlaces chosen{.program = ir::Shared(std::move(placed))};
-  for (const Instruction& i : program->instructions)
-    if (AskedMoves::mapped_type lines = wishes.LinesOf(i); !lines.empty())
-      chosen.asked.emplace(i.results[0], std::move(lines));
-  return chosen;
+  return PlacedProgram(*program, trial, wishes).Make(free);
 }
 
 }  // namespace tessera::spmd

@@ -24,7 +24,8 @@ struct ChosenPlaces {
 // moves to a place if fewer bytes are sent and no device does more work, or if as many bytes are
 // sent and less work is done. A group is tried at up to 8 places, three times at most, and stays if
 // more than 1000 instructions are around it. Operands and results of contractions and other heavy
-// ops keep their places: the user says how such an op is split. `steady`: the number of first
+// ops keep their places: the user says how such an op is split. If its result is partial, the op
+// stays split as it is, and the reduction may move to another place. `steady`: the number of first
 // inputs that are the same each time that the program runs. A move that depends only on these is
 // hoisted, and costs nothing.
 ChosenPlaces ChoosePlaces(std::shared_ptr<const ir::Program> program, size_t steady);
