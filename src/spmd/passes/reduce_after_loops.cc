@@ -13,6 +13,7 @@
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ir/uses.h"
+#include "sharding/reshard.h"
 #include "spmd/cost.h"
 #include "spmd/local_type.h"
 #include "spmd/moves.h"
@@ -52,6 +53,39 @@ base::IdVector<ValueId, int> CountUses(const ir::Program& p) {
   return uses;
 }
 
+// A reduction over some axes.
+struct ReducedOver {
+  sharding::AxisList axes;
+  Reduction kind = Reduction::kSum;
+  friend bool operator==(const ReducedOver&, const ReducedOver&) = default;
+};
+
+// Returns the place of partial values that are reduced to `place`; null if there is none.
+const ir::Type* PartialPlace(const ir::Type* place, const ReducedOver& over) {
+  sharding::TensorSharding s = place->sharding();
+  if (!s.unreduced.empty() && s.kind != over.kind) return nullptr;
+  for (sharding::AxisPart a : over.axes)
+    if (OverlapsAny(s.unreduced, a)) return nullptr;
+  sharding::AddTo(s.unreduced, over.axes);
+  s.kind = over.kind;
+  return sharding::Verify(s) ? nullptr : place->WithSharding(std::move(s));
+}
+
+// Returns the reduction of an all_reduce.
+std::optional<ReducedOver> ReducedBy(const Instruction& i) {
+  if (!IsStep(i, StepKind::kAllReduce)) return {};
+  const auto& move = ir::As<ir::MoveParams>(i.params.get());
+  const sharding::TensorSharding& from = move.from->sharding();
+  return ReducedOver{sharding::Difference(from.unreduced, move.to->sharding().unreduced),
+                     from.kind};
+}
+
+// A value that becomes partial, and its place then.
+struct PartialValue {
+  ValueId value;
+  const ir::Type* place;
+};
+
 // How the body of a loop computes the next value of a carried value, if its reductions can follow
 // the loop.
 class Carried {
@@ -65,40 +99,37 @@ class Carried {
     for (InstructionId i : InstructionIds(body))
       for (ValueId v : InstructionAt(body, i).results) made_by_[v] = i;
     for (const Instruction& i : body.instructions) {
-      if (!IsStep(i, StepKind::kAllReduce) || MoveOf(i).to != body.place(value)) continue;
-      move_ = &i;
-      if (IsLinear(next) && !reductions_.empty() && !linear_.empty() && linear_.front() == value)
+      over_ = ReducedBy(i);
+      if (!over_ || !PartialPlace(body.place(value), *over_)) continue;
+      if (IsLinear(next) && !reductions_.empty() && !linear_.empty() &&
+          linear_.front().value == value)
         return;
       reductions_.clear();
       linear_.clear();
     }
-    move_ = nullptr;
+    over_.reset();
   }
 
-  // Returns one of the reductions that can follow the loop, or null if there is none.
-  const Instruction* move() const { return move_; }
+  // Returns the axes of the reductions that can follow the loop, or nullopt if there are none.
+  const std::optional<ReducedOver>& over() const { return over_; }
   // Returns the instructions that are removed: these reductions, and the instructions that make
   // partial values of the carried value for inner loops.
   const std::vector<InstructionId>& reductions() const { return reductions_; }
   // Returns the values that become partial.
-  const std::vector<ValueId>& linear() const { return linear_; }
+  const std::vector<PartialValue>& linear() const { return linear_; }
 
  private:
-  static const ir::MoveParams& MoveOf(const Instruction& i) {
-    return ir::As<ir::MoveParams>(i.params.get());
-  }
-
   // Whether v is linear in the carried value and such reductions, and nothing else reads these.
   bool IsLinear(ValueId v) {
     if (uses_[v] != 1 || depth_ == kDeepest) return false;
     if (v == value_) {
-      linear_.insert(linear_.begin(), v);
+      linear_.insert(linear_.begin(), {v, PartialPlace(body_.place(v), *over_)});
       return true;
     }
     const InstructionId at = made_by_[v];
     if (at == kNoInstruction) return false;
     const Instruction& i = InstructionAt(body_, at);
-    if (i.op == move_->op && i.params->Equals(*move_->params)) {
+    if (ReducedBy(i) == over_) {
       reductions_.push_back(at);
       ++depth_;
       const InstructionId start = StartOf(i.operands[0]);
@@ -107,10 +138,9 @@ class Carried {
       return true;
     }
     const size_t reductions = reductions_.size();
-    const std::vector<ValueId> linear = linear_;
+    const std::vector<PartialValue> linear = linear_;
     ++depth_;
-    const bool is_linear =
-        std::holds_alternative<ir::AsElementwise>(*i.op->lowering) && IsLinearOp(i);
+    const bool is_linear = IsLinearOp(i);
     --depth_;
     if (is_linear) return true;
     reductions_.resize(reductions);
@@ -146,33 +176,35 @@ class Carried {
   }
   // Whether the op is jointly linear in its operands.
   bool IsJointlyLinear(const Instruction& i) const {
-    absl::InlinedVector<const ir::Type*, 3> places;
-    for (ValueId v : i.operands) places.push_back(body_.place(v));
-    const ir::Type* place = body_.place(i.results[0]);
-    const auto& groups = ir::LinearGroupsOf(*i.op, i.params, places, {&place, 1});
-    return absl::c_any_of(groups, [&](const sharding::LinearGroup& group) {
+    return absl::c_any_of(LinearGroupsOf(i), [&](const sharding::LinearGroup& group) {
       return group.operands.size() == i.operands.size();
     });
   }
-
-  // Whether some operands are linear, and the op is jointly linear in just these.
-  bool IsLinearOp(const Instruction& i) {
-    const ir::Type* place = body_.place(i.results[0]);
-    if (place != body_.place(value_)) return false;
-    absl::InlinedVector<int32_t, 2> linear;
+  const std::vector<sharding::LinearGroup>& LinearGroupsOf(const Instruction& i) const {
     absl::InlinedVector<const ir::Type*, 3> places;
-    for (size_t k = 0; k < i.operands.size(); ++k) {
-      places.push_back(body_.place(i.operands[k]));
-      if (places.back() == place && IsLinear(i.operands[k]))
+    for (ValueId v : i.operands) places.push_back(body_.place(v));
+    const ir::Type* place = body_.place(i.results[0]);
+    return ir::LinearGroupsOf(*i.op, i.params, places, {&place, 1});
+  }
+
+  // Whether some operands are linear, and the op is jointly linear in just these. The other ones
+  // are the same on all devices over which the sums are partial.
+  bool IsLinearOp(const Instruction& i) {
+    if (i.results.size() != 1 || !i.regions.empty() || i.op->effect != ir::Effect::kNone)
+      return false;
+    const ir::Type* partial = PartialPlace(body_.place(i.results[0]), *over_);
+    if (!partial) return false;
+    absl::InlinedVector<int32_t, 2> linear;
+    for (size_t k = 0; k < i.operands.size(); ++k)
+      if (IsLinear(i.operands[k]))
         linear.push_back(static_cast<int32_t>(k));
-    }
+      else if (!PartialPlace(body_.place(i.operands[k]), *over_))
+        return false;
     if (linear.empty()) return false;
-    linear_.push_back(i.results[0]);
-    const auto kind = MoveOf(*move_).from->sharding().kind;
-    for (const sharding::LinearGroup& group :
-         ir::LinearGroupsOf(*i.op, i.params, places, {&place, 1}))
-      if (group.operands == linear && group.kinds.has(kind)) return true;
-    return false;
+    linear_.push_back({i.results[0], partial});
+    return absl::c_any_of(LinearGroupsOf(i), [&](const sharding::LinearGroup& group) {
+      return group.operands == linear && group.kinds.has(over_->kind);
+    });
   }
 
   const ir::Program& body_;
@@ -181,9 +213,9 @@ class Carried {
   base::IdVector<ValueId, InstructionId> made_by_;
   static constexpr int kDeepest = 100;
   int depth_ = 0;
-  const Instruction* move_ = nullptr;
+  std::optional<ReducedOver> over_;
   std::vector<InstructionId> reductions_;
-  std::vector<ValueId> linear_;  // the carried value comes first, if it is one of them
+  std::vector<PartialValue> linear_;  // the carried value comes first, if it is one of them
 };
 
 class LoopReducer {
@@ -230,17 +262,43 @@ class LoopReducer {
     const ir::Program& body = *base::At(loop.regions, next.region);
     if (value == kNoValue) return {};
     const Carried carried(body, value, base::At(body.outputs, next.index));
-    if (!carried.move()) return {};
-    const auto& move = ir::As<ir::MoveParams>(carried.move()->params.get());
-    if (move.to != body.place(value)) return {};
-
-    Instruction after = *carried.move();
-    Carry(loop, edge, carried, move.from);
+    if (!carried.over()) return {};
+    const ir::Type* whole = body.place(value);
+    const ir::MoveParams move{.from = PartialPlace(whole, *carried.over()), .to = whole};
+    std::optional<Instruction> after = ReductionAfter(loop, body, carried, move);
+    if (!after) return {};
+    Carry(loop, edge, carried);
     ValueId& start_value = loop.operands[base::Size(start.index)];
     start_value = Partial(start_value, move, loop.loc);
     ValueId& result = loop.results[base::Size(edge.owner.index)];
-    after.results = {std::exchange(result, AddPlace(program_, move.from, loop.loc))};
-    after.operands = {result};
+    after->results = {std::exchange(result, AddPlace(program_, move.from, loop.loc))};
+    after->operands = {result};
+    return after;
+  }
+
+  // Returns the reduction after the loop; nothing if it would send more than those inside.
+  static std::optional<Instruction> ReductionAfter(const Instruction& loop, const ir::Program& body,
+                                                   const Carried& carried,
+                                                   const ir::MoveParams& move) {
+    const Instruction* first = nullptr;
+    int64_t inside = 0;
+    for (InstructionId at : carried.reductions()) {
+      const Instruction& i = InstructionAt(body, at);
+      if (!ReducedBy(i)) continue;
+      if (!first) first = &i;
+      inside += i.cost->bytes;
+    }
+    const auto plan = sharding::PlanReshard(move.to->shape(),
+                                            sharding::ItemSize::OfBits(move.to->dtype().bits()),
+                                            move.from->sharding(), move.to->sharding());
+    const Times times = TimesOf(loop);
+    if (plan.size() != 1 || plan[0].kind != StepKind::kAllReduce ||
+        (times.known && plan[0].bytes > inside * times.times))
+      return {};
+    Instruction after = *first;
+    after.params = ir::MakeParams(move);
+    after.cost = std::make_shared<const ir::Cost>(
+        ir::Cost{.bytes = plan[0].bytes, .axes = plan[0].axes, .implied = first->cost->implied});
     return after;
   }
 
@@ -262,15 +320,15 @@ class LoopReducer {
   }
 
   // Makes the regions carry partial values.
-  static void Carry(Instruction& loop, const FlowEdge& edge, const Carried& carried,
-                    const ir::Type* partial) {
+  static void Carry(Instruction& loop, const FlowEdge& edge, const Carried& carried) {
+    const ir::Type* partial = carried.linear().front().place;
     const int32_t body = edge.sources[1].region;
     for (const FlowEnd& end : edge.targets) {
       ir::RegionPtr& region = loop.regions[base::Size(end.region)];
       ir::Program made = *region;
       made.SetPlace(base::At(made.inputs, end.index), partial);
       if (end.region == body) {
-        for (ValueId v : carried.linear()) made.SetPlace(v, partial);
+        for (const PartialValue& v : carried.linear()) made.SetPlace(v.value, v.place);
         DropReductions(made, carried.reductions());
       }
       region = std::make_shared<const ir::Program>(std::move(made));
