@@ -19,6 +19,7 @@
 #include "spmd/lower/lower.h"
 #include "spmd/passes/reduce_after_loops.h"
 #include "spmd/passes/reduce_after_sums.h"
+#include "spmd/passes/split_reductions.h"
 #include "spmd/passes/widen_storage.h"
 #include "spmd/schedule/combine_reductions.h"
 #include "spmd/schedule/live_values.h"
@@ -134,6 +135,12 @@ constexpr LoweringPass kPasses[] = {
      },
      "spmd/blocks/skip_masked.cc", "loops by `run_in_blocks`",
      "these loops leave out blocks that a mask hides"},
+    {"split_reductions", kDevice,
+     [](PassState& s) {
+       if (!base::KeepsSumOrder()) SplitReductions(s.device);
+     },
+     "spmd/passes/split_reductions.cc", "no dead instructions",
+     "reductions of one array over different numbers of trailing dims begin alike"},
     {"check_policies", kDevice,
      [](PassState& s) {
        if (s.outer && s.outer->check_policies) s.outer->check_policies(s.device);

@@ -21,7 +21,8 @@ using ir::Instruction;
 using ir::ValueId;
 using plan::ScalarOp;
 
-constexpr int64_t kMostLoops = 8;
+// The least number of loops, and the most: there are more only while twice as many skip a fifth more.
+constexpr int64_t kFewLoops = 8, kMostLoops = 32;
 
 // The sides of the visible columns on which hidden ones are skipped.
 enum class HiddenSides : uint8_t { kBoth, kAfter, kBefore };
@@ -70,17 +71,30 @@ class MaskedLoop {
   // Adds loops that do the same with fewer columns. Returns false if there are none.
   bool TryReplace() {
     if (params_.reverse || params_.length < 2) return false;
-    const ValueBounds all = bounds_.Find(BoundsOfInputs(loop_, outside_, 0, params_.length));
-    for (const Instruction& i : columns_.body().instructions) {
-      const ScalarOp* op = ScalarOpOf(i);
-      if (op && plan::FactsOf(*op).compares && all[i.operands[0]] && all[i.operands[1]] &&
-          TryMask(i.results[0]))
-        return true;
-    }
-    return false;
+    const std::vector<ValueId> masks = Masks();
+    return std::any_of(masks.rbegin(), masks.rend(), [&](ValueId mask) { return TryMask(mask); });
   }
 
  private:
+  // Returns comparisons of bounded integers, and bools computed from them, in program order. The
+  // last ones hide most.
+  std::vector<ValueId> Masks() const {
+    const ValueBounds all = bounds_.Find(BoundsOfInputs(loop_, outside_, 0, params_.length));
+    const ir::Program& body = columns_.body();
+    base::IdVector<ValueId, bool> is_mask(body.values.size());
+    std::vector<ValueId> masks;
+    for (const Instruction& i : body.instructions) {
+      const ScalarOp* op = ScalarOpOf(i);
+      if (!op || !body.type(i.results[0])->dtype().is_bool()) continue;
+      const auto is_known = [&](ValueId v) { return is_mask[v]; };
+      is_mask[i.results[0]] = plan::FactsOf(*op).compares
+                                  ? all[i.operands[0]] && all[i.operands[1]]
+                                  : *op == ScalarOp::kAnd && absl::c_any_of(i.operands, is_known);
+      if (is_mask[i.results[0]]) masks.push_back(i.results[0]);
+    }
+    return masks;
+  }
+
   // Iterations that run in one loop, with the bounds of the body's values in them.
   struct BoundedPart {
     LoopPart part;
@@ -109,20 +123,34 @@ class MaskedLoop {
     return false;
   }
 
+  static int64_t VisibleIn(const std::vector<BoundedPart>& parts) {
+    int64_t visible = 0;
+    for (const BoundedPart& p : parts) visible += p.part.visible.count() * p.part.iterations();
+    return visible;
+  }
+
   // Returns the parts of the loop; none if they skip less than a fifth of the columns.
   std::vector<BoundedPart> FindParts(ValueId mask, HiddenSides sides) const {
     if (columns_.count() < 2 * line_) return {};
-    const int64_t loops = std::min(kMostLoops, params_.length);
+    std::vector<BoundedPart> parts =
+        FindParts(mask, sides, std::min(kFewLoops, params_.length));
+    if (5 * VisibleIn(parts) > 4 * columns_.count() * params_.length) return {};
+    while (2 * std::ssize(parts) <= std::min(kMostLoops, params_.length)) {
+      std::vector<BoundedPart> more = FindParts(mask, sides, 2 * std::ssize(parts));
+      if (5 * VisibleIn(more) > 4 * VisibleIn(parts)) break;
+      parts = std::move(more);
+    }
+    return parts;
+  }
+
+  std::vector<BoundedPart> FindParts(ValueId mask, HiddenSides sides, int64_t loops) const {
     std::vector<BoundedPart> parts;
-    int64_t visible = 0;
     for (int64_t k = 0; k < loops; ++k) {
       const int64_t begin = k * params_.length / loops, end = (k + 1) * params_.length / loops;
       ValueBounds bounds = bounds_.Find(BoundsOfInputs(loop_, outside_, begin, end));
       const Columns columns = VisibleColumns(mask, sides, bounds);
-      visible += columns.count() * (end - begin);
       parts.push_back({{.begin = begin, .end = end, .visible = columns}, std::move(bounds)});
     }
-    if (5 * visible > 4 * columns_.count() * params_.length) return {};
     return parts;
   }
 

@@ -20,6 +20,7 @@ namespace tessera::spmd {
 struct LoopPart {
   int64_t begin = 0, end = 0;
   Columns visible = {};
+  int64_t iterations() const { return end - begin; }
 };
 
 // Adds a loop that runs one part of `loop` to `out`, and returns its results; stacked ones have a
