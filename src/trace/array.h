@@ -95,6 +95,8 @@ struct RegionRuns {
   // The axes over which arrays that enter are cast to varying: `diverges`, and all others over
   // which the region's values vary.
   sharding::AxisList enters = {};
+  // For one batch element of a vmap: whether each parameter is an element of a mapped array.
+  std::vector<bool> mapped = {};
 };
 // Returns a new number for a branch instruction (RegionRuns::choice).
 uint64_t NewChoice();

@@ -156,6 +156,25 @@ std::vector<ArrayRef> Closed(ir::Program& program) {
   return captured;
 }
 
+// Returns, per input, whether the gradients of batch elements with respect to it are separate: the
+// function of a vmap differentiates, and the input is no mapped value. Inside of a shard_map every
+// device then has batch elements of its own.
+std::vector<bool> HasSeparateElements(const std::vector<ArrayRef>& inputs) {
+  std::vector<bool> separate(inputs.size());
+  trace::Trace* lane = trace::CurrentTrace();
+  if (!lane || lane->runs().mapped.empty()) return separate;
+  const ir::Program& program = lane->program();
+  ir::ValueSet mapped(program.values.size());
+  for (size_t k = 0; k < lane->runs().mapped.size(); ++k)
+    mapped[program.inputs[k]] = lane->runs().mapped[k];
+  mapped = ir::MadeOf(program, std::move(mapped));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto* traced = dynamic_cast<const trace::TracedArray*>(inputs[i].get());
+    separate[i] = !traced || traced->trace.get() != lane || !mapped[traced->value];
+  }
+  return separate;
+}
+
 // Adds the gradient of a call to the trace. `again`: every call of grad traces the function.
 detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int> argument_of,
                                    const detail::Body& body, const detail::GradOptions& options,
@@ -173,6 +192,7 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int
   const ir::Type* value = t.program.type(t.program.outputs[0]);
   if (!value->shape().empty() || !ops::HasTangent(value)) FailScalar(value, call);
   CheckComplexResult(value, options.holomorphic, call);
+  CheckSameDevices(t, HasSeparateElements(t.inputs), argument_of, value, call);
   for (ArrayRef& array : Closed(t.program)) {
     t.inputs.push_back(std::move(array));
     t.active.push_back(false);

@@ -134,6 +134,10 @@ detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
   CheckComplexArguments(t, {options.argument}, argument_of, options.holomorphic, options.reverse,
                         call);
   CheckResults(t, options, call);
+  if (options.reverse)
+    for (ValueId v : t.program.outputs)
+      CheckSameDevices(t, std::vector<bool>(t.inputs.size(), true), argument_of, t.program.type(v),
+                       call);
   JacobianProgram whole(t, call);
   const size_t outputs = t.program.outputs.size();
   for (size_t j = 0, active = 0; !options.reverse && j < t.inputs.size(); ++j)

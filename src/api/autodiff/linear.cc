@@ -8,6 +8,7 @@
 
 #include "api/core/tree_match.h"
 #include "ir/uses.h"
+#include "ops/manual.h"
 #include "ops/tangents.h"
 #include "trace/function.h"
 #include "trace/scopes.h"
@@ -94,6 +95,28 @@ void CheckComplexResult(const ir::Type* type, bool holomorphic, Call call) {
   if (!holomorphic && type->dtype().is_complex())
     FailDType(call, 21, fmt::format("the function returns {}, which is complex", type->text()),
               {"pass {.holomorphic = true} if the function is holomorphic, or use vjp"});
+}
+
+void CheckSameDevices(const TracedCall& t, const std::vector<bool>& separate,
+                      const std::vector<int>& argument_of, const ir::Type* result, Call call) {
+  for (size_t i = 0; i < argument_of.size(); ++i) {
+    if (!t.active[i] || !separate[i]) continue;
+    const sharding::TensorSharding& s = t.inputs[i]->type()->sharding();
+    const sharding::AxisList axes = sharding::Difference(
+        sharding::Difference(result->sharding().varying, s.varying), s.reduced);
+    if (axes.empty()) continue;
+    const std::vector<std::string> names = ops::NamesOf(s.mesh, axes);
+    FailSharding(
+        call, 41,
+        fmt::format("the function returns {}, which differs between the devices along {}, but "
+                    "argument {} has {}, the same on all of them: the derivatives of their "
+                    "separate results would be added up",
+                    result->text(), fmt::join(names, ", "), argument_of[i],
+                    t.inputs[i]->type()->text()),
+        {fmt::format("differentiate with respect to pcast(x, {{\"{}\"}}, Variance::kVarying), where "
+                     "x is that argument",
+                     fmt::join(names, "\", \""))});
+  }
 }
 
 std::vector<bool> FloatingOutputs(const ir::Program& program) {

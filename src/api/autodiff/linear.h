@@ -39,6 +39,11 @@ void CheckComplexArguments(const TracedCall& t, const std::vector<int>& argument
 // C21: refuses a result of a holomorphic function that is not complex, and a complex result of
 // another function.
 void CheckComplexResult(const ir::Type* type, bool holomorphic, Call call);
+// C41: inside of a shard_map, refuses the derivative of a result that differs between devices with
+// respect to an array that does not: derivatives of separate results would be added up over the
+// devices. `separate`: per input, whether they are separate.
+void CheckSameDevices(const TracedCall& t, const std::vector<bool>& separate,
+                      const std::vector<int>& argument_of, const ir::Type* result, Call call);
 // Returns, per output, whether it has a tangent.
 std::vector<bool> FloatingOutputs(const ir::Program& program);
 

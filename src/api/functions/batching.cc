@@ -192,7 +192,8 @@ trace::TracedFunction TraceLane(const std::vector<Array>& arrays, const Lanes& l
                                          : trace::LikeArray(arrays[i].impl()));
   trace::TracedFunction traced = [&] {
     const ir::MappedAxesScope mapped(lanes.dim.mesh, lanes.dim.axes);
-    return trace::TraceFunction(parameters, body, call.name, call.loc, trace::CurrentTrace());
+    return trace::TraceFunction(parameters, body, call.name, call.loc, trace::CurrentTrace(),
+                                {.mapped = lanes.mapped});
   }();
   trace::UseUpKeys(traced.key_uses, ImplsOf(arrays));
   for (const ir::Capture& c : traced.program.captures)
