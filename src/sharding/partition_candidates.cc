@@ -88,10 +88,21 @@ FactorAxes Without(FactorAxes axes, Pred is_cleared) {
   return axes;
 }
 
-// Moves axes of dims that must be unsharded to pass factors that they divide: an all_to_all costs
-// less than a gather, and the work stays split. If cuts are allowed, a part of an axis moves where
-// the whole does not fit. Returns whether all axes found a factor.
-bool MoveDisplaced(const PartitionCase& c, const AxisList& displaced, AxisCut cut,
+// How an axis may fit a factor: it divides the size, a part of it does, or the factor is padded.
+enum class AxisFit : uint8_t { kWhole, kPart, kPadded };
+
+// Returns the part of an axis that a factor with so many shards has room for.
+AxisPart FittingPart(const PartitionCase& c, size_t f, int64_t shards, AxisPart a, AxisFit fit) {
+  const int64_t size = c.map.factors[f].size;
+  const AxisPart part{a.axis, a.pre, std::gcd(size / shards, a.size)};
+  if (fit == AxisFit::kPart || part.size == a.size) return part;
+  const bool pads = fit == AxisFit::kPadded && c.factors[f].may_pad && shards * a.size <= size;
+  return {a.axis, a.pre, pads ? a.size : 1};
+}
+
+// Moves axes of dims that must be unsharded to pass factors: an all_to_all costs less than a
+// gather, and the work stays split. Returns whether all axes found a factor.
+bool MoveDisplaced(const PartitionCase& c, const AxisList& displaced, AxisFit fit,
                    FactorAxes& axes) {
   AxisList left;
   for (AxisPart a : Difference(displaced, AllAxes(axes)))
@@ -102,8 +113,8 @@ bool MoveDisplaced(const PartitionCase& c, const AxisList& displaced, AxisCut cu
     int64_t shards = SizeOf(axes[f]);
     if (factor.size == 0 || factor.size % shards != 0) continue;
     for (AxisPart& a : left) {
-      AxisPart part{a.axis, a.pre, std::gcd(factor.size / shards, a.size)};
-      if (part.size == 1 || (cut == AxisCut::kNever && part.size != a.size)) continue;
+      const AxisPart part = FittingPart(c, f, shards, a, fit);
+      if (part.size == 1) continue;
       AppendMerged(axes[f], part);
       shards *= part.size;
       a = {a.axis, part.next(), a.size / part.size};
@@ -169,20 +180,22 @@ class ChoiceList {
     }
   }
 
-  // Adds the choice with the displaced axes moved to other factors. Cuts axes only if some axis
-  // does not fit whole: parts take more collectives.
+  // Adds the choice with the displaced axes moved to other factors. Cuts axes, or pads factors, only
+  // if some axis does not fit whole: parts take more collectives.
   void AddMoved(const FactorAxes& axes, const AxisList& displaced) {
     if (displaced.empty()) return;
     FactorAxes moved = axes;
-    bool fits = MoveDisplaced(c_, displaced, AxisCut::kNever, moved);
+    bool fits = MoveDisplaced(c_, displaced, AxisFit::kWhole, moved);
     FactorAxes held = moved;
     DropUnholdableAxes(c_.map, held);
     fits = fits && held == moved;
     Add(std::move(moved));
     if (fits) return;
-    moved = axes;
-    MoveDisplaced(c_, displaced, AxisCut::kAllowed, moved);
-    Add(std::move(moved));
+    for (AxisFit fit : {AxisFit::kPart, AxisFit::kPadded}) {
+      moved = axes;
+      MoveDisplaced(c_, displaced, fit, moved);
+      Add(std::move(moved));
+    }
   }
 
   const PartitionCase& c_;

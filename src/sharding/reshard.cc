@@ -219,21 +219,31 @@ class Moves {
     }
   }
 
+  // A dim that does not divide gives all its axes to one dim, or gets them while it is whole: its
+  // padding is sent too.
   void AddAllToAlls(const Placement& s) {
     for (size_t from = 0; from < s.dims.size(); ++from) {
-      if (!Divides(from, s.dims[from])) continue;
+      const bool even = Divides(from, s.dims[from]);
       for (size_t begin = s.dims[from].size(); begin-- > 0;) {
         AxisList axes(s.dims[from].begin() + static_cast<long>(begin), s.dims[from].end());
         int to = DimOf(target_, axes[0]);
         if (to < 0 || to == static_cast<int>(from)) break;
+        if (begin > 0 && !even) continue;
         Placement next = s;
         next.dims[from].resize(begin);
         next.dims[to].insert(next.dims[to].end(), axes.begin(), axes.end());
-        if (!Divides(to, next.dims[to])) continue;
+        if (!Divides(to, next.dims[to]) && !s.dims[to].empty()) continue;
         int64_t n = SizeOf(axes);
-        Add(StepKind::kAllToAll, std::move(next), axes, bytes_ / n * (n - 1));
+        const int64_t bytes = PaddedBytes(static_cast<size_t>(to), n);
+        Add(StepKind::kAllToAll, std::move(next), axes, bytes / n * (n - 1));
       }
     }
+  }
+  // Returns the bytes of a device, with a whole dim padded to a multiple of `shards`.
+  int64_t PaddedBytes(size_t d, int64_t shards) const {
+    const int64_t size = shape_[d];
+    return size % shards == 0 || size == 0 ? bytes_
+                                           : bytes_ / size * ((size + shards - 1) / shards * shards);
   }
 
   void AddReductions(const Placement& s) {

@@ -92,7 +92,8 @@ struct ReshardStep {
 
 // Returns the steps that send the fewest bytes; none if both shardings place every element alike.
 // Both are on meshes over the same devices. Reduced axes count as replicated, and varying axes
-// stay. A dim that does not divide is only sliced when it is unsharded, and only gathered whole.
+// stay. A dim that does not divide is padded: it gets axes only while it is whole, by a slice or an
+// all_to_all, and gives them all up at once.
 // No step replicates data that a cheaper sequence keeps sharded, because slices are free.
 std::vector<ReshardStep> PlanReshard(const Shape& shape, ItemSize itemsize,
                                      const TensorSharding& from, const TensorSharding& to);

@@ -21,10 +21,10 @@ ir::ValueId ReshardEmitter::Emit(ir::ValueId v, const ir::Type* to, MoveCause ca
     const ir::Cost local{.implied = implied};
     const ir::Cost cost{.bytes = step.bytes, .axes = step.axes, .implied = implied};
     const ir::OpDef& op = OpOf(step.kind);
-    if (step.kind == StepKind::kAllSlice)
+    if (step.kind == StepKind::kAllSlice || step.kind == StepKind::kAllToAll)
       v = EmitStep(OpOf(StepKind::kPadToShards), v, Padded(draft_.Place(v), step.after), local,
                    loc);
-    if (step.kind == StepKind::kAllGather) {
+    if (step.kind == StepKind::kAllGather || step.kind == StepKind::kAllToAll) {
       v = EmitStep(op, v, Padded(after, draft_.Place(v)->sharding()), cost, loc);
       v = EmitStep(OpOf(StepKind::kTrim), v, after, local, loc);
     } else {
