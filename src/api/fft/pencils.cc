@@ -7,7 +7,10 @@
 
 #include "api/core/reshard_to.h"
 #include "base/at.h"
+#include "base/divide.h"
 #include "base/dtype.h"
+#include "sharding/local.h"
+#include "sharding/partition.h"
 
 namespace tessera::api {
 namespace {
@@ -18,33 +21,38 @@ int64_t SizeAfter(const FourierPass& pass) {
   return pass.op == &ops::kRfft ? pass.n / 2 + 1 : pass.n;
 }
 
+// The layout of an array whose dims may have zeros after their elements, so that shards divide them.
+struct Pencil {
+  base::Shape shape;
+  TensorSharding layout;
+};
+
 // The next pass, and the layout in which it runs.
 struct PencilStep {
   FourierPass pass;
-  TensorSharding layout;
+  Pencil pencil;
 };
 struct Route {
-  int64_t bytes = 0;
+  double cost = 0;  // bytes, and FLOPs at the machine balance
   std::vector<PencilStep> steps;
 };
 
-// Searches for the moves between passes that send the fewest bytes.
+// Searches for the moves between passes that send the fewest bytes and leave the least work.
 class Search {
  public:
   Search(sharding::ItemSize itemsize, const TensorSharding& to) : itemsize_(itemsize), to_(to) {}
 
-  Route Best(const base::Shape& shape, const TensorSharding& layout,
-             const std::vector<FourierPass>& left) const {
-    if (left.empty()) return {sharding::ReshardBytes(shape, itemsize_, layout, to_), {}};
-    Route best{std::numeric_limits<int64_t>::max(), {}};
+  Route Best(const Pencil& now, const std::vector<FourierPass>& left) const {
+    if (left.empty()) return {BytesTo({now.shape, to_}, now.layout), {}};
+    Route best{std::numeric_limits<double>::infinity(), {}};
     for (size_t i = 0; i < left.size(); ++i) {
       if (!MayRun(left, i)) continue;
       const size_t dim = base::Size(left[i].dim);
       // A pass that needs no move is never better later.
-      if (layout.dims[dim].axes.empty()) return After(shape, layout, layout, left, i);
-      for (const TensorSharding& moved : WithDimWhole(shape, layout, dim)) {
-        Route route = After(shape, layout, moved, left, i);
-        if (route.bytes < best.bytes) best = std::move(route);
+      if (now.layout.dims[dim].axes.empty()) return After(now, now, left, i);
+      for (const Pencil& moved : WithDimWhole(now, dim, left)) {
+        Route route = After(now, moved, left, i);
+        if (route.cost < best.cost) best = std::move(route);
       }
     }
     return best;
@@ -56,31 +64,49 @@ class Search {
     if (has_first) return left[i].is_first;
     return !left[i].is_last || left.size() == 1;
   }
-  // Returns the layouts in which the dim is whole: its axes are on another dim, or on none.
-  static std::vector<TensorSharding> WithDimWhole(const base::Shape& shape,
-                                                  const TensorSharding& layout, size_t dim) {
-    std::vector<TensorSharding> layouts;
-    const sharding::AxisList axes = layout.dims[dim].axes;
-    TensorSharding whole = layout;
-    whole.dims[dim].axes.clear();
-    for (size_t d = 0; d < shape.size(); ++d) {
-      TensorSharding moved = whole;
-      sharding::AxisList& list = moved.dims[d].axes;
+  // Returns the layouts in which the dim is whole: its axes are on another dim, or on none. A dim
+  // that they do not divide is padded if it is whole when it is cut: before its own pass, or at the
+  // end.
+  std::vector<Pencil> WithDimWhole(const Pencil& now, size_t dim,
+                                   const std::vector<FourierPass>& left) const {
+    std::vector<Pencil> pencils;
+    const sharding::AxisList axes = now.layout.dims[dim].axes;
+    Pencil whole = now;
+    whole.layout.dims[dim].axes.clear();
+    for (size_t d = 0; d < now.shape.size(); ++d) {
+      if (d == dim) continue;
+      Pencil moved = whole;
+      sharding::AxisList& list = moved.layout.dims[d].axes;
+      const bool may_pad = list.empty() && (to_.dims[d].axes.empty() || HasPass(left, d));
       list.insert(list.end(), axes.begin(), axes.end());
-      if (d != dim && shape[d] % sharding::SizeOf(list) == 0) layouts.push_back(std::move(moved));
+      const int64_t shards = sharding::SizeOf(list), size = now.shape[d];
+      if (size % shards != 0 && (!may_pad || size < shards)) continue;
+      moved.shape[d] = base::CeilDiv(size, shards) * shards;
+      pencils.push_back(std::move(moved));
     }
-    layouts.push_back(std::move(whole));
-    return layouts;
+    pencils.push_back(std::move(whole));
+    return pencils;
   }
-  Route After(const base::Shape& shape, const TensorSharding& before, const TensorSharding& layout,
-              std::vector<FourierPass> left, size_t i) const {
+  static bool HasPass(const std::vector<FourierPass>& left, size_t dim) {
+    return absl::c_any_of(left, [&](const FourierPass& p) { return base::Size(p.dim) == dim; });
+  }
+  // Returns the bytes that a device sends to lay an array of this pencil out.
+  double BytesTo(const Pencil& pencil, const TensorSharding& from) const {
+    return static_cast<double>(
+        sharding::ReshardBytes(pencil.shape, itemsize_, from, pencil.layout));
+  }
+  Route After(const Pencil& before, const Pencil& now, std::vector<FourierPass> left,
+              size_t i) const {
     const FourierPass pass = left[i];
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
-    base::Shape made = shape;
-    made[base::Size(pass.dim)] = SizeAfter(pass);
-    Route rest = Best(made, layout, left);
-    rest.bytes += sharding::ReshardBytes(shape, itemsize_, before, layout);
-    rest.steps.insert(rest.steps.begin(), {pass, layout});
+    Pencil made = now;
+    made.shape[base::Size(pass.dim)] = SizeAfter(pass);
+    Route rest = Best(made, left);
+    const auto points =
+        static_cast<double>(sharding::LocalElements(made.shape, made.layout));
+    rest.cost += BytesTo(now, before.layout) +
+                 pass.op->flops_per_point * points / sharding::FlopsPerByte();
+    rest.steps.insert(rest.steps.begin(), {pass, now});
     return rest;
   }
 
@@ -122,15 +148,25 @@ Array RunPasses(const Array& x, std::vector<FourierPass> passes,
     for (const FourierPass& pass : passes) y = RunPass(y, pass, call);
     return y;
   }
+  base::Shape sizes = ShapeOf(y);
   const Route route = Search(2 * base::PartOf(TypeOf(x)->dtype()).size(), *layout)
-                          .Best(ShapeOf(y), TypeOf(y)->sharding(), passes);
+                          .Best({sizes, TypeOf(y)->sharding()}, passes);
   for (const PencilStep& step : route.steps) {
-    if (TypeOf(y)->sharding().dims != step.layout.dims) {
+    for (size_t d = 0; d < sizes.size(); ++d)
+      y = OfSize(y, static_cast<int64_t>(d), step.pencil.shape[d], call);
+    if (TypeOf(y)->sharding().dims != step.pencil.layout.dims) {
       TensorSharding moved = TypeOf(y)->sharding();
-      moved.dims = step.layout.dims;
+      moved.dims = step.pencil.layout.dims;
       y = ReshardTo(y, moved, call);
     }
     y = RunPass(y, step.pass, call);
+    base::At(sizes, step.pass.dim) = SizeAfter(step.pass);
+  }
+  if (ShapeOf(y) != sizes) {
+    // Padded dims are whole in the result.
+    y = ReshardTo(y, *to, call);
+    for (size_t d = 0; d < sizes.size(); ++d)
+      y = OfSize(y, static_cast<int64_t>(d), sizes[d], call);
   }
   return ReshardTo(y, *to, call);
 }

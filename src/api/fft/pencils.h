@@ -17,8 +17,9 @@ struct FourierPass {
 
 // Returns x after all passes, in an order of its own. Dims that are whole are transformed first.
 // The axes of other dims move to another dim before its pass, if `to` is given: by the moves that
-// send the fewest bytes until the result is laid out as `to` says. A dim is cut or extended first
-// if its shards divide the size, else when it is whole.
+// cost least, in bytes and work, until the result is laid out as `to` says. A dim that gets axes
+// that do not divide it has zeros after its elements until it is whole again. A dim is cut or
+// extended for its own pass first if its shards divide the size, else when it is whole.
 Array RunPasses(const Array& x, std::vector<FourierPass> passes,
                 const std::optional<PartitionSpec>& to, Call call);
 
