@@ -165,7 +165,7 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
       if ((r.problem = Lookup(mesh, ref, to.axes))) return r;
     // A dim over axes of size 1 only is unsharded and closed, so it cannot have a priority.
     if (!from.axes().empty() && to.axes.empty() && !to.open) to.priority = -1;
-    if (d >= rank && !from.axes().empty()) {
+    if (d >= rank) {
       r.problem =
           Problem{"rank", fmt::format("the spec {} has more dims than the array, which has rank {}",
                                       spec.text(), rank)};

@@ -59,6 +59,20 @@ void OnDevicesThatDisagree(const std::function<Array(Array)>& f) {
 
 const std::vector<RefusedCase>& Cases() {
   static const std::vector<RefusedCase> cases = {
+      {"jacrev_of_invarying",
+       [] {
+         Inside([](Array v) {
+           const auto rows = [&](Array w) { return v * w; };
+           return sum(jacrev(rows)(ones({2})), 0);
+         });
+       }},
+      {"vmap_grad_of_invarying",
+       [] {
+         Inside([](Array v) {
+           const auto loss = [](Array w, Array row) { return sum(w * row); };
+           return vmap(grad(loss), {.in_dims = {None, 0}})(ones({2}), v);
+         });
+       }},
       {"no_mesh", [] { shard_map(Same, {.out_specs = P()})(ones({2})); }},
       {"other_mesh",
        [] {
