@@ -1,6 +1,8 @@
 // Which elements: those that are not 0, and sets.
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "api/array/apply_elementwise.h"
 #include "api/core/option_fields.h"
 #include "api/core/positions.h"
@@ -176,9 +178,18 @@ Array OfSets(const char* name, const Operand& a, const Operand& b, UniqueOptions
 // Looks each element up in the sorted values.
 Located IsIn(const Array& x, const Array& values, Call call) {
   const Loc loc = call.loc;
-  const Array flat = Flat(values, call);
-  const int64_t n = ShapeOf(flat)[0];
+  const int64_t n = TypeOf(values)->elements();
   if (n == 0) return {zeros_like(x, {.dtype = bool_}, loc), loc};
+  // A few elements are compared with all values where these are, without sorting or moving them.
+  constexpr int64_t kFew = 64;
+  if (TypeOf(x)->elements() <= kFew && !(OwnSpec(x) && OwnSpec(values))) {
+    base::Shape wide = ShapeOf(x);
+    wide.resize(wide.size() + static_cast<size_t>(Rank(values)), 1);
+    std::vector<int64_t> own(static_cast<size_t>(Rank(values)));
+    std::iota(own.begin(), own.end(), Rank(x));
+    return {any(eq(Reshape(x, wide, call), values, {}, loc), own, {}, loc), loc};
+  }
+  const Array flat = Flat(values, call);
   const Array sorted = sort(flat, 0, {}, loc);
   const Array place = minimum(searchsorted(sorted, x, {}, loc), Operand(n - 1, loc), {}, loc);
   return Located(take(sorted, place, 0, {}, loc), loc) == Located(x, loc);
