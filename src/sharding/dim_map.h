@@ -108,7 +108,7 @@ struct DimMap {
   Traits traits;
   // The points that the op computes, for each point of the product of the factors: below 1 if it
   // computes only some of them (a row of a group meets one matrix), above 1 if it computes along
-  // what is in no dim (the steps of a factorisation, the elements of a window).
+  // a factor of no dim (the steps of a factorisation, the elements of a window).
   double density = 1;
 
   int32_t AddFactor(Factor f) {

@@ -15,7 +15,7 @@ struct Triangle {
 };
 
 // The functions take and return matrices [n, n] (Lu, Qr: [m, n]) in any sharding of the two dims,
-// of any size: what is not a multiple of the devices is padded. Derivatives are implicit: they
+// of any size: sizes that the devices do not divide are padded. Derivatives are implicit: they
 // keep the factors and not the steps.
 //
 // Bytes that a device receives, of matrices of s bytes on p devices: s/p to lay a out by rows or

@@ -39,7 +39,7 @@ Array PaddedByIdentity(const Array& x, int64_t rows, int64_t columns, const Bloc
   return WithCorner(Padded(x, rows, columns, b), RowsOf(x), ColumnsOf(x), b);
 }
 
-// Returns the first rows and columns, in a layout of x or of what is left.
+// Returns the first rows and columns, in the layout without the axes that do not divide them.
 Array Trimmed(const Array& x, int64_t rows, int64_t columns, const sharding::TensorSharding& layout,
               const Blocks& b) {
   if (RowsOf(x) == rows && ColumnsOf(x) == columns) return x;

@@ -118,7 +118,7 @@ Located Gradient(const Located& x, int64_t dim, const Array& coordinates, Call c
   base::At(along, dim) = ShapeOf(coordinates)[0];
   const Located at(Reshape(ToFloat(coordinates, call), along, call), call.loc);
   const Ends ends = EndsOf(x, dim, call);
-  // The last step, and those of which an end has only one, are not used: no division is by 0.
+  // The last step is not used, and neither are the sums at the ends: no division is by 0.
   const Located step = If(ends.is_last, 1.0, Shifted(at, dim, 1) - at);
   const Located before = Shifted(step, dim, -1);
   const Located rise = (Shifted(x, dim, 1) - x) / step, rise_before = Shifted(rise, dim, -1);

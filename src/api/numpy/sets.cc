@@ -76,13 +76,13 @@ Array compress(Operand condition, Operand x, Dims dim, SizeOptions options, Loc 
   return AsOne(
       call, {{"condition", condition}, {"operand", x}, dim, options},
       [&](const Operand& where, const Operand& operand) {
-        Array a = Gathered(ToArray(operand, call), call);
-        if (dim.all()) a = Reshape(a, {TypeOf(a)->elements()}, call);
+        Array a = ToArray(operand, call);
+        if (dim.all()) a = Flat(a, call);
         const std::vector<int64_t> dims = NormalDims(dim.all() ? Dims(0) : dim, Rank(a), call);
         if (dims.size() != 1)
           FailShape(call, 12, fmt::format("slices are along one dim, not {}", dims.size()));
         const auto d = static_cast<int>(dims[0]);
-        a = moveaxis(a, d, 0, loc);
+        a = moveaxis(WholeAlong(a, d, call), d, 0, loc);
         Located mask = True(Flat(ToArray(where, call), call), call);
         const int64_t n = mask.shape()[0], rows = ShapeOf(a)[0];
         if (n > rows)
@@ -170,8 +170,8 @@ Array OfSets(const char* name, const Operand& a, const Operand& b, UniqueOptions
   return AsOne(call, {{"a", a}, {"b", b}, options},
                [&](const Operand& lhs, const Operand& rhs) -> Array {
                  const DType t = PromotedDType({lhs, rhs}, call);
-                 return f(Flat(Convert(ToArray(lhs, call), t, call), call),
-                          Flat(Convert(ToArray(rhs, call), t, call), call), options, call);
+                 return f(Convert(ToArray(lhs, call), t, call),
+                          Convert(ToArray(rhs, call), t, call), options, call);
                });
 }
 
@@ -242,11 +242,12 @@ Array isin(Operand x, Operand values, Loc loc) {
 }
 
 Array union1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
-  return OfSets("union1d", a, b, options, loc,
-                [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
-                  const Runs runs = RunsOf(concatenate({x, y}, 0, call.loc), call);
-                  return Elements(Located(runs.sorted, call.loc), runs.is_first, o, call);
-                });
+  return OfSets(
+      "union1d", a, b, options, loc,
+      [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
+        const Runs runs = RunsOf(concatenate({Flat(x, call), Flat(y, call)}, 0, call.loc), call);
+        return Elements(Located(runs.sorted, call.loc), runs.is_first, o, call);
+      });
 }
 Array intersect1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
   return OfSets("intersect1d", a, b, options, loc,
@@ -265,13 +266,13 @@ Array setdiff1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
                 });
 }
 Array setxor1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
-  return OfSets("setxor1d", a, b, options, loc,
-                [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
-                  const Runs runs = RunsOf(concatenate({x, y}, 0, call.loc), call);
-                  const Located in_both = IsIn(runs.sorted, x, call) & IsIn(runs.sorted, y, call);
-                  return Elements(Located(runs.sorted, call.loc), runs.is_first & !in_both, o,
-                                  call);
-                });
+  return OfSets(
+      "setxor1d", a, b, options, loc,
+      [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
+        const Runs runs = RunsOf(concatenate({Flat(x, call), Flat(y, call)}, 0, call.loc), call);
+        const Located in_both = IsIn(runs.sorted, x, call) & IsIn(runs.sorted, y, call);
+        return Elements(Located(runs.sorted, call.loc), runs.is_first & !in_both, o, call);
+      });
 }
 
 // ---- orders ----

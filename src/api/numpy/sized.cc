@@ -34,6 +34,13 @@ std::optional<PartitionSpec> OwnSpec(const Array& x) {
   return std::nullopt;
 }
 
+Array WholeAlong(const Array& x, int64_t dim, Call call) {
+  sharding::TensorSharding to = TypeOf(x)->sharding();
+  if (base::At(to.dims, dim).axes.empty()) return x;
+  base::At(to.dims, dim).axes.clear();
+  return Moved(x, std::move(to), call);
+}
+
 Array Line(const Array& x, Call call) { return Reshape(x, {TypeOf(x)->elements()}, call); }
 
 Array Flat(const Array& x, Call call) {
