@@ -26,7 +26,9 @@ std::vector<ShapeAndDType> CholeskyType(const TypeCall& c) {
   CheckSquare(c);
   return TypeOfOperand(c);
 }
-DimMap CholeskyDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2}); }
+DimMap CholeskyDims(const ir::DimsCall& c) {
+  return MatrixMap(c, {2}, {2}, kernels::CholeskyFlops(SizeOfMatrix(c).n));
+}
 void MakeCholesky(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Cholesky(c.operands[0].dtype, c.operands[0].shape);
 }
@@ -166,7 +168,10 @@ std::vector<ShapeAndDType> LuType(const TypeCall& c) {
           {WithMatrix(batch, {std::min(m, n)}), i32},
           {WithMatrix(batch, {m}), i32}};
 }
-DimMap LuDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2, 1, 1}); }
+DimMap LuDims(const ir::DimsCall& c) {
+  const auto [m, n] = SizeOfMatrix(c);
+  return MatrixMap(c, {2}, {2, 1, 1}, kernels::LuFlops(m, n));
+}
 void MakeLu(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Lu(c.operands[0].dtype, c.operands[0].shape);
 }

@@ -56,7 +56,13 @@ Shape WithMatrix(Shape batch, std::initializer_list<int64_t> dims) {
 
 Shape BatchOf(const Shape& matrices) { return Shape(matrices.begin(), matrices.end() - 2); }
 
-DimMap MatrixMap(const ir::DimsCall& c, std::vector<size_t> operands, std::vector<size_t> results) {
+MatrixSize SizeOfMatrix(const ir::DimsCall& c) {
+  const Shape& a = *c.operands[0];
+  return {static_cast<double>(a[a.size() - 2]), static_cast<double>(a.back())};
+}
+
+DimMap MatrixMap(const ir::DimsCall& c, std::vector<size_t> operands, std::vector<size_t> results,
+                 double flops) {
   std::vector<Shape> shapes;
   for (const Shape* s : c.operands) shapes.push_back(*s);
   for (const Shape* s : c.results) shapes.push_back(*s);
@@ -79,7 +85,11 @@ DimMap MatrixMap(const ir::DimsCall& c, std::vector<size_t> operands, std::vecto
         if (shares(other)) dims.push_back({other, d});
       rule.Add({.size = shapes[t][d], .kind = FactorKind::kReplicate}, dims);
     }
-  return rule.Build();
+  DimMap map = rule.Build();
+  double matrices = 1;
+  for (size_t d = 0; d < batch; ++d) matrices *= static_cast<double>(shapes[0][d]);
+  sharding::SetPoints(map, matrices * flops);
+  return map;
 }
 
 // ---- formulas -----------------------------------------------------------------------------------

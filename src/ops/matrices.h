@@ -26,9 +26,16 @@ Shape BatchOf(const Shape& matrices);
 
 // Returns the map of an op on whole matrices: batch dims pass, and all other dims must be whole.
 // Each number is the count of an operand's or result's dims that are not batch dims. Dims at the
-// same place of a matrix share a factor if they have one size.
+// same place of a matrix share a factor if they have one size. The points of the op are the
+// operations on all matrices; `flops` are those on one.
 sharding::DimMap MatrixMap(const ir::DimsCall& c, std::vector<size_t> operands,
-                           std::vector<size_t> results);
+                           std::vector<size_t> results, double flops);
+
+// The sizes of the last two dims of operand 0, as numbers.
+struct MatrixSize {
+  double m, n;
+};
+MatrixSize SizeOfMatrix(const ir::DimsCall& c);
 
 // ---- formulas ----
 

@@ -30,7 +30,10 @@ std::vector<ShapeAndDType> QrType(const TypeCall& c) {
   return types;
 }
 DimMap QrDims(const ir::DimsCall& c) {
-  return c.results.size() == 3 ? MatrixMap(c, {2}, {2, 2, 1}) : MatrixMap(c, {2}, {2, 2});
+  const auto [m, n] = SizeOfMatrix(c);
+  const double flops = kernels::QrFlops(m, n, static_cast<double>(c.results[0]->back()));
+  return c.results.size() == 3 ? MatrixMap(c, {2}, {2, 2, 1}, flops)
+                               : MatrixMap(c, {2}, {2, 2}, flops);
 }
 void MakeQr(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& p = ir::As<QrParams>(c.params);
@@ -145,7 +148,10 @@ std::vector<ShapeAndDType> PackedQrType(const TypeCall& c) {
   return types;
 }
 DimMap PackedQrDims(const ir::DimsCall& c) {
-  return c.results.size() == 3 ? MatrixMap(c, {2}, {2, 1, 1}) : MatrixMap(c, {2}, {2, 1});
+  const auto [m, n] = SizeOfMatrix(c);
+  const double flops = kernels::PackedQrFlops(m, n);
+  return c.results.size() == 3 ? MatrixMap(c, {2}, {2, 1, 1}, flops)
+                               : MatrixMap(c, {2}, {2, 1}, flops);
 }
 void MakePackedQr(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::PackedQr(c.operands[0].dtype, c.operands[0].shape,
@@ -193,7 +199,11 @@ std::vector<ShapeAndDType> ProductType(const TypeCall& c) {
   if (k > n) c.FailShape(21, fmt::format("there are {} taus, but a has only {} columns", k, n));
   return {{a, c.operands[0]->dtype()}};
 }
-DimMap ProductDims(const ir::DimsCall& c) { return MatrixMap(c, {2, 1}, {2}); }
+DimMap ProductDims(const ir::DimsCall& c) {
+  const auto [m, n] = SizeOfMatrix(c);
+  const auto reflectors = static_cast<double>(c.operands[1]->back());
+  return MatrixMap(c, {2, 1}, {2}, kernels::HouseholderFlops(m, n, reflectors));
+}
 void MakeProduct(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::HouseholderProduct(c.operands[0].dtype, c.operands[0].shape,
                                      c.operands[1].shape.back());
@@ -231,7 +241,7 @@ constexpr OpDef kQr{
     .reference = ir::ReferenceFn{QrReference},
     .diff = ir::Structural{QrJvp},
     .params = ir::KindOf<QrParams>(),
-    .flops_per_point = 4,
+    .flops_per_point = 1,
     .operand_names = {"a", "", ""}};
 constexpr OpDef kPackedQr{
     .name = "packed_qr",
@@ -242,7 +252,7 @@ constexpr OpDef kPackedQr{
     .reference = ir::ReferenceFn{PackedQrReference},
     .diff = ir::NotDifferentiable{"it is a step of other functions; differentiate qr"},
     .params = ir::KindOf<PackedQrParams>(),
-    .flops_per_point = 2,
+    .flops_per_point = 1,
     .operand_names = {"a", "", ""}};
 constexpr OpDef kHouseholderProduct{
     .name = "householder_product",
@@ -252,7 +262,7 @@ constexpr OpDef kHouseholderProduct{
     .lowering = ir::AsKernel{MakeProduct},
     .reference = ir::ReferenceFn{ProductReference},
     .diff = ir::NotDifferentiable{"it is a step of other functions; differentiate qr"},
-    .flops_per_point = 4,
+    .flops_per_point = 1,
     .operand_names = {"a", "taus", ""}};
 
 Records OrthogonalOps() {

@@ -75,8 +75,8 @@ std::vector<ShapeAndDType> RaggedContractType(const TypeCall& c) {
 }
 
 // The factors of both ops. Shards of rows know where they begin, and so do shards of groups, but
-// rows have positions in the groups of all sizes, which must be whole. So the iteration space has
-// every row in every group, and counts more work than there is.
+// rows have positions in the groups of all sizes, which must be whole. Each row meets the matrix of
+// one group.
 struct RaggedFactors {
   DimMap map;
   sharding::DimFactors batch;
@@ -94,6 +94,8 @@ struct RaggedFactors {
     map.operands = {With({m, k}), {}, With({all})};
     map.linear = {{.operands = {0}}, {.operands = {1}}};
     map.traits = {.selectors = {2}, .product = true};
+    const auto groups = static_cast<double>(sizes.back());
+    if (groups > 0) map.density = 1 / (groups * groups);
   }
   sharding::DimFactors With(std::initializer_list<int32_t> last) const {
     sharding::DimFactors dims = batch;

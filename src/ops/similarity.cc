@@ -29,7 +29,8 @@ std::vector<ShapeAndDType> SchurType(const TypeCall& c) {
   return {form, form};
 }
 DimMap SchurDims(const ir::DimsCall& c) {
-  return MatrixMap(c, {2}, std::vector<size_t>(c.results.size(), 2));
+  return MatrixMap(c, {2}, std::vector<size_t>(c.results.size(), 2),
+                   kernels::SchurFlops(SizeOfMatrix(c).n, ir::As<VectorsParams>(c.params).vectors));
 }
 void MakeSchur(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Schur(c.operands[0].dtype, c.operands[0].shape,
@@ -128,7 +129,9 @@ std::vector<ShapeAndDType> HessenbergType(const TypeCall& c) {
   const DType t = c.operands[0]->dtype();
   return {{a, t}, {WithMatrix(BatchOf(a), {a.back() - 1}), t}};
 }
-DimMap HessenbergDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2, 1}); }
+DimMap HessenbergDims(const ir::DimsCall& c) {
+  return MatrixMap(c, {2}, {2, 1}, kernels::HessenbergFlops(SizeOfMatrix(c).n));
+}
 void MakeHessenberg(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Hessenberg(c.operands[0].dtype, c.operands[0].shape);
 }
@@ -163,7 +166,9 @@ std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
   const Shape beside = WithMatrix(batch, {a.back() - 1});
   return {{a, t}, {WithMatrix(batch, {a.back()}), part}, {beside, part}, {beside, t}};
 }
-DimMap TridiagonalDims(const ir::DimsCall& c) { return MatrixMap(c, {2}, {2, 1, 1, 1}); }
+DimMap TridiagonalDims(const ir::DimsCall& c) {
+  return MatrixMap(c, {2}, {2, 1, 1, 1}, kernels::TridiagonalFlops(SizeOfMatrix(c).n));
+}
 void MakeTridiagonal(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Tridiagonal(c.operands[0].dtype, c.operands[0].shape,
                               ir::As<TridiagonalParams>(c.params).lower);
@@ -228,7 +233,7 @@ constexpr OpDef kSchur{
     .reference = ir::ReferenceFn{SchurReference},
     .diff = ir::NotDifferentiable{"its factors are not unique"},
     .params = ir::KindOf<VectorsParams>(),
-    .flops_per_point = 25,
+    .flops_per_point = 1,
     .operand_names = {"a", "", ""}};
 constexpr OpDef kHessenberg{
     .name = "hessenberg",
@@ -238,7 +243,7 @@ constexpr OpDef kHessenberg{
     .lowering = ir::AsKernel{MakeHessenberg},
     .reference = ir::ReferenceFn{HessenbergReference},
     .diff = ir::NotDifferentiable{"it is a step of other functions"},
-    .flops_per_point = 3,
+    .flops_per_point = 1,
     .operand_names = {"a", "", ""}};
 constexpr OpDef kTridiagonal{
     .name = "tridiagonal",

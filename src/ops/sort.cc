@@ -4,6 +4,7 @@
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "kernels/sort/top_k.h"
@@ -59,6 +60,7 @@ DimMap SortDims(const ir::DimsCall& c) {
   map.factors[dim].sorts = true;
   map.factors[dim].by_position = NeedsPositions(c.operands.size(), c.to_float);
   map.factors[dim].blocked = !others;
+  map.density = std::log2(std::max(2.0, static_cast<double>(shape[dim])));  // comparisons
   return map;
 }
 
@@ -122,6 +124,7 @@ DimMap TopKDims(const ir::DimsCall& c) {
     map.results[0][last] = {
         map.AddFactor({.size = (*c.results[0])[last], .kind = FactorKind::kReplicate})};
   map.results.push_back(map.results[0]);
+  sharding::SetPoints(map, static_cast<double>(base::Elements(*c.operands[0])));
   return map;
 }
 
@@ -284,7 +287,7 @@ constexpr OpDef kSort{.name = "sort",
                       .reference = ir::ReferenceFn{SortReference},
                       .diff = ir::Structural{SortJvp},
                       .params = ir::KindOf<SortParams>(),
-                      .flops_per_point = 20,
+                      .flops_per_point = 1,
                       .out_sharding = true,
                       .operand_names = {"", "", ""}};
 constexpr OpDef kTopK{.name = "top_k",

@@ -28,10 +28,13 @@ std::vector<ShapeAndDType> EighType(const TypeCall& c) {
   if (!ir::As<VectorsParams>(c.params).vectors) return {values};
   return {{a, t}, values};
 }
-DimMap EighDims(const ir::DimsCall& c) {
-  if (c.results.size() == 1) return MatrixMap(c, {2}, {1});
-  return MatrixMap(c, {2}, {2, 1});
+DimMap SpectrumDims(const ir::DimsCall& c, double (*flops)(double n, bool vectors)) {
+  const bool vectors = ir::As<VectorsParams>(c.params).vectors;
+  const double of_one = flops(SizeOfMatrix(c).n, vectors);
+  return vectors ? MatrixMap(c, {2}, {2, 1}, of_one) : MatrixMap(c, {2}, {1}, of_one);
 }
+DimMap EighDims(const ir::DimsCall& c) { return SpectrumDims(c, kernels::EighFlops); }
+DimMap EigDims(const ir::DimsCall& c) { return SpectrumDims(c, kernels::EigFlops); }
 void MakeEigh(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Eigh(c.operands[0].dtype, c.operands[0].shape,
                        ir::As<VectorsParams>(c.params).vectors);
@@ -195,16 +198,20 @@ std::vector<ShapeAndDType> SvdType(const TypeCall& c) {
           values,
           {WithMatrix(batch, {p.full_matrices ? n : k, n}), t}};
 }
+kernels::SingularVectors SingularVectorsOf(const ir::Params* params) {
+  const auto& p = ir::As<SvdParams>(params);
+  return !p.compute_uv     ? kernels::SingularVectors::kNone
+         : p.full_matrices ? kernels::SingularVectors::kFull
+                           : kernels::SingularVectors::kReduced;
+}
 DimMap SvdDims(const ir::DimsCall& c) {
-  if (c.results.size() == 1) return MatrixMap(c, {2}, {1});
-  return MatrixMap(c, {2}, {2, 1, 2});
+  const auto [m, n] = SizeOfMatrix(c);
+  const double flops = kernels::SvdFlops(m, n, SingularVectorsOf(c.params));
+  return c.results.size() == 1 ? MatrixMap(c, {2}, {1}, flops)
+                               : MatrixMap(c, {2}, {2, 1, 2}, flops);
 }
 void MakeSvd(const ir::LocalCall& c, plan::Kernel* out) {
-  const auto& p = ir::As<SvdParams>(c.params);
-  *out = kernels::Svd(c.operands[0].dtype, c.operands[0].shape,
-                      !p.compute_uv     ? kernels::SingularVectors::kNone
-                      : p.full_matrices ? kernels::SingularVectors::kFull
-                                        : kernels::SingularVectors::kReduced);
+  *out = kernels::Svd(c.operands[0].dtype, c.operands[0].shape, SingularVectorsOf(c.params));
 }
 
 // Appends columns to the orthonormal ones of m [rows, k], up to `columns`.
@@ -322,17 +329,17 @@ constexpr OpDef kEigh{.name = "eigh",
                       .reference = ir::ReferenceFn{EighReference},
                       .diff = ir::Structural{EighJvp},
                       .params = ir::KindOf<VectorsParams>(),
-                      .flops_per_point = 9,
+                      .flops_per_point = 1,
                       .operand_names = {"a", "", ""}};
 constexpr OpDef kEig{.name = "eig",
                      .doc = "Eigenvectors and eigenvalues of square matrices, complex.",
                      .type = ir::TypeFn{EigType},
-                     .dims = ir::DimMapFn{EighDims},
+                     .dims = ir::DimMapFn{EigDims},
                      .lowering = ir::AsKernel{MakeEig},
                      .reference = ir::ReferenceFn{EigReference},
                      .diff = ir::Structural{EigJvp},
                      .params = ir::KindOf<VectorsParams>(),
-                     .flops_per_point = 25,
+                     .flops_per_point = 1,
                      .operand_names = {"a", "", ""}};
 constexpr OpDef kSvd{.name = "svd",
                      .doc = "Singular vectors and singular values, descending: a = u s vt.",
@@ -342,7 +349,7 @@ constexpr OpDef kSvd{.name = "svd",
                      .reference = ir::ReferenceFn{SvdReference},
                      .diff = ir::Structural{SvdJvp},
                      .params = ir::KindOf<SvdParams>(),
-                     .flops_per_point = 20,
+                     .flops_per_point = 1,
                      .operand_names = {"a", "", ""}};
 
 Records SpectrumOps() {

@@ -101,6 +101,7 @@ DimMap WindowDims(const ir::DimsCall& c, int32_t with) {
   }
   map.operands.assign(static_cast<size_t>(with), dims);
   map.results = {dims};
+  map.density = static_cast<double>(base::Elements(p.sizes));
   return map;
 }
 
@@ -257,6 +258,8 @@ DimMap PutDims(const ir::DimsCall& c) {
   map.results = {whole};
   map.linear = {{.operands = {1}}};
   map.traits.selectors = {0};
+  sharding::SetPoints(map, static_cast<double>(base::Elements(*c.operands[1])) *
+                               static_cast<double>(base::Elements(p.sizes)));
   return map;
 }
 

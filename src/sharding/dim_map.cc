@@ -23,6 +23,18 @@ DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results) {
   return map;
 }
 
+double PointsOf(const DimMap& map) {
+  double points = map.density;
+  for (const Factor& f : map.factors) points *= static_cast<double>(f.size);
+  return points;
+}
+
+void SetPoints(DimMap& map, double points) {
+  map.density = 1;
+  const double product = PointsOf(map);
+  if (product > 0) map.density = points / product;
+}
+
 namespace {
 
 // One side of the walk over a reshape: the current dim, and the products of the dims and of the

@@ -106,6 +106,10 @@ struct DimMap {
   // be sharded: devices exchange the elements that their shards lack.
   std::vector<Access> accesses;
   Traits traits;
+  // The points that the op computes, for each point of the product of the factors: below 1 if it
+  // computes only some of them (a row of a group meets one matrix), above 1 if it computes along
+  // a factor of no dim (the steps of a factorisation, the elements of a window).
+  double density = 1;
 
   int32_t AddFactor(Factor f) {
     factors.push_back(f);
@@ -160,6 +164,11 @@ bool AreResultsAlike(const DimMap& map);
 // Whether the op only repeats its operand. An out_sharding may then ask for any unreduced
 // and reduced axes.
 bool Repeats(const DimMap& map);
+
+// Returns the points that the op computes, which its FLOPs count.
+double PointsOf(const DimMap& map);
+// Sets the density of the map, so that the op computes so many points.
+void SetPoints(DimMap& map, double points);
 
 // Whether one of the dims has the factor.
 bool HasFactor(const DimFactors& dims, int32_t factor);

@@ -176,8 +176,8 @@ void AddScans(const PartitionCase& c, const FactorAxes& axes, Partition& p) {
 }
 
 // Returns the points of the iteration space that one device computes.
-double PointsOf(const DimMap& map, const FactorAxes& axes) {
-  double points = 1;
+double LocalPoints(const DimMap& map, const FactorAxes& axes) {
+  double points = map.density;
   for (size_t f = 0; f < axes.size(); ++f) {
     const int64_t shards = SizeOf(axes[f]);
     const int64_t block = (map.factors[f].size + shards - 1) / shards;
@@ -195,7 +195,7 @@ Partition PartitionOver(const PartitionCase& c, FactorAxes axes) {
   AddResults(c, axes, carried, p);
   AddHalo(c, axes, p);
   AddScans(c, axes, p);
-  p.flops = PointsOf(c.map, axes);
+  p.flops = LocalPoints(c.map, axes);
   p.factors = std::move(axes);
   return p;
 }

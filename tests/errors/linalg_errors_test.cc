@@ -98,10 +98,25 @@ const std::vector<RefusedCase>& Cases() {
          linalg::triangular_solve(abstract_array("f32[8@x,8@y]"), abstract_array("f32[8,4]"),
                                   {.left_side = true, .lower = true});
        }},
-      {"lu_uneven",
+      {"eigh_sharded_matrix",
        [] {
-         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 3}}));
-         linalg::lu(abstract_array("f32[8@x,9@y]"), {.out_sharding = P("x", "y")});
+         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));
+         linalg::eigh(abstract_array("f32[8@x,8@y]"));
+       }},
+      {"lstsq_sharded_matrix",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));
+         linalg::lstsq(abstract_array("f32[8@x,4]"), abstract_array("f32[8]"));
+       }},
+      {"inv_sharded_matrix",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));
+         linalg::inv(abstract_array("f32[8,8@y]"));
+       }},
+      {"det_sharded_matrix",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));
+         linalg::det(abstract_array("f32[8@x,8]"));
        }},
       {"triangular_solve_sizes",
        [] {

@@ -50,15 +50,15 @@ const std::vector<RefusedCase>& Cases() {
          histogramdd(abstract_array("f32[8,2@x]"),
                      {.edges = {ones({3}), abstract_array("f32[4@x]")}});
        }},
-      {"gradient_sharded",
+      {"ediff1d_sharded",
        [] {
          MeshScope scope(abstract_mesh({{"x", 2}}));
-         gradient(abstract_array("f32[16@x,4]"), 0, {.spacing = 0.5});
+         ediff1d(abstract_array("f32[16@x]"));
        }},
       {"gradient_sharded_coordinates",
        [] {
-         MeshScope scope(abstract_mesh({{"x", 2}}));
-         gradient(abstract_array("f32[16@x,4]"), 0, {.coordinates = {abstract_array("f32[16@x]")}});
+         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));
+         gradient(abstract_array("f32[16@x,4]"), 0, {.coordinates = {abstract_array("f32[16@y]")}});
        }},
       {"nancumsum_sharded",
        [] {

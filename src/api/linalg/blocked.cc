@@ -1,99 +1,23 @@
 // Blocked Cholesky, LU and QR factorisation, and triangular systems.
 #include "api/linalg/blocked.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "tessera/lookup.h"
+#include "api/linalg/blocks.h"
 
 namespace tessera::api {
-namespace {
-
-using sharding::AxisList;
-using sharding::TensorSharding;
-
-// The layouts of a matrix and its pieces: by rows or by columns, over all axes of its dims.
-class Blocks {
- public:
-  Blocks(const Array& a, Call call) : f_(call), mesh_(TypeOf(a)->mesh()) {
-    const TensorSharding& s = TypeOf(a)->sharding();
-    axes_ = s.dims[0].axes;
-    axes_.insert(axes_.end(), s.dims[1].axes.begin(), s.dims[1].axes.end());
-    devices_ = sharding::SizeOf(axes_);
-  }
-  // C16: the axes must divide the size of a dim.
-  void CheckDivides(int64_t size, const char* dim) const {
-    if (size % devices_ != 0)
-      FailSharding(
-          f_.call(), 16,
-          fmt::format("the {} {} of the matrix must divide over the {} devices that hold it", size,
-                      dim, devices_),
-          {"shard fewer dims, or use fewer devices"});
-  }
-  Array ByRows(const Array& x) const { return LaidOut(x, 0); }
-  Array ByColumns(const Array& x) const { return LaidOut(x, 1); }
-  Array Whole(const Array& x) const { return LaidOut(x, -1); }
-  // Returns the size of the first block of a dim of `left` elements out of `size`.
-  int64_t BlockOf(int64_t left, int64_t size) const {
-    constexpr int64_t kBlock = 256, kFewest = 4;
-    const int64_t block = std::clamp<int64_t>(size / kFewest, 1, kBlock);
-    return std::min(left, (block + devices_ - 1) / devices_ * devices_);
-  }
-  int64_t devices() const { return devices_; }
-
-  const MatrixFormulas& f() const { return f_; }
-  Array Rows(const Array& x, int64_t begin, int64_t end) const {
-    return f_.Slice(x, 2, begin, end);
-  }
-  Array Columns(const Array& x, int64_t begin, int64_t end) const {
-    return f_.Slice(x, 1, begin, end);
-  }
-  Array Below(std::vector<Array> parts) const { return Joined(std::move(parts), 0); }
-  Array Beside(std::vector<Array> parts) const { return Joined(std::move(parts), 1); }
-  // Returns x after `before` rows of zeros, and before `after` columns of zeros.
-  Array AfterRows(const Array& x, int64_t rows) const {
-    return rows == 0 ? x : pad(x, {{rows, 0}, {0, 0}}, f_.NumberLike(x, 0), f_.loc());
-  }
-  Array AfterColumns(const Array& x, int64_t columns) const {
-    return columns == 0 ? x : pad(x, {{0, 0}, {columns, 0}}, f_.NumberLike(x, 0), f_.loc());
-  }
-
- private:
-  Array LaidOut(const Array& x, int dim) const {
-    TensorSharding to = sharding::Replicated(mesh_, static_cast<int>(Rank(x)));
-    if (dim >= 0 && !ShapeOf(x).empty()) to.dims[static_cast<size_t>(dim)].axes = axes_;
-    return TypeOf(x)->sharding() == to ? x : Moved(x, std::move(to), f_.call());
-  }
-  Array Joined(std::vector<Array> parts, int dim) const {
-    return parts.size() == 1 ? parts[0] : concatenate(std::move(parts), dim, f_.loc());
-  }
-
-  MatrixFormulas f_;
-  const sharding::MeshDef* mesh_;
-  AxisList axes_;
-  int64_t devices_ = 1;
-};
-
-Array RowsInOrder(const Array& x, const Array& order, const Blocks& b) {
-  return take(x, order, 0, {}, b.f().loc());
-}
-
-}  // namespace
-
 bool IsShardedMatrix(const Array& a) {
   if (Rank(a) != 2 || !TypeOf(a)->mesh()) return false;
-  const TensorSharding& s = TypeOf(a)->sharding();
+  const sharding::TensorSharding& s = TypeOf(a)->sharding();
   return !s.dims[0].axes.empty() || !s.dims[1].axes.empty();
 }
 
 // Right-looking: factors the first block, solves for the rest of its columns, and subtracts their
 // product from the rest of the matrix, which is then laid out evenly over all devices.
-Array BlockedCholesky(const Array& a, Call call) {
+Array CholeskyByBlocks(const Array& a, Call call) {
   const Blocks b(a, call);
   const MatrixFormulas& f = b.f();
   const int64_t n = RowsOf(a);
-  b.CheckDivides(n, "rows");
   Array rest = b.ByRows(a), first;
   std::vector<Array> columns;
   for (int64_t m = n; m > 0; m = RowsOf(rest)) {
@@ -118,14 +42,14 @@ Array BlockedCholesky(const Array& a, Call call) {
   return tril(f.Add(b.Beside(std::move(columns)), f.Sub(last, last)), 0, call.loc);
 }
 
-Array BlockedTriangularSolve(const Array& a, const Array& right, bool lower, bool transpose,
-                             bool unit, Call call) {
+Array TriangularByBlocks(const Array& a, const Array& right, Triangle triangle, Call call) {
   const Blocks b(a, call);
   const MatrixFormulas& f = b.f();
   const int64_t n = RowsOf(a);
-  b.CheckDivides(n, "rows");
-  if (transpose) lower = !lower;
-  const Array rows = b.ByRows(transpose ? f.Transposed(a) : a);
+  const bool lower = triangle.lower != triangle.transposed;
+  const Array rows = b.ByRows(triangle.transposed ? f.Transposed(a) : a);
+  // Devices that share the columns of a block solve for their own.
+  const bool shares = ColumnsOf(right) % b.devices() == 0;
   Array rest = b.ByRows(right);
   std::vector<Array> x;
   // The rows [begin, end) are not solved yet.
@@ -133,9 +57,10 @@ Array BlockedTriangularSolve(const Array& a, const Array& right, bool lower, boo
     const int64_t m = end - begin, size = b.BlockOf(m, n);
     const int64_t at = lower ? begin : end - size;
     const Array diagonal = b.Whole(b.Columns(b.Rows(rows, at, at + size), at, at + size));
-    const Array side = b.Whole(b.Rows(rest, lower ? 0 : m - size, lower ? size : m));
-    const Array block = linalg::triangular_solve(
-        diagonal, side, {.left_side = true, .lower = lower, .unit_diagonal = unit}, call.loc);
+    const Array side = b.Rows(rest, lower ? 0 : m - size, lower ? size : m);
+    const Array block = b.Whole(linalg::triangular_solve(
+        diagonal, shares ? b.ByColumns(side) : b.Whole(side),
+        {.left_side = true, .lower = lower, .unit_diagonal = triangle.unit_diagonal}, call.loc));
     x.push_back(b.ByRows(block));
     (lower ? begin : end) += lower ? size : -size;
     if (begin == end) break;
@@ -148,11 +73,10 @@ Array BlockedTriangularSolve(const Array& a, const Array& right, bool lower, boo
 
 // Lays the matrix out by columns, so that rows are exchanged without communication. All devices get
 // each panel and factor it alike.
-linalg::Lu BlockedLu(const Array& a, Call call) {
+linalg::Lu LuByBlocks(const Array& a, Call call) {
   const Blocks b(a, call);
   const MatrixFormulas& f = b.f();
   const int64_t m = RowsOf(a), n = ColumnsOf(a), steps = std::min(m, n);
-  b.CheckDivides(n, "columns");
   Array rest = b.ByColumns(a);
   Array order = iota({m}, 0, {.dtype = i32}, call.loc), left;
   std::vector<Array> pivots, upper;
@@ -161,7 +85,7 @@ linalg::Lu BlockedLu(const Array& a, Call call) {
     const linalg::Lu panel = linalg::lu(b.Whole(b.Columns(rest, 0, size)), {}, call.loc);
     const auto sorted = [&](const Array& x) {
       const Array below =
-          RowsInOrder(f.Slice(x, static_cast<int>(Rank(x)), done, m), panel.permutation, b);
+          b.RowsInOrder(f.Slice(x, static_cast<int>(Rank(x)), done, m), panel.permutation);
       if (done == 0) return below;
       return concatenate({f.Slice(x, static_cast<int>(Rank(x)), 0, done), below}, 0, call.loc);
     };
@@ -173,7 +97,7 @@ linalg::Lu BlockedLu(const Array& a, Call call) {
     Array row = b.ByColumns(triu(square, 0, call.loc));
     const int64_t columns = ColumnsOf(rest);
     if (columns > size) {
-      const Array trailing = RowsInOrder(b.Columns(rest, size, columns), panel.permutation, b);
+      const Array trailing = b.RowsInOrder(b.Columns(rest, size, columns), panel.permutation);
       const Array solved = linalg::triangular_solve(
           square, b.Rows(trailing, 0, size),
           {.left_side = true, .lower = true, .unit_diagonal = true}, call.loc);
@@ -192,14 +116,22 @@ linalg::Lu BlockedLu(const Array& a, Call call) {
           pivots.size() == 1 ? pivots[0] : concatenate(std::move(pivots), 0, call.loc), order};
 }
 
-Array BlockedLuSolve(const linalg::Lu& lu, const Array& right, Call call) {
+Array LuSolveByBlocks(const linalg::Lu& lu, const Array& right, bool transposed, Call call) {
   const Blocks b(lu.lu, call);
-  // Rows of b are exchanged where they are whole.
-  const Array sorted = RowsInOrder(b.Whole(right), lu.permutation, b);
   const Array rows = b.ByRows(lu.lu);
-  const Array forward = BlockedTriangularSolve(rows, sorted, true, false, true, call);
-  return BlockedTriangularSolve(rows, forward, false, false, false, call);
+  const auto solve = [&](const Array& side, bool lower) {
+    return TriangularByBlocks(
+        rows, side, {.lower = lower, .transposed = transposed, .unit_diagonal = lower}, call);
+  };
+  // Rows are exchanged where they are whole.
+  if (!transposed) return solve(solve(b.RowsInOrder(b.Whole(right), lu.permutation), true), false);
+  const Array order = argsort(lu.permutation, -1, {}, call.loc);
+  return b.ByRows(b.RowsInOrder(b.Whole(solve(solve(right, false), true)), order));
 }
+
+namespace {}  // namespace
+
+bool IsTall(int64_t rows, int64_t columns, int64_t devices) { return rows / devices >= columns; }
 
 namespace {
 
@@ -219,13 +151,11 @@ linalg::Qr TallQr(const Array& a, const Blocks& b) {
 }  // namespace
 
 // By block Gram-Schmidt, applied twice to each panel, over columns.
-linalg::Qr BlockedQr(const Array& a, Call call) {
+linalg::Qr QrByBlocks(const Array& a, Call call) {
   const Blocks b(a, call);
   const MatrixFormulas& f = b.f();
   const int64_t m = RowsOf(a), n = ColumnsOf(a), p = b.devices(), steps = std::min(m, n);
-  if (m % p == 0 && m / p >= n) return TallQr(a, b);
-  b.CheckDivides(n, "columns");
-  b.CheckDivides(steps, m < n ? "rows" : "columns");
+  if (IsTall(m, n, p)) return TallQr(a, b);
   Array rest = b.ByColumns(a), q;
   std::vector<Array> rows;
   for (int64_t done = 0; done < steps;) {

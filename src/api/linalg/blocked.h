@@ -9,18 +9,34 @@ namespace tessera::api {
 // Whether the array is one matrix with a sharded dim.
 bool IsShardedMatrix(const Array& a);
 
-// The functions take and return matrices [n, n] (Lu, Qr: [m, n]) in any sharding of the two dims.
-// C16: the axes must divide their sizes.
+// A triangular system: the triangle of a that is read, and whether a^T is solved with.
+struct Triangle {
+  bool lower = false, transposed = false, unit_diagonal = false;
+};
+
+// The functions take and return matrices [n, n] (Lu, Qr: [m, n]) in any sharding of the two dims,
+// of any size: sizes that the devices do not divide are padded. Derivatives are implicit: they
+// keep the factors and not the steps.
 //
 // Bytes that a device receives, of matrices of s bytes on p devices: s/p to lay a out by rows or
 // columns, s/2 for the panels of cholesky and lu, and as much to even out the rest of the matrix.
 Array BlockedCholesky(const Array& a, Call call);
 // As linalg::triangular_solve with left_side. b is [n, k].
-Array BlockedTriangularSolve(const Array& a, const Array& b, bool lower, bool transpose, bool unit,
-                             Call call);
+Array BlockedTriangularSolve(const Array& a, const Array& b, Triangle triangle, Call call);
 linalg::Lu BlockedLu(const Array& a, Call call);
-// Solves with the factors. b is [n, k].
-Array BlockedLuSolve(const linalg::Lu& lu, const Array& b, Call call);
+// Returns the solution of a x = b, for b [n, k].
+Array BlockedSolve(const Array& a, const Array& b, Call call);
 linalg::Qr BlockedQr(const Array& a, Call call);
+
+// The steps: their derivatives are those of the steps, and the devices must divide all sizes but k.
+// (Qr: a tall matrix may have any n, another any m if the devices divide n and min(m, n).)
+Array CholeskyByBlocks(const Array& a, Call call);
+Array TriangularByBlocks(const Array& a, const Array& b, Triangle triangle, Call call);
+linalg::Lu LuByBlocks(const Array& a, Call call);
+// Solves with the factors of a, or with those of a^T.
+Array LuSolveByBlocks(const linalg::Lu& lu, const Array& b, bool transposed, Call call);
+linalg::Qr QrByBlocks(const Array& a, Call call);
+// Whether QrByBlocks factors the rows of each device first.
+bool IsTall(int64_t rows, int64_t columns, int64_t devices);
 
 }  // namespace tessera::api

@@ -69,14 +69,31 @@ Array MatrixFormulas::WithBatch(const Array& x, const base::Shape& batch, size_t
   return shape == ShapeOf(x) ? x : BroadcastTo(x, shape, call_);
 }
 
-Array ToMatrices(const Operand& x, Call call) {
+namespace {
+
+void CheckWhole(const Array& a, Call call) {
+  if (!TypeOf(a)->mesh()) return;
+  const auto& dims = TypeOf(a)->sharding().dims;
+  for (size_t d = dims.size() - 2; d < dims.size(); ++d)
+    if (!dims[d].axes.empty())
+      FailSharding(call, 6,
+                   fmt::format("it needs the dims of a matrix unsharded, but {} is sharded over {}",
+                               d + 1 == dims.size() ? "the last" : "the last but one",
+                               sharding::PlainAxesText(*TypeOf(a)->mesh(), dims[d].axes)),
+                   {});
+}
+
+}  // namespace
+
+Array ToMatrices(const Operand& x, Call call, OwnDims own) {
   Array a = ToFloat(x, call);
   if (Rank(a) < 2) FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(a)));
+  if (own == OwnDims::kWhole) CheckWhole(a, call);
   return a;
 }
 
-Array ToSquare(const Operand& x, Call call) {
-  Array a = ToMatrices(x, call);
+Array ToSquare(const Operand& x, Call call, OwnDims own) {
+  Array a = ToMatrices(x, call, own);
   if (RowsOf(a) != ColumnsOf(a))
     FailShape(call, 12,
               fmt::format("the matrix must be square, not {} x {}", RowsOf(a), ColumnsOf(a)));

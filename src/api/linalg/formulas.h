@@ -46,10 +46,13 @@ class MatrixFormulas {
   Loc loc_;
 };
 
-// Returns the operand as floats, with two dims or more. Throws ShapeError (C11) otherwise.
-Array ToMatrices(const Operand& x, Call call);
+// The dims of a matrix that may be sharded.
+enum class OwnDims : uint8_t { kWhole, kSharded };
+// Returns the operand as floats, with two dims or more. Throws ShapeError (C11) otherwise. C6: the
+// dims of the matrices must be whole, but for functions that take sharded ones.
+Array ToMatrices(const Operand& x, Call call, OwnDims own = OwnDims::kWhole);
 // As above. C12: the matrices must be square.
-Array ToSquare(const Operand& x, Call call);
+Array ToSquare(const Operand& x, Call call, OwnDims own = OwnDims::kWhole);
 inline int64_t RowsOf(const Array& x) { return ShapeOf(x)[ShapeOf(x).size() - 2]; }
 inline int64_t ColumnsOf(const Array& x) { return ShapeOf(x).back(); }
 base::Shape BatchOf(const Array& x, size_t own = 2);

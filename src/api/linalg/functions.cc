@@ -20,7 +20,7 @@ Array matrix_power(Operand a, int64_t n, Loc loc) {
   const Call call{"matrix_power", loc};
   return AsOne(call, {a, n}, [&](const Operand& x) {
     const MatrixFormulas f(call);
-    Array square = ToSquare(n < 0 ? Operand(ToFloat(x, call), loc) : x, call);
+    Array square = ToSquare(n < 0 ? Operand(ToFloat(x, call), loc) : x, call, OwnDims::kSharded);
     if (n >= 0) square = ToArray(x, call);
     if (n == 0) return f.Add(zeros_like(square, {}, loc), f.Identity(square, RowsOf(square)));
     if (n < 0) square = inv(square, loc);
@@ -171,7 +171,7 @@ Array vector_norm(Operand x, Dims dims, VectorNormOptions options, Loc loc) {
 Array matrix_norm(Operand x, MatrixNormOptions options, Loc loc) {
   const Call call{"matrix_norm", loc};
   return AsOne(call, {x, options}, [&](const Operand& operand) {
-    return tessera::norm(ToMatrices(operand, call), {-2, -1},
+    return tessera::norm(ToMatrices(operand, call, OwnDims::kSharded), {-2, -1},
                          {.ord = options.ord, .keepdims = options.keepdims}, loc);
   });
 }

@@ -16,7 +16,7 @@ using namespace api;
 Qr qr(Operand a, QrOptions options, Loc loc) {
   const Call call{"qr", loc};
   std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
-    const Array m = ToMatrices(x, call);
+    const Array m = ToMatrices(x, call, OwnDims::kSharded);
     std::vector<Array> qr;
     if (options.out_sharding && IsShardedMatrix(m) && !options.full_matrices) {
       const Qr blocked = BlockedQr(m, call);

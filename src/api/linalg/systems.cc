@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/core/edits.h"
 #include "api/core/option_fields.h"
 #include "api/linalg/blocked.h"
@@ -50,6 +52,28 @@ Array SolveSystem(const Array& a, const Array& b, const MatrixFormulas& f) {
   return SolveEquation(equation, {b}, f.call()).arrays[0];
 }
 
+namespace {
+
+// Returns x with the axes of the other array's batch dims where its own have none.
+Array WithBatchAxesOf(const Array& other, const Array& x, Call call) {
+  const sharding::TensorSharding& from = TypeOf(other)->sharding();
+  sharding::TensorSharding to = TypeOf(x)->sharding();
+  if (!to.mesh) to.mesh = from.mesh;
+  const auto is_used = [&](sharding::AxisPart axis) {
+    return sharding::OverlapsAny(to.unreduced, axis) || sharding::OverlapsAny(to.reduced, axis) ||
+           std::any_of(to.dims.begin(), to.dims.end(), [&](const sharding::DimAxes& dim) {
+             return sharding::OverlapsAny(dim.axes, axis);
+           });
+  };
+  for (size_t d = 0; d + 2 < to.dims.size(); ++d)
+    if (to.dims[d].axes.empty() &&
+        std::none_of(from.dims[d].axes.begin(), from.dims[d].axes.end(), is_used))
+      to.dims[d].axes = from.dims[d].axes;
+  return TypeOf(x)->sharding() == to ? x : Moved(x, std::move(to), call);
+}
+
+}  // namespace
+
 Array WithRightSide(const Array& a, const Operand& operand, int64_t rows, Call call,
                     absl::FunctionRef<Array(const Array& a, const Array& b)> solve) {
   const MatrixFormulas f(call);
@@ -60,7 +84,8 @@ Array WithRightSide(const Array& a, const Operand& operand, int64_t rows, Call c
   if (RowsOf(b) != rows)
     FailShape(call, 13, fmt::format("a has {} rows, but b has {}", rows, RowsOf(b)));
   const base::Shape batch = JointBatch(a, b, call);
-  const Array x = solve(f.WithBatch(a, batch, 2), f.WithBatch(b, batch, 2));
+  const Array matrix = f.WithBatch(a, batch, 2), right = f.WithBatch(b, batch, 2);
+  const Array x = solve(WithBatchAxesOf(right, matrix, call), WithBatchAxesOf(matrix, right, call));
   return is_vector ? squeeze(x, {-1}, call.loc) : x;
 }
 
@@ -87,16 +112,16 @@ Array SolveSharded(const Array& a, const Array& b, const TriangularSolveOptions&
     FailShape(call, 20, fmt::format("{} and {} do not fit", TypeOf(a)->text(), TypeOf(b)->text()));
   const bool transpose = options.transpose_a == options.left_side;
   const Array x = BlockedTriangularSolve(options.conjugate_a ? conj(a, call.loc) : a,
-                                         options.left_side ? b : f.Transposed(b), options.lower,
-                                         transpose, options.unit_diagonal, call);
+                                         options.left_side ? b : f.Transposed(b),
+                                         {options.lower, transpose, options.unit_diagonal}, call);
   return options.left_side ? x : f.Transposed(x);
 }
 
 Array CholeskyOf(const Operand& operand, const CholeskyOptions& options, Call call) {
   const MatrixFormulas f(call);
-  Array a = ToSquare(operand, call);
+  Array a = ToSquare(operand, call, OwnDims::kSharded);
   const bool blocked = options.out_sharding && IsShardedMatrix(a);
-  if (options.symmetrize_input) a = Symmetrized(a, f);
+  if (options.symmetrize_input && (blocked || !IsShardedMatrix(a))) a = Symmetrized(a, f);
   const Array l = blocked ? BlockedCholesky(a, call) : Run(ops::kCholesky, nullptr, {a}, call);
   return ReshardTo(options.upper ? f.Adjoint(l) : l, options.out_sharding, call);
 }
@@ -190,9 +215,10 @@ Array triangular_solve(Operand a, Operand b, TriangularSolveOptions options, Loc
     const ops::TriangularSolveParams params{options.left_side, options.lower, options.transpose_a,
                                             options.conjugate_a, options.unit_diagonal};
     const Array m = ToArray(x, call), right = ToArray(y, call);
-    const Array solved = options.out_sharding && IsShardedMatrix(m)
-                             ? SolveSharded(ToSquare(m, call), right, options, call)
-                             : Run(ops::kTriangularSolve, ir::MakeParams(params), {m, right}, call);
+    const Array solved =
+        options.out_sharding && IsShardedMatrix(m)
+            ? SolveSharded(ToSquare(m, call, OwnDims::kSharded), right, options, call)
+            : Run(ops::kTriangularSolve, ir::MakeParams(params), {m, right}, call);
     return ReshardTo(solved, options.out_sharding, call);
   });
 }
@@ -201,7 +227,7 @@ Array solve_triangular(Operand a, Operand b, SolveTriangularOptions options, Loc
   const Call call{"solve_triangular", loc};
   return AsOne(call, {a, b, options}, [&](const Operand& x, const Operand& y) {
     const auto [matrix, right] = PromotedPair(x, y, call);
-    const Array square = ToSquare(matrix, call);
+    const Array square = ToSquare(matrix, call, OwnDims::kSharded);
     const TriangularSolveOptions from_left{.left_side = true,
                                            .lower = options.lower,
                                            .transpose_a = options.transposed,
@@ -220,7 +246,7 @@ Array solve_triangular(Operand a, Operand b, SolveTriangularOptions options, Loc
 Lu lu(Operand a, LuOptions options, Loc loc) {
   const Call call{"lu", loc};
   std::vector<Array> made = AsOne(call, {a, options}, [&](const Operand& x) {
-    const Array m = ToMatrices(x, call);
+    const Array m = ToMatrices(x, call, OwnDims::kSharded);
     if (!options.out_sharding || !IsShardedMatrix(m)) {
       std::vector<Array> plain = RunAll(ops::kLu, nullptr, {m}, call);
       plain[0] = ReshardTo(plain[0], options.out_sharding, call);
@@ -301,12 +327,11 @@ Array solve(Operand a, Operand b, SolveOptions options, Loc loc) {
   const Call call{"solve", loc};
   return AsOne(call, {a, b, options}, [&](const Operand& x, const Operand& y) {
     const auto [matrix, right] = PromotedPair(x, y, call);
-    const Array square = ToSquare(matrix, call);
+    const Array square = ToSquare(matrix, call, OwnDims::kSharded);
     const bool blocked = options.out_sharding && IsShardedMatrix(square);
     const Array solved =
         WithRightSide(square, right, RowsOf(square), call, [&](const Array& m, const Array& r) {
-          return blocked ? BlockedLuSolve(BlockedLu(m, call), r, call)
-                         : SolveSystem(m, r, MatrixFormulas(call));
+          return blocked ? BlockedSolve(m, r, call) : SolveSystem(m, r, MatrixFormulas(call));
         });
     return ReshardTo(solved, options.out_sharding, call);
   });

@@ -1,6 +1,8 @@
 // Elements that conditions and numbers choose, and elements that are put.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/array/apply_elementwise.h"
 #include "api/core/positions.h"
 #include "api/numpy/sized.h"
@@ -96,16 +98,27 @@ Array put_along_dim(Operand x, Operand indices, Operand values, int dim, Loc loc
 }
 
 namespace {
-// Returns x with values[i] at places[i] in row-major order.
-Array PutFlat(const Array& x, const Array& places, const Array& values, Call call) {
-  const Array flat = Flat(x, call);
-  return Reshape(AtRows(scatter, flat, places, values, {}, call), ShapeOf(x), call);
+// Returns x with values[i] at places[i] in row-major order. Each device writes into its own shard.
+Array PutAt(const Array& x, const Located& places, const Array& values, Call call) {
+  const base::Shape& sizes = ShapeOf(x);
+  ScatterDims dims;
+  std::vector<Array> at(sizes.size());
+  int64_t step = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    dims.inserted.insert(dims.inserted.begin(), static_cast<int64_t>(d));
+    // A place beyond the end is beyond the end of the first dim.
+    const Array number = floor_divide(places, Operand(step, call.loc), {}, call.loc);
+    at[d] = d == 0 ? number : remainder(number, Operand(sizes[d], call.loc), {}, call.loc);
+    step *= std::max<int64_t>(sizes[d], 1);
+  }
+  dims.start = dims.inserted;
+  return scatter(x, stack(at, 1, call.loc), values, dims, {}, call.loc);
 }
-// Returns values [n] of the dtype of x from as many as there are.
-Array Repeated(const Array& values, const Array& x, int64_t n, Call call) {
-  const Array flat = Flat(Convert(values, TypeOf(x)->dtype(), call), call);
-  if (ShapeOf(flat)[0] == 0) FailShape(call, 18, "there are no values");
-  return resize(flat, {n}, call.loc);
+// Returns the values in one dim and in the dtype of x.
+Array ValuesFor(const Array& x, const Array& values, Call call) {
+  const Array line = Line(Convert(values, TypeOf(x)->dtype(), call), call);
+  if (ShapeOf(line)[0] == 0) FailShape(call, 18, "there are no values");
+  return line;
 }
 }  // namespace
 
@@ -114,31 +127,36 @@ Array put(Operand x, Operand indices, Operand values, Loc loc) {
   return AsOne(call, {{"operand", x}, {"indices", indices}, {"values", values}},
                [&](const Operand& operand, const Operand& at, const Operand& given) {
                  const Array a = ToArray(operand, call);
-                 const Located i(Flat(ToArray(at, call), call), loc);
-                 const int64_t n = i.shape()[0];
-                 return PutFlat(a, If(i < 0, i + TypeOf(a)->elements(), i),
-                                Repeated(ToArray(given, call), a, n, call), call);
+                 const Located i(Line(ToArray(at, call), call), loc);
+                 const Array line = ValuesFor(a, ToArray(given, call), call);
+                 const Array all = resize(line, {i.shape()[0]}, loc);
+                 if (TypeOf(a)->elements() == 0) return a;
+                 const Located places = If(i < 0, i + TypeOf(a)->elements(), i);
+                 if (Rank(a) > 0) return PutAt(a, places, all, call);
+                 return Reshape(PutAt(Reshape(a, {1}, call), places, all, call), {}, call);
                });
 }
 
 Array place(Operand x, Operand mask, Operand values, Loc loc) {
   const Call call{"place", loc};
-  return AsOne(call, {{"operand", x}, {"mask", mask}, {"values", values}},
-               [&](const Operand& operand, const Operand& where, const Operand& given) {
-                 const Array a = ToArray(operand, call);
-                 const Located is_set(Flat(ToBool(where, call), call), loc);
-                 const int64_t n = TypeOf(a)->elements();
-                 if (is_set.shape()[0] != n)
-                   FailShape(call, 18,
-                             fmt::format("the mask has {} elements, but the array {}",
-                                         is_set.shape()[0], n));
-                 const Located count(cumsum(Convert(is_set, i32, call), 0, {}, loc), loc);
-                 const Array all = Repeated(ToArray(given, call), a, n, call);
-                 const Located chosen(
-                     take(all, maximum(count - 1, Operand(0, loc), {}, loc), 0, {}, loc), loc);
-                 const Located old(Flat(a, call), loc);
-                 return Reshape(If(is_set, chosen, old), ShapeOf(a), call);
-               });
+  return AsOne(
+      call, {{"operand", x}, {"mask", mask}, {"values", values}},
+      [&](const Operand& operand, const Operand& where, const Operand& given) {
+        const Array a = ToArray(operand, call);
+        const Located is_set(Line(ToBool(where, call), call), loc);
+        const int64_t n = TypeOf(a)->elements();
+        if (is_set.shape()[0] != n)
+          FailShape(
+              call, 18,
+              fmt::format("the mask has {} elements, but the array {}", is_set.shape()[0], n));
+        const Located count(
+            cumsum(Convert(is_set, i32, call), 0, {.out_sharding = OwnSpec(is_set)}, loc), loc);
+        const Array line = ValuesFor(a, ToArray(given, call), call);
+        const Located number =
+            is_set.With(remainder(count - 1, Operand(ShapeOf(line)[0], loc), {}, loc));
+        const Located chosen(take(line, number, 0, {}, loc), loc), old(Line(a, call), loc);
+        return Reshape(If(is_set, chosen, old), ShapeOf(a), call);
+      });
 }
 
 Array fill_diagonal(Operand x, Operand value, Loc loc) {
@@ -155,7 +173,9 @@ Array fill_diagonal(Operand x, Operand value, Loc loc) {
         if (Rank(v) == 0) return If(row == column, v, a);
         return If(
             row == column,
-            v.With(expand_dims(Repeated(v, a, a.shape()[a.shape().size() - 2], call), 1, loc)), a);
+            v.With(expand_dims(
+                resize(ValuesFor(a, v, call), {a.shape()[a.shape().size() - 2]}, loc), 1, loc)),
+            a);
       });
 }
 

@@ -7,6 +7,8 @@
 
 #include "api/core/located.h"
 #include "api/core/option_fields.h"
+#include "api/core/positions.h"
+#include "api/numpy/sized.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "tessera/convolution.h"
@@ -85,11 +87,29 @@ Array correlate(Operand a, Operand v, ConvolveMode mode, Loc loc) {
 
 namespace {
 
-Located Gradient(const Located& x, int64_t dim, double spacing) {
-  const Located inner = (Part(x, dim, 2, 0) - Part(x, dim, 0, -2)) * 0.5;
-  const Located first = Part(x, dim, 1, 2) - Part(x, dim, 0, 1);
-  const Located last = Part(x, dim, -1, 0) - Part(x, dim, -2, -1);
-  return x.With(concatenate({first, inner, last}, static_cast<int>(dim), x.loc())) / spacing;
+// Returns element i + step along the dim at i, and 0 where there is none: a sharded dim sends its
+// edges.
+Located Shifted(const Located& x, int64_t dim, int64_t step) {
+  if (base::At(x.shape(), dim) == 0) return x;
+  std::vector<Padding> edges(x.shape().size());
+  base::At(edges, dim) = {.low = -step, .high = step};
+  return x.With(pad(x, edges, Operand(0, x.loc()), x.loc()));
+}
+
+// The first and the last element along a dim.
+struct Ends {
+  Located is_first, is_last;
+};
+Ends EndsOf(const Located& x, int64_t dim, Call call) {
+  const Located position(Positions(x, dim, i32, call), call.loc);
+  return {position == 0, position == base::At(x.shape(), dim) - 1};
+}
+
+Located Gradient(const Located& x, int64_t dim, double spacing, Call call) {
+  const Ends at = EndsOf(x, dim, call);
+  const Located next = Shifted(x, dim, 1), before = Shifted(x, dim, -1);
+  const Located inner = (next - before) * 0.5;
+  return If(at.is_first, next - x, If(at.is_last, x - before, inner)) / spacing;
 }
 
 // The weights of the three points are those of the parabola through them.
@@ -97,13 +117,14 @@ Located Gradient(const Located& x, int64_t dim, const Array& coordinates, Call c
   base::Shape along(x.shape().size(), 1);
   base::At(along, dim) = ShapeOf(coordinates)[0];
   const Located at(Reshape(ToFloat(coordinates, call), along, call), call.loc);
-  const Located step = Part(at, dim, 1, 0) - Part(at, dim, 0, -1);
-  const Located before = Part(step, dim, 0, -1), behind = Part(step, dim, 1, 0);
-  const Located rise = (Part(x, dim, 1, 0) - Part(x, dim, 0, -1)) / step;
-  const Located inner =
-      (before * Part(rise, dim, 1, 0) + behind * Part(rise, dim, 0, -1)) / (before + behind);
-  return x.With(concatenate({Part(rise, dim, 0, 1), inner, Part(rise, dim, -1, 0)},
-                            static_cast<int>(dim), call.loc));
+  const Ends ends = EndsOf(x, dim, call);
+  // The last step is not used, and neither are the sums at the ends: no division is by 0.
+  const Located step = If(ends.is_last, 1.0, Shifted(at, dim, 1) - at);
+  const Located before = Shifted(step, dim, -1);
+  const Located rise = (Shifted(x, dim, 1) - x) / step, rise_before = Shifted(rise, dim, -1);
+  const Located both = If(ends.is_first | ends.is_last, 1.0, before + step);
+  const Located inner = (before * rise + step * rise_before) / both;
+  return If(ends.is_first, rise, If(ends.is_last, rise_before, inner));
 }
 
 }  // namespace
@@ -135,7 +156,7 @@ std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc l
         FailShape(call, 19,
                   fmt::format("dim {} has {} elements, but coordinates of shape {}", along[i], n,
                               ir::FieldText(ShapeOf(coordinates[i]))));
-      made.push_back(coordinates.empty() ? Gradient(a, along[i], options.spacing)
+      made.push_back(coordinates.empty() ? Gradient(a, along[i], options.spacing, call)
                                          : Gradient(a, along[i], coordinates[i], call));
     }
     return made;
@@ -150,12 +171,13 @@ Array trapezoid(Operand y, TrapezoidOptions options, Loc loc) {
                    [&](const Operands& xs) -> Array {
                      const Located a(moveaxis(ToFloat(xs[0], call), options.dim, -1, loc), loc);
                      const int64_t last = Rank(a) - 1;
-                     const Located pairs = Part(a, last, 1, 0) + Part(a, last, 0, -1);
+                     const Located is_last = EndsOf(a, last, call).is_last;
+                     const Located pairs = If(is_last, 0.0, Shifted(a, last, 1) + a);
                      if (!x.is_given()) return a.With(sum(pairs, -1, {}, loc)) * (0.5 * options.dx);
                      Located at(ToFloat(Operand(x, loc), call), loc);
                      if (Rank(at) != 1) at = at.With(moveaxis(at, options.dim, -1, loc));
                      const int64_t along = Rank(at) - 1;
-                     const Located width = Part(at, along, 1, 0) - Part(at, along, 0, -1);
+                     const Located width = Shifted(at, along, 1) - at;
                      return a.With(sum(pairs * width, -1, {}, loc)) * 0.5;
                    });
 }
@@ -167,13 +189,12 @@ Array unwrap(Operand x, UnwrapOptions options, Loc loc) {
     const int64_t dim = NormalDim(options.dim, Rank(a), call);
     if (base::At(a.shape(), dim) < 2) return api::Same(a);
     const double half = options.period / 2;
-    const Located step = Part(a, dim, 1, 0) - Part(a, dim, 0, -1);
+    // Element 0 has none before it.
+    const Located step = If(EndsOf(a, dim, call).is_first, 0.0, a - Shifted(a, dim, -1));
     Located wrapped = a.With(remainder(step + half, Operand(options.period, loc), {}, loc)) - half;
     wrapped = If((wrapped == -half) & (step > 0), half, wrapped);
     const Located shift = If(Abs(step) < options.discont.value_or(half), 0.0, wrapped - step);
-    const Located total = a.With(cumsum(shift, static_cast<int>(dim), {}, loc));
-    return concatenate({Part(a, dim, 0, 1), Part(a, dim, 1, 0) + total}, static_cast<int>(dim),
-                       loc);
+    return a + a.With(cumsum(shift, static_cast<int>(dim), {.out_sharding = OwnSpec(a)}, loc));
   });
 }
 

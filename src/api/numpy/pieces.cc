@@ -220,7 +220,7 @@ Array resize(Operand x, Shape shape, Loc loc) {
   const Call call{"resize", loc};
   CheckShape(shape.dims(), call);
   return AsOne(call, {x, shape}, [&](const Operand& operand) {
-    const Array flat = Flat(ToArray(operand, call), call);
+    const Array flat = Line(ToArray(operand, call), call);
     return Reshape(Repeated(flat, base::Elements(shape.dims()), call), shape.dims(), call);
   });
 }
@@ -266,16 +266,27 @@ Array insert(Operand x, int64_t index, Operand values, int dim, Loc loc) {
 }
 
 Array ediff1d(Operand x, Ediff1dOptions options, Loc loc) {
-  return One("ediff1d", x, loc, [&](const Array& a, Call call) {
-    const Array steps = diff(Flat(a, call), -1, {}, loc);
-    std::vector<Array> parts;
-    const auto add = [&](const Array& given) {
-      if (given.is_given()) parts.push_back(Flat(Convert(given, TypeOf(a)->dtype(), call), call));
+  return One("ediff1d", x, loc, [&](const Array& a, Call call) -> Array {
+    const Array line = Line(a, call), none = zeros({0}, {.dtype = TypeOf(a)->dtype()}, loc);
+    const auto given = [&](const Array& x) {
+      return x.is_given() ? Line(Convert(x, TypeOf(a)->dtype(), call), call) : none;
     };
-    add(options.before);
-    parts.push_back(steps);
-    add(options.after);
-    return concatenate(parts, 0, loc);
+    const Array before = given(options.before), after = given(options.after);
+    const int64_t n = ShapeOf(line)[0], first = ShapeOf(before)[0], last = ShapeOf(after)[0];
+    if (n == 0) return concatenate({before, after}, 0, loc);
+    // The steps move to their places in the result, so that they can stay sharded.
+    const Array zero = StrongScalar(0, TypeOf(a)->dtype(), call);
+    const Array next = pad(line, {{first - 1, last}}, zero, loc);
+    const Array own = pad(line, {{first, last - 1}}, zero, loc);
+    const int64_t size = ShapeOf(own)[0];
+    const Located place(Positions(own, 0, i32, call), loc);
+    const auto fitted = [&](const Array& x, int64_t low) {
+      return pad(x, {{low, size - low - ShapeOf(x)[0]}}, zero, loc);
+    };
+    Located made(sub(next, own, {}, loc), loc);
+    if (first > 0) made = If(place < first, made.With(fitted(before, 0)), made);
+    if (last > 0) made = If(place >= size - last, made.With(fitted(after, size - last)), made);
+    return made;
   });
 }
 

@@ -171,66 +171,82 @@ Array histogram_bin_edges(Operand x, HistogramOptions options, Loc loc) {
   });
 }
 
+namespace {
+
+// Counts points by boxes. The columns are the coordinates of the points: arrays of one shape, which
+// may be sharded. Devices count their own points and add up.
+Histogram CountPoints(const std::vector<Array>& columns, const base::Shape& points,
+                      const HistogramddOptions& options, Call call) {
+  const Loc loc = call.loc;
+  const size_t rank = columns.size();
+  const auto fits = [&](size_t size) { return size == 0 || size == 1 || size == rank; };
+  if (!fits(options.bins.size()) || !fits(options.edges.size()) || !fits(options.range.size()) ||
+      (options.edges.size() == 1 && rank != 1))
+    FailShape(call, 18, fmt::format("bins, edges and ranges are one for each of {} dims", rank));
+  Histogram made;
+  Located place(zeros(points, {.dtype = i32}, loc), loc);
+  base::Shape shape;
+  for (size_t d = 0; d < rank; ++d) {
+    if (options.edges.empty()) {
+      const int64_t bins = options.bins.empty() ? 10 : options.bins[d % options.bins.size()];
+      const auto range = options.range.empty()
+                             ? std::optional<std::pair<double, double>>()
+                             : std::optional(options.range[d % options.range.size()]);
+      made.edges.push_back(EqualEdges(columns[d], bins, range, call));
+    } else {
+      made.edges.push_back(options.edges[d]);
+      CheckLine("array of edges", made.edges.back(), call);
+    }
+    shape.push_back(ShapeOf(made.edges.back())[0] + 1);
+    place = place * shape.back() + BinOf(columns[d], made.edges[d], call);
+  }
+  const Array weights = options.weights.is_given()
+                            ? options.weights
+                            : ones(points, {.dtype = base::DefaultInt()}, loc);
+  if (ShapeOf(weights) != points)
+    FailShape(call, 18,
+              fmt::format("there are {} points, but weights of shape {}", base::Elements(points),
+                          ir::FieldText(ShapeOf(weights))));
+  ScatterOptions sums;
+  if (OwnSpec(place) || OwnSpec(weights)) sums.out_sharding = P(None);
+  const Array none = zeros({base::Elements(shape)}, {.dtype = TypeOf(weights)->dtype()}, loc);
+  made.counts = Reshape(AtRows(scatter_add, none, place, weights, sums, call), shape, call);
+  base::Shape starts(shape.size(), 1), limits = shape;
+  for (int64_t& limit : limits) --limit;
+  made.counts = slice(made.counts, starts, limits, {}, loc);
+  if (!options.density) return made;
+  Located share = Located(made.counts, loc) / Located(sum(made.counts, All, {}, loc), loc);
+  for (size_t d = 0; d < rank; ++d) {
+    base::Shape wide(shape.size(), 1);
+    wide[d] = ShapeOf(made.edges[d])[0] - 1;
+    share = share / share.With(Reshape(diff(made.edges[d], -1, {}, loc), wide, call));
+  }
+  made.counts = share;
+  return made;
+}
+
+// Returns the columns of points [n, dims]: each device has all coordinates of its points.
+std::vector<Array> ColumnsOf(const Array& points, Call call) {
+  if (Rank(points) != 2)
+    FailShape(call, 17, fmt::format("points have dims [n, dims], not rank {}", Rank(points)));
+  if (ShapeOf(points)[1] == 0) return {};
+  return unstack(WholeAlong(points, 1, call), 1, call.loc);
+}
+
+}  // namespace
+
 Histogram histogramdd(Operand x, HistogramddOptions options, Loc loc) {
   const Call call{"histogramdd", loc};
-  std::vector<Array> edges;
-  const auto count = [&](const Operands& xs) -> Array {
-    const Array points = Gathered(ToFloat(xs[0], call), call);
-    if (Rank(points) != 2)
-      FailShape(call, 17, fmt::format("points have dims [n, dims], not rank {}", Rank(points)));
-    const int64_t n = ShapeOf(points)[0], rank = ShapeOf(points)[1];
-    const auto fits = [&](size_t size) {
-      return size == 0 || size == 1 || static_cast<int64_t>(size) == rank;
-    };
-    if (!fits(options.bins.size()) || !fits(options.edges.size()) || !fits(options.range.size()) ||
-        (options.edges.size() == 1 && rank != 1))
-      FailShape(call, 18, fmt::format("bins, edges and ranges are one for each of {} dims", rank));
-    edges.clear();
-    std::vector<Array> columns;
-    if (rank > 0) columns = unstack(points, 1, loc);
-    Located place(zeros({n}, {.dtype = i32}, loc), loc);
-    base::Shape shape;
-    for (size_t d = 0; d < columns.size(); ++d) {
-      if (options.edges.empty()) {
-        const int64_t bins = options.bins.empty() ? 10 : options.bins[d % options.bins.size()];
-        const auto range = options.range.empty()
-                               ? std::optional<std::pair<double, double>>()
-                               : std::optional(options.range[d % options.range.size()]);
-        edges.push_back(EqualEdges(columns[d], bins, range, call));
-      } else {
-        edges.push_back(options.edges[d]);
-        CheckLine("array of edges", edges.back(), call);
-      }
-      shape.push_back(ShapeOf(edges.back())[0] + 1);
-      place = place * shape.back() + BinOf(columns[d], edges[d], call);
-    }
-    const Array weights = options.weights.is_given()
-                              ? options.weights
-                              : ones({n}, {.dtype = base::DefaultInt()}, loc);
-    if (ShapeOf(weights) != base::Shape{n})
-      FailShape(call, 18,
-                fmt::format("there are {} points, but weights of shape {}", n,
-                            ir::FieldText(ShapeOf(weights))));
-    int64_t boxes = 1;
-    for (int64_t s : shape) boxes *= s;
-    Array counts = AtRows(scatter_add, zeros({boxes}, {.dtype = TypeOf(weights)->dtype()}, loc),
-                          place, weights, {}, call);
-    counts = Reshape(counts, shape, call);
-    base::Shape starts(shape.size(), 1), limits = shape;
-    for (int64_t& limit : limits) --limit;
-    counts = slice(counts, starts, limits, {}, loc);
-    if (!options.density) return counts;
-    Located share = Located(counts, loc) / Located(sum(counts, All, {}, loc), loc);
-    for (size_t d = 0; d < edges.size(); ++d) {
-      base::Shape wide(shape.size(), 1);
-      wide[d] = ShapeOf(edges[d])[0] - 1;
-      share = share / share.With(Reshape(diff(edges[d], -1, {}, loc), wide, call));
-    }
-    return share;
+  Histogram made;
+  const auto count = [&](const Operands& xs) {
+    const Array points = ToFloat(xs[0], call);
+    const std::vector<Array> columns = ColumnsOf(points, call);
+    made = CountPoints(columns, {ShapeOf(points)[0]}, options, call);
+    return made.counts;
   };
-  const Array made = AsOneWith(call, {{"operand", x}, options},
-                               {{"edges", &options.edges}, {"weights", &options.weights}}, count);
-  return {made, edges};
+  AsOneWith(call, {{"operand", x}, options},
+            {{"edges", &options.edges}, {"weights", &options.weights}}, count);
+  return made;
 }
 
 Histogram histogram2d(Operand x, Operand y, HistogramddOptions options, Loc loc) {
@@ -238,8 +254,12 @@ Histogram histogram2d(Operand x, Operand y, HistogramddOptions options, Loc loc)
   Histogram made;
   const auto count = [&](const Operands& given) {
     const std::vector<Array> xs = PromoteFloat({given[0], given[1]}, call);
-    CheckLine("array", xs[0], call);
-    made = histogramdd(stack(xs, 1, loc), options, loc);
+    for (const Array& a : xs) CheckLine("array", a, call);
+    if (ShapeOf(xs[0]) != ShapeOf(xs[1]))
+      FailShape(
+          call, 18,
+          fmt::format("x has {} elements, but y has {}", ShapeOf(xs[0])[0], ShapeOf(xs[1])[0]));
+    made = CountPoints(xs, ShapeOf(xs[0]), options, call);
     return made.counts;
   };
   AsOneWith(call, {{"x", x}, {"y", y}, options},
@@ -251,12 +271,14 @@ Histogram histogram(Operand x, HistogramOptions options, Loc loc) {
   const Call call{"histogram", loc};
   Histogram made;
   const auto count = [&](const Operands& xs) {
-    const Array a = Flat(ToFloat(xs[0], call), call);
+    const Array a = ToFloat(xs[0], call);
     HistogramddOptions each{.bins = {options.bins}, .density = options.density};
     if (options.edges.is_given()) each.edges = {options.edges};
     if (options.range) each.range = {*options.range};
-    each.weights = options.weights.is_given() ? Flat(options.weights, call) : ones_like(a, {}, loc);
-    made = histogramdd(Reshape(a, {TypeOf(a)->elements(), 1}, call), std::move(each), loc);
+    each.weights = options.weights.is_given() ? options.weights : ones_like(a, {}, loc);
+    if (TypeOf(each.weights)->elements() == TypeOf(a)->elements())
+      each.weights = Reshape(each.weights, ShapeOf(a), call);
+    made = CountPoints({a}, ShapeOf(a), each, call);
     return made.counts;
   };
   AsOneWith(call, {{"operand", x}, options},

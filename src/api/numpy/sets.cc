@@ -1,6 +1,8 @@
 // Which elements: those that are not 0, and sets.
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "api/array/apply_elementwise.h"
 #include "api/core/option_fields.h"
 #include "api/core/positions.h"
@@ -74,13 +76,13 @@ Array compress(Operand condition, Operand x, Dims dim, SizeOptions options, Loc 
   return AsOne(
       call, {{"condition", condition}, {"operand", x}, dim, options},
       [&](const Operand& where, const Operand& operand) {
-        Array a = Gathered(ToArray(operand, call), call);
-        if (dim.all()) a = Reshape(a, {TypeOf(a)->elements()}, call);
+        Array a = ToArray(operand, call);
+        if (dim.all()) a = Flat(a, call);
         const std::vector<int64_t> dims = NormalDims(dim.all() ? Dims(0) : dim, Rank(a), call);
         if (dims.size() != 1)
           FailShape(call, 12, fmt::format("slices are along one dim, not {}", dims.size()));
         const auto d = static_cast<int>(dims[0]);
-        a = moveaxis(a, d, 0, loc);
+        a = moveaxis(WholeAlong(a, d, call), d, 0, loc);
         Located mask = True(Flat(ToArray(where, call), call), call);
         const int64_t n = mask.shape()[0], rows = ShapeOf(a)[0];
         if (n > rows)
@@ -168,17 +170,26 @@ Array OfSets(const char* name, const Operand& a, const Operand& b, UniqueOptions
   return AsOne(call, {{"a", a}, {"b", b}, options},
                [&](const Operand& lhs, const Operand& rhs) -> Array {
                  const DType t = PromotedDType({lhs, rhs}, call);
-                 return f(Flat(Convert(ToArray(lhs, call), t, call), call),
-                          Flat(Convert(ToArray(rhs, call), t, call), call), options, call);
+                 return f(Convert(ToArray(lhs, call), t, call),
+                          Convert(ToArray(rhs, call), t, call), options, call);
                });
 }
 
 // Looks each element up in the sorted values.
 Located IsIn(const Array& x, const Array& values, Call call) {
   const Loc loc = call.loc;
-  const Array flat = Flat(values, call);
-  const int64_t n = ShapeOf(flat)[0];
+  const int64_t n = TypeOf(values)->elements();
   if (n == 0) return {zeros_like(x, {.dtype = bool_}, loc), loc};
+  // A few elements are compared with all values where these are, without sorting or moving them.
+  constexpr int64_t kFew = 64;
+  if (TypeOf(x)->elements() <= kFew && !(OwnSpec(x) && OwnSpec(values))) {
+    base::Shape wide = ShapeOf(x);
+    wide.resize(wide.size() + static_cast<size_t>(Rank(values)), 1);
+    std::vector<int64_t> own(static_cast<size_t>(Rank(values)));
+    std::iota(own.begin(), own.end(), Rank(x));
+    return {any(eq(Reshape(x, wide, call), values, {}, loc), own, {}, loc), loc};
+  }
+  const Array flat = Flat(values, call);
   const Array sorted = sort(flat, 0, {}, loc);
   const Array place = minimum(searchsorted(sorted, x, {}, loc), Operand(n - 1, loc), {}, loc);
   return Located(take(sorted, place, 0, {}, loc), loc) == Located(x, loc);
@@ -231,11 +242,12 @@ Array isin(Operand x, Operand values, Loc loc) {
 }
 
 Array union1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
-  return OfSets("union1d", a, b, options, loc,
-                [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
-                  const Runs runs = RunsOf(concatenate({x, y}, 0, call.loc), call);
-                  return Elements(Located(runs.sorted, call.loc), runs.is_first, o, call);
-                });
+  return OfSets(
+      "union1d", a, b, options, loc,
+      [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
+        const Runs runs = RunsOf(concatenate({Flat(x, call), Flat(y, call)}, 0, call.loc), call);
+        return Elements(Located(runs.sorted, call.loc), runs.is_first, o, call);
+      });
 }
 Array intersect1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
   return OfSets("intersect1d", a, b, options, loc,
@@ -254,13 +266,13 @@ Array setdiff1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
                 });
 }
 Array setxor1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
-  return OfSets("setxor1d", a, b, options, loc,
-                [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
-                  const Runs runs = RunsOf(concatenate({x, y}, 0, call.loc), call);
-                  const Located in_both = IsIn(runs.sorted, x, call) & IsIn(runs.sorted, y, call);
-                  return Elements(Located(runs.sorted, call.loc), runs.is_first & !in_both, o,
-                                  call);
-                });
+  return OfSets(
+      "setxor1d", a, b, options, loc,
+      [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
+        const Runs runs = RunsOf(concatenate({Flat(x, call), Flat(y, call)}, 0, call.loc), call);
+        const Located in_both = IsIn(runs.sorted, x, call) & IsIn(runs.sorted, y, call);
+        return Elements(Located(runs.sorted, call.loc), runs.is_first & !in_both, o, call);
+      });
 }
 
 // ---- orders ----

@@ -27,6 +27,22 @@ Array Gathered(const Array& x, Call call) {
                                : Moved(x, sharding::Replicated(own.mesh, TypeOf(x)->rank()), call);
 }
 
+std::optional<PartitionSpec> OwnSpec(const Array& x) {
+  const sharding::TensorSharding& own = TypeOf(x)->sharding();
+  for (const auto& dim : own.dims)
+    if (!dim.axes.empty()) return sharding::ToSpec(own);
+  return std::nullopt;
+}
+
+Array WholeAlong(const Array& x, int64_t dim, Call call) {
+  sharding::TensorSharding to = TypeOf(x)->sharding();
+  if (base::At(to.dims, dim).axes.empty()) return x;
+  base::At(to.dims, dim).axes.clear();
+  return Moved(x, std::move(to), call);
+}
+
+Array Line(const Array& x, Call call) { return Reshape(x, {TypeOf(x)->elements()}, call); }
+
 Array Flat(const Array& x, Call call) {
   return Reshape(Gathered(x, call), {TypeOf(x)->elements()}, call);
 }
@@ -34,9 +50,8 @@ Array Flat(const Array& x, Call call) {
 Array AtRows(ScatterCall scatter, const Array& x, const Array& rows, const Array& updates,
              ScatterOptions options, Call call) {
   ScatterDims dims{.inserted = {0}, .start = {0}};
-  for (int64_t d = 1; d < Rank(updates); ++d) dims.window.push_back(d);
-  return scatter(x, Reshape(rows, {ShapeOf(rows)[0], 1}, call), updates, dims, std::move(options),
-                 call.loc);
+  for (int64_t d = Rank(rows); d < Rank(updates); ++d) dims.window.push_back(d);
+  return scatter(x, expand_dims(rows, {-1}, call.loc), updates, dims, std::move(options), call.loc);
 }
 
 Array Kept(const Array& x, const Array& mask, int64_t size, const Scalar& fill, Call call) {

@@ -6,10 +6,6 @@
 namespace tessera::kernels {
 namespace {
 
-double Cube(int64_t n) {
-  return static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
-}
-
 template <class T>
 struct CholeskyWork {
   static int64_t Plan(MatrixBatch&) {
@@ -109,8 +105,8 @@ struct LuWork {
 }  // namespace
 
 plan::Kernel Cholesky(DType dtype, const Shape& a) {
-  plan::Kernel kernel =
-      KernelOf<MatrixBatch, CholeskyWork>(MatricesOf(dtype, a), Cube(a.back()) / 3);
+  plan::Kernel kernel = KernelOf<MatrixBatch, CholeskyWork>(
+      MatricesOf(dtype, a), CholeskyFlops(static_cast<double>(a.back())));
   kernel.in_place = 1;
   return kernel;
 }
@@ -126,8 +122,7 @@ plan::Kernel TriangularSolve(DType dtype, const Shape& b, TriangularDesc desc) {
 
 plan::Kernel Lu(DType dtype, const Shape& a) {
   const MatrixBatch config = MatricesOf(dtype, a);
-  const auto m = static_cast<double>(config.m), n = static_cast<double>(config.n);
-  return KernelOf<MatrixBatch, LuWork>(config, m * n * static_cast<double>(config.rank()));
+  return KernelOf<MatrixBatch, LuWork>(config, LuFlops(config.rows(), config.columns()));
 }
 
 }  // namespace tessera::kernels

@@ -114,6 +114,8 @@ struct MatrixBatch {
   int64_t rwork = 0;  // real numbers of another one, for complex matrices
   int64_t iwork = 0;  // ints of another one
   int64_t rank() const { return std::min(m, n); }
+  double rows() const { return static_cast<double>(m); }
+  double columns() const { return static_cast<double>(n); }
 };
 // Returns the matrices of an array [..., m, n].
 MatrixBatch MatricesOf(DType dtype, const Shape& shape);

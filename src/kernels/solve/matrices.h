@@ -2,6 +2,7 @@
 // batches: the comments show one matrix. A matrix with an element that is not finite gives NaN.
 #pragma once
 #include "kernels/kernel.h"
+#include "kernels/solve/flops.h"
 
 namespace tessera::kernels {
 
@@ -44,7 +45,6 @@ plan::Kernel Eigh(DType dtype, const Shape& a, bool vectors);
 // complex.
 plan::Kernel Eig(DType dtype, const Shape& a, bool vectors);
 
-enum class SingularVectors : uint8_t { kNone, kReduced, kFull };
 // in[0] a [m, n] -> u [m, k], s, vt [k', n], or only s. s [min(m, n)] is descending; k and k' are
 // min(m, n), or m and n for kFull.
 plan::Kernel Svd(DType dtype, const Shape& a, SingularVectors vectors);

@@ -21,10 +21,6 @@ void CallGeqp3(int m, int n, T* columns, int* pivots, T* taus, const WorkArrays<
     LapackOf<T>().geqp3(&m, &n, columns, &lead, pivots, taus, arrays.work, &arrays.length, &info);
 }
 
-double FlopsOf(int64_t m, int64_t n, int64_t k) {
-  return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-}
-
 template <class T>
 void AskForGeqrf(QrConfig& c) {
   const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), lead = Lead(c.m);
@@ -154,17 +150,19 @@ plan::Kernel Qr(DType dtype, const Shape& a, QrDesc desc) {
   QrConfig config{MatricesOf(dtype, a)};
   config.k = desc.full ? config.m : config.rank();
   config.pivoting = desc.pivoting;
-  return KernelOf<QrConfig, QrWork>(config, 2 * FlopsOf(config.m, config.n, config.k));
+  return KernelOf<QrConfig, QrWork>(
+      config, QrFlops(config.rows(), config.columns(), static_cast<double>(config.k)));
 }
 plan::Kernel PackedQr(DType dtype, const Shape& a, bool pivoting) {
   QrConfig config{MatricesOf(dtype, a)};
   config.pivoting = pivoting;
-  return KernelOf<QrConfig, PackedWork>(config, 2 * FlopsOf(config.m, config.n, config.rank()));
+  return KernelOf<QrConfig, PackedWork>(config, PackedQrFlops(config.rows(), config.columns()));
 }
 plan::Kernel HouseholderProduct(DType dtype, const Shape& a, int64_t k) {
   QrConfig config{MatricesOf(dtype, a)};
   config.k = k;
-  return KernelOf<QrConfig, ProductWork>(config, 2 * FlopsOf(config.m, config.n, k));
+  return KernelOf<QrConfig, ProductWork>(
+      config, HouseholderFlops(config.rows(), config.columns(), static_cast<double>(k)));
 }
 
 }  // namespace tessera::kernels

@@ -7,10 +7,6 @@
 namespace tessera::kernels {
 namespace {
 
-double CubeOf(const MatrixBatch& c) {
-  return static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.rank());
-}
-
 struct EighConfig : MatrixBatch {
   bool vectors = true;
   const char* job() const { return vectors ? "V" : "N"; }
@@ -331,33 +327,32 @@ struct TridiagonalWork {
 
 plan::Kernel Eigh(DType dtype, const Shape& a, bool vectors) {
   const EighConfig config{MatricesOf(dtype, a), vectors};
-  return KernelOf<EighConfig, EighWork>(config, (vectors ? 9 : 4.0 / 3) * CubeOf(config));
+  return KernelOf<EighConfig, EighWork>(config, EighFlops(config.rows(), vectors));
 }
 
 plan::Kernel Eig(DType dtype, const Shape& a, bool vectors) {
   const EighConfig config{MatricesOf(dtype, a), vectors};
-  return KernelOf<EighConfig, EigWork>(config, (vectors ? 25 : 10) * CubeOf(config));
+  return KernelOf<EighConfig, EigWork>(config, EigFlops(config.rows(), vectors));
 }
 
 plan::Kernel Svd(DType dtype, const Shape& a, SingularVectors vectors) {
   const SvdConfig config{MatricesOf(dtype, a), vectors};
-  return KernelOf<SvdConfig, SvdWork>(
-      config, (vectors == SingularVectors::kNone ? 4 : 20) * CubeOf(config));
+  return KernelOf<SvdConfig, SvdWork>(config, SvdFlops(config.rows(), config.columns(), vectors));
 }
 
 plan::Kernel Schur(DType dtype, const Shape& a, bool vectors) {
   const EighConfig config{MatricesOf(dtype, a), vectors};
-  return KernelOf<EighConfig, SchurWork>(config, (vectors ? 25 : 10) * CubeOf(config));
+  return KernelOf<EighConfig, SchurWork>(config, SchurFlops(config.rows(), vectors));
 }
 
 plan::Kernel Hessenberg(DType dtype, const Shape& a) {
   const MatrixBatch config = MatricesOf(dtype, a);
-  return KernelOf<MatrixBatch, HessenbergWork>(config, 10.0 / 3 * CubeOf(config));
+  return KernelOf<MatrixBatch, HessenbergWork>(config, HessenbergFlops(config.rows()));
 }
 
 plan::Kernel Tridiagonal(DType dtype, const Shape& a, bool lower) {
   const TridiagonalConfig config{MatricesOf(dtype, a), lower};
-  return KernelOf<TridiagonalConfig, TridiagonalWork>(config, 4.0 / 3 * CubeOf(config));
+  return KernelOf<TridiagonalConfig, TridiagonalWork>(config, TridiagonalFlops(config.rows()));
 }
 
 }  // namespace tessera::kernels

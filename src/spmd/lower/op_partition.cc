@@ -156,9 +156,8 @@ Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types r
     decision.cost = Costing({.bytes = p.halo_bytes, .axes = p.halo_axes});
     return decision;
   }
-  double whole = flops;
-  for (const sharding::Factor& f : map.factors) whole *= static_cast<double>(f.size);
-  whole *= static_cast<double>(sharding::SizeOf(results[0]->sharding().varying));
+  const double whole = flops * sharding::PointsOf(map) *
+                       static_cast<double>(sharding::SizeOf(results[0]->sharding().varying));
   decision.cost = Costing({.flops = flops * p.flops, .whole_flops = whole});
   return decision;
 }
