@@ -138,8 +138,7 @@ Array MatrixNorm(const Array& x, const NormOrder& order, Reduced sum, Call call)
 
 Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
   Call call{"norm", loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
-    Array a = ToFloat(operand, call);
+  const auto of = [&](const Array& a) {
     Reduced sum{ops::kReduceSum, NormalDims(dims, TypeOf(a)->rank(), call), options.keepdims,
                 options.out_sharding};
     size_t n = sum.dims.size();
@@ -149,6 +148,10 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
     if (n == 2) return MatrixNorm(a, *options.ord, sum, call);
     if (!options.ord->number()) FailOrder(*options.ord, "vectors", "the order is a number", call);
     return VectorNorm(a, *options.ord->number(), sum, call);
+  };
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
+    const Array a = ToFloat(operand, call);
+    return Convert(of(ToWide(a, call)), base::PartOf(TypeOf(a)->dtype()), call);
   });
 }
 
@@ -220,14 +223,19 @@ Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOpt
                  Loc loc) {
   Call call{"layer_norm", loc};
   const auto f = [&](const Operand& operand, const Operand& gain, const Operand& offset) {
+    const auto wide = [&](const Operand& y) {
+      return y.scalar() ? y : Operand(ToWide(ToArray(y, call), call), loc);
+    };
     Array a = ToFloat(operand, call);
     CheckReal(a, call);
+    const DType t = PromotedDType({a, gain, offset}, call);
+    a = ToWide(a, call);
     Array centre = mean(a, dims, {.keepdims = true}, loc);
     Array away = sub(a, centre, {}, loc);
     Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
     Array unit =
         mul(away, rsqrt(add(spread, Operand(options.epsilon, loc), {}, loc), loc), {}, loc);
-    return add(mul(unit, gain, {}, loc), offset, {}, loc);
+    return Convert(add(mul(unit, wide(gain), {}, loc), wide(offset), {}, loc), t, call);
   };
   return AsOne(call, {{"operand", x}, {"scale", scale}, {"bias", bias}, dims, options}, f);
 }
