@@ -136,6 +136,16 @@ Array bincount(Operand x, BincountOptions options, Loc loc) {
 
 namespace {
 
+// C17: throws ShapeError for bins without a range around NaN or infinity, if the elements are
+// known.
+void CheckBounds(const Located& low, const Located& high, Call call) {
+  const Located size = high - low;
+  if (size.plain().is_traced() || size.plain().is_abstract()) return;
+  if (!all(isfinite(size, call.loc), All, {}, call.loc).item<bool>(call.loc))
+    FailShape(call, 17, "the elements have no finite range: one is infinite or NaN",
+              {"give the bounds of the bins: .range = std::pair(low, high)"});
+}
+
 // Returns bins + 1 edges. Where the elements are all equal, the bins are around them.
 Array EqualEdges(const Array& x, int64_t bins,
                  const std::optional<std::pair<double, double>>& range, Call call) {
@@ -149,6 +159,7 @@ Array EqualEdges(const Array& x, int64_t bins,
   } else if (TypeOf(x)->elements() > 0) {
     low = low.With(min(x, All, {}, loc));
     high = low.With(max(x, All, {}, loc));
+    CheckBounds(low, high, call);
   }
   const Located is_flat = low == high;
   return linspace(If(is_flat, low - 0.5, low), If(is_flat, high + 0.5, high), bins + 1, {}, loc);
@@ -219,8 +230,15 @@ Histogram histogramdd(Operand x, HistogramddOptions options, Loc loc) {
     base::Shape starts(shape.size(), 1), limits = shape;
     for (int64_t& limit : limits) --limit;
     counts = slice(counts, starts, limits, {}, loc);
+    Located is_counted(StrongScalar(true, bool_, call), loc);
+    for (const Array& e : edges)
+      is_counted = is_counted & is_counted.With(all(logical_not(isnan(e, loc), loc), All, {}, loc));
+    counts = If(is_counted, is_counted.With(counts), -1);
     if (!options.density) return counts;
-    Located share = Located(counts, loc) / Located(sum(counts, All, {}, loc), loc);
+    std::vector<Operand> all(edges.begin(), edges.end());
+    all.emplace_back(counts, loc);
+    const Located number(Convert(counts, FloatOf(PromotedDType(all, call)), call), loc);
+    Located share = number / number.With(sum(number, All, {}, loc));
     for (size_t d = 0; d < edges.size(); ++d) {
       base::Shape wide(shape.size(), 1);
       wide[d] = ShapeOf(edges[d])[0] - 1;
@@ -255,7 +273,7 @@ Histogram histogram(Operand x, HistogramOptions options, Loc loc) {
     HistogramddOptions each{.bins = {options.bins}, .density = options.density};
     if (options.edges.is_given()) each.edges = {options.edges};
     if (options.range) each.range = {*options.range};
-    each.weights = options.weights.is_given() ? Flat(options.weights, call) : ones_like(a, {}, loc);
+    if (options.weights.is_given()) each.weights = Flat(options.weights, call);
     made = histogramdd(Reshape(a, {TypeOf(a)->elements(), 1}, call), std::move(each), loc);
     return made.counts;
   };
