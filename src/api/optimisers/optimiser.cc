@@ -129,9 +129,12 @@ Optimiser OfParts(std::vector<detail::GradientTransformation> parts) {
 
 namespace {
 
-// Calls f(part, slots) for each part. The second part of a name is numbered: "trace_2".
+// Calls f(part, slots) for each part. The second part of a name is numbered: "trace_2". A layout
+// alone gives no name, so that a state is the same with and without it.
 template <class F>
 void ForEachPart(const Optimiser& optimiser, const Slots& slots, const F& f) {
+  if (optimiser.parts().size() == 1 && optimiser.parts()[0]->reshards)
+    return f(*optimiser.parts()[0], slots);
   std::map<std::string, int> uses;
   for (const detail::TransformationPtr& part : optimiser.parts()) {
     const int use = ++uses[part->name];
