@@ -176,10 +176,10 @@ Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
         Array top = MaxAsConstant(a, d, call);
         Array zero = StrongScalar(0, TypeOf(a)->dtype(), call);
         Array shift = where(isfinite(top, loc), top, zero, {}, loc);
-        Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
+        Array total = Reduce(ToWide(exp(sub(a, shift, {}, loc), loc), call),
                              {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
         Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
-        return add(log(total, loc), back, {}, loc);
+        return Convert(add(log(total, loc), ToWide(back, call), {}, loc), TypeOf(a)->dtype(), call);
       });
 }
 
@@ -188,7 +188,8 @@ Array Softmax(const Array& a, const std::vector<int64_t>& d, Call call) {
   const Loc loc = call.loc;
   auto f = [=](Array v) {
     Array e = exp(sub(v, Reduce(v, {ops::kReduceMax, d, true}, call), {}, loc), loc);
-    return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
+    const Array wide = ToWide(e, call), total = Reduce(wide, {ops::kReduceSum, d, true}, call);
+    return Convert(div(wide, total, {}, loc), TypeOf(v)->dtype(), call);
   };
   // The derivative uses only the result y, so no other residual is kept.
   auto tangent = [=](std::tuple<Array> values, std::tuple<Array> tangents) {
@@ -214,8 +215,9 @@ Array log_softmax(Operand x, Dims dims, Loc loc) {
     Array a = ToFloat(operand, call);
     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
     Array shifted = sub(a, MaxAsConstant(a, d, call), {}, loc);
-    return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
-               loc);
+    const Array shares = ToWide(exp(shifted, loc), call);
+    const Array total = log(Reduce(shares, {ops::kReduceSum, d, true}, call), loc);
+    return Convert(sub(ToWide(shifted, call), total, {}, loc), TypeOf(a)->dtype(), call);
   });
 }
 

@@ -190,8 +190,8 @@ Array Linspace(const Operand& lo, const Operand& hi, int64_t n, const LinspaceOp
                Call call) {
   const Loc loc = call.loc;
   DType t = options.dtype.is_default() ? FloatOf(PromotedDType({lo, hi}, call)) : options.dtype;
-  std::vector<Array> ends = PromoteTo(WideFloat(PromotedDType({lo, hi}, call)), {lo, hi}, call);
-  const Located first(ends[0], loc), last(ends[1], loc);
+  const DType work = WideFloat(PromotedDType({lo, hi}, call));
+  const Located first(StrongOf(lo, work, call), loc), last(StrongOf(hi, work, call), loc);
   base::Shape line(std::max(first.shape().size(), last.shape().size()) + 1, 1);
   line[0] = n;
   const Located number = first.With(

@@ -506,6 +506,11 @@ Array Convert(const Array& x, DType dtype, Call call) {
   return Run(ops::Elementwise(ops::ScalarOp::kConvert), nullptr, {x}, call, {.wanted = &wanted});
 }
 
+Array StrongOf(const Operand& x, DType dtype, Call call) {
+  return x.scalar() ? StrongScalar(*x.scalar(), dtype, call)
+                    : Convert(ToArray(x, call), dtype, call);
+}
+
 Array ToWide(const Array& x, Call call) {
   const DType t = TypeOf(x)->dtype(), wide = WideDType(t);
   return t == wide ? x : Convert(x, wide, call);

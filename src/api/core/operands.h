@@ -112,6 +112,8 @@ std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
                           const std::vector<Array>& operands, Call call, ResultOptions how = {});
 
 Array Convert(const Array& x, DType dtype, Call call);
+// Returns the operand in this dtype, strong. A plain number keeps its digits.
+Array StrongOf(const Operand& x, DType dtype, Call call);
 // Returns x in its WideDType.
 Array ToWide(const Array& x, Call call);
 Array Reshape(const Array& x, const base::Shape& shape, Call call);

@@ -80,15 +80,18 @@ Located OfGroups(const Located& x, int64_t groups, double epsilon, Call call) {
 
 Array logmeanexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   const Call call{"logmeanexp", loc};
-  return AsOneWith(
-      call, {{"operand", x}, dims, options}, {{"where", &options.where}},
-      [&](const Operands& xs) -> Array {
-        const Array a = ToFloat(xs[0], call);
-        const Located total(logsumexp(a, dims, options, loc), loc);
-        const std::vector<int64_t> d = NormalDims(dims, Rank(a), call);
-        if (!options.where.is_given()) return total - std::log(Count(a, d));
-        return total - Log(total.With(CountWhere(options.where, a, {d, options.keepdims}, call)));
-      });
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+                   [&](const Operands& xs) -> Array {
+                     const Array given = ToFloat(xs[0], call), a = ToWide(given, call);
+                     const Located total(logsumexp(a, dims, options, loc), loc);
+                     const DType t = TypeOf(a)->dtype() == total.dtype() ? TypeOf(given)->dtype()
+                                                                         : total.dtype();
+                     const std::vector<int64_t> d = NormalDims(dims, Rank(a), call);
+                     if (!options.where.is_given())
+                       return Convert(total - std::log(Count(a, d)), t, call);
+                     const Array count = CountWhere(options.where, a, {d, options.keepdims}, call);
+                     return Convert(total - Log(total.With(count)), t, call);
+                   });
 }
 
 Array standardize(Operand x, Dims dims, StandardizeOptions options, Loc loc) {

@@ -160,23 +160,23 @@ Array diagflat(Operand x, int64_t k, Loc loc) {
 // The logarithms are spaced evenly; the ends are the bounds themselves.
 Array geomspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
   const Call call{"geomspace", loc};
-  return AsOne(
-      call, {{"lo", lo}, {"hi", hi}, n, options},
-      [&](const Operand& low, const Operand& high) -> Array {
-        const std::vector<Array> xs = PromoteFloat({low, high}, call);
-        const DType t = options.dtype.is_default() ? TypeOf(xs[0])->dtype() : options.dtype;
-        const DType wide = TypeOf(xs[0])->dtype().is_complex() ? c128 : f64;
-        const Located a(Convert(xs[0], wide, call), loc), b(Convert(xs[1], wide, call), loc);
-        const Located sign = Sign(a);
-        LogspaceOptions even{.dtype = wide};
-        even.out_sharding = options.out_sharding;
-        even.endpoint = options.endpoint;
-        const Array from = log10(a / sign, loc), to = log10(b / sign, loc);
-        Array whole = sign * a.With(logspace(from, to, n, even, loc));
-        if (n > 0) whole = whole.at(0).set(a, {}, loc);
-        if (n > 1 && options.endpoint) whole = whole.at(-1).set(b, {}, loc);
-        return Convert(whole, t, call);
-      });
+  return AsOne(call, {{"lo", lo}, {"hi", hi}, n, options},
+               [&](const Operand& low, const Operand& high) -> Array {
+                 const DType given = FloatOf(PromotedDType({low, high}, call));
+                 const DType t = options.dtype.is_default() ? given : options.dtype;
+                 const DType wide = given.is_complex() ? c128 : f64;
+                 const Located a(StrongOf(low, wide, call), loc),
+                     b(StrongOf(high, wide, call), loc);
+                 const Located sign = Sign(a);
+                 LogspaceOptions even{.dtype = wide};
+                 even.out_sharding = options.out_sharding;
+                 even.endpoint = options.endpoint;
+                 const Array from = log10(a / sign, loc), to = log10(b / sign, loc);
+                 Array whole = sign * a.With(logspace(from, to, n, even, loc));
+                 if (n > 0) whole = whole.at(0).set(a, {}, loc);
+                 if (n > 1 && options.endpoint) whole = whole.at(-1).set(b, {}, loc);
+                 return Convert(whole, t, call);
+               });
 }
 
 }  // namespace tessera
