@@ -143,7 +143,7 @@ Array all_finite(T tree, NormAxes options = {}, Loc loc = Loc::Current()) {
 // Chooses parameters by their names in the tree, "layers.w", and their types.
 using ParameterMask = std::function<bool(const std::string& name, const Array& param)>;
 
-// Options that end in _dtype choose the dtypes of arrays of the state; default: that of each
+// Options that end in _dtype choose the dtypes of arrays of the state; default: the dtype of each
 // parameter, or f32 for narrower ones. A narrow dtype halves the bytes and costs accuracy: means in
 // bf16 stop to move when a step adds less than 1/256 of them (in f16 1/2048), as means of squares
 // with b2 = 0.999 always do, and squares of gradients below 2e-4 are 0 in f16.

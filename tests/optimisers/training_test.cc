@@ -159,8 +159,7 @@ TEST(Training, OfShardedStatesConstrainsEveryArray) {
   for (const auto& [name, array] : state)
     if (name.ends_with("squares.b")) expect(state, name.substr(0, name.size() - 2)), ++found;
   EXPECT_EQ(found, 1u);
-  expect(sharded(sharded(o::adam(0.1), {b, w}), {other, other}).init(params),
-         "adam.mu");
+  expect(sharded(sharded(o::adam(0.1), {b, w}), {other, other}).init(params), "adam.mu");
 }
 
 // Over Auto axes partial gradients are scattered too, and updates are gathered over the axes of the

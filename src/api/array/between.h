@@ -1,4 +1,4 @@
-// Elements between two others, of which quantiles are made.
+// Elements between two others: the steps of quantiles.
 #pragma once
 #include "api/core/operands.h"
 #include "tessera/options.h"

@@ -154,7 +154,7 @@ class Pairing {
                                                                   ? " leaves it in the file"
                                                                   : " leaves them in the file"));
     }
-    if (!renamed.empty()) notes = {renamed};  // the others would drop what is there
+    if (!renamed.empty()) notes = {renamed};  // the others would drop the arrays
     FailFile(call_, path_, reason, notes);
   }
 
