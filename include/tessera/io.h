@@ -13,7 +13,7 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// Returns the array of a NumPy .npy file (versions 1 to 3, C or Fortran order, little-endian).
+// Returns the array of a NumPy .npy file (versions 1 to 3, C or Fortran order, any byte order).
 // Throws RuntimeError if the file is missing, truncated, malformed or of another dtype.
 Array load_npy(const std::string& path, OutOptions options = {}, Loc loc = Loc::Current());
 // Writes the array. bf16, which NumPy lacks, is written as two-byte voids, and f8_e5m2 as "f1", as

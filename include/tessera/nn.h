@@ -66,9 +66,9 @@ Array logmeanexp(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc
 struct StandardizeOptions {
   Array mean = {}, variance = {};  // default: of x, along the dims
   double epsilon = 1e-5;
-  bool stable = false;  // the variance takes two passes, else mean(x^2) - mean(x)^2, 0 at least
 };
-// Returns (x - mean) / sqrt(variance + epsilon), with the statistics over `dims`.
+// Returns (x - mean) / sqrt(variance + epsilon), with the statistics over `dims`. The variance is
+// mean((x - mean)^2), accurate also where the mean is large.
 Array standardize(Operand x, Dims dims = -1, StandardizeOptions options = {},
                   Loc loc = Loc::Current());
 struct NormalizeOptions {
@@ -131,9 +131,9 @@ struct CrossEntropyOptions {
 };
 // Returns -sum(p * log_softmax(logits)) along the classes: [...] without that dim. Labels are class
 // numbers, which are ints [...], or probabilities p of the shape of the logits. A class number out
-// of bounds gives 0. Floats of fewer than 32 bits give f32. The classes may be sharded: only
-// numbers per row are sent. Throws ShapeError for labels of another shape, and unless 0 <=
-// smoothing <= 1.
+// of bounds gives 0, also with smoothing: such a row has no derivative. Floats of fewer than 32
+// bits give f32. The classes may be sharded: only numbers per row are sent. Throws ShapeError for
+// labels of another shape, and unless 0 <= smoothing <= 1.
 Array cross_entropy(Operand logits, Operand labels, CrossEntropyOptions options = {},
                     Loc loc = Loc::Current());
 

@@ -7,7 +7,8 @@
 //
 // Parameters are a tree of floating arrays. A state is a tree too: save_safetensors stores it, and
 // a step may donate it. Its arrays have the shapes and shardings of the parameters, and their
-// names: "adam.mu.layers.w". Arithmetic is in the dtype of each parameter.
+// names: "adam.mu.layers.w". Arithmetic and arrays of the state are f32 for narrower parameters and
+// gradients; updates have the dtype that the gradient and the parameter promote to.
 //
 // Over Explicit axes a gradient must have the sharding of its parameter, unless `sharded` is
 // applied to it first: it reshards them. Inside of shard_map each device updates its own arrays;
@@ -142,21 +143,25 @@ Array all_finite(T tree, NormAxes options = {}, Loc loc = Loc::Current()) {
 // Chooses parameters by their names in the tree, "layers.w", and their types.
 using ParameterMask = std::function<bool(const std::string& name, const Array& param)>;
 
+// Options that end in _dtype choose the dtypes of arrays of the state; default: the dtype of each
+// parameter, or f32 for narrower ones. A narrow dtype halves the bytes and costs accuracy: means in
+// bf16 stop to move when a step adds less than 1/256 of them (in f16 1/2048), as means of squares
+// with b2 = 0.999 always do, and squares of gradients below 2e-4 are 0 in f16.
 struct SgdOptions {
   double momentum = 0;
   bool nesterov = false;
-  DType accumulator_dtype = {};  // of the momentum; default: of each parameter
+  DType accumulator_dtype = {};  // of the momentum
 };
 struct AdamOptions {
   double b1 = 0.9, b2 = 0.999;  // decays of the means of gradients and of their squares
   double eps = 1e-8, eps_root = 0;
-  DType mu_dtype = {};  // of the means of gradients; default: of each parameter
+  DType mu_dtype = {}, nu_dtype = {};  // of the means of gradients and of their squares
   bool nesterov = false;
 };
 struct AdamWOptions {
   double b1 = 0.9, b2 = 0.999;
   double eps = 1e-8, eps_root = 0;
-  DType mu_dtype = {};
+  DType mu_dtype = {}, nu_dtype = {};
   RateSchedule weight_decay = 1e-4;
   ParameterMask mask = {};  // the parameters that decay; default: all
   bool nesterov = false;
@@ -170,11 +175,11 @@ struct LionOptions {
 struct AdafactorOptions {
   int64_t min_dim_size_to_factor = 128;
   double decay_rate = 0.8;
-  int64_t decay_offset = 0;
+  int64_t decay_offset = 0;  // steps before this one do not count
   bool multiply_by_parameter_scale = true;
   std::optional<double> clipping_threshold = 1;
   std::optional<double> momentum = {};
-  DType dtype_momentum = {};
+  DType dtype_momentum = {}, dtype_squares = {};
   RateSchedule weight_decay_rate = 0;
   double eps = 1e-30;
   bool factored = true;
@@ -187,6 +192,7 @@ struct RmspropOptions {
   std::optional<double> momentum = {};
   bool nesterov = false;
   bool bias_correction = false;
+  DType mu_dtype = {}, nu_dtype = {}, accumulator_dtype = {};
 };
 struct LambOptions {
   double b1 = 0.9, b2 = 0.999;
@@ -194,6 +200,7 @@ struct LambOptions {
   RateSchedule weight_decay = 0;
   ParameterMask mask = {};
   AxisSet axes = {};  // of the norms, as NormAxes
+  DType mu_dtype = {}, nu_dtype = {};
 };
 struct EmaOptions {
   bool debias = true;
@@ -236,7 +243,7 @@ Optimiser trace(double decay, bool nesterov = false, DType accumulator_dtype = {
                 Loc loc = Loc::Current());
 // Replaces gradients by their moving average. Parameters passed as gradients are averaged too.
 Optimiser ema(double decay, EmaOptions options = {}, Loc loc = Loc::Current());
-// Applies f(update, parameter) to each array.
+// Applies f(update, parameter) to each array; narrower floats are passed as f32.
 Optimiser stateless(std::function<Array(Array, Array)> f);
 
 }  // namespace optimisers

@@ -48,10 +48,12 @@ struct Histogram {
   std::vector<Array> edges;  // one array for each dim
 };
 // Returns the edges [bins + 1] of equal bins from the smallest to the largest element of x, or of
-// the range.
+// the range. Throws ShapeError for NaN and infinite elements without a range; under jit and vmap
+// the edges are then NaN, and the counts of histograms -1.
 Array histogram_bin_edges(Operand x, HistogramOptions options = {}, Loc loc = Loc::Current());
-// Returns the number of elements in each bin [bins]; floating. The last bin includes its upper
-// edge.
+// Returns the number of elements in each bin [bins]: in the default int, or the dtype of the
+// weights. The last bin includes its upper edge; NaN is in none. Errors are those of
+// histogram_bin_edges.
 Histogram histogram(Operand x, HistogramOptions options = {}, Loc loc = Loc::Current());
 
 struct HistogramddOptions {

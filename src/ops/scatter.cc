@@ -166,16 +166,46 @@ const ir::Type* UnmixedType(const ir::Type* type, DType dtype) {
   return type->WithSharding(std::move(s))->WithDType(dtype)->WithWeak(false);
 }
 
-// Returns whether each update is the last one of its element, and so stays.
+// Returns the type with dims of size 1, which are whole.
+const ir::Type* WithOnes(const ir::Type* type, const std::vector<size_t>& dims) {
+  base::Shape shape = type->shape();
+  sharding::TensorSharding s = type->sharding();
+  for (size_t d : dims) {
+    shape[d] = 1;
+    if (s.mesh) s.dims[d].axes.clear();
+  }
+  return ir::Type::Get(std::move(shape), type->dtype(), std::move(s));
+}
+
+// Returns whether each update is the last one of its element, and so stays. Updates that fill whole
+// dims of the operand are numbered once along these: the numbers of rows are as many as the rows.
 X IsLast(const ir::DiffCall& c) {
   const ir::Type *updates = UnmixedType(c.operand_types[2], i64),
                  *whole = UnmixedType(c.operand_types[0], i64);
-  const ir::Type* flat = ir::Type::Get({updates->elements()}, i64, updates->mesh());
+  const LookupRoles roles =
+      RolesOf(ScatterParamsOf(c.params.get()).numbers(),
+              {whole->shape(), c.operand_types[1]->shape(), updates->shape()});
+  std::vector<size_t> own, of_whole;
+  for (size_t d = 0; d < roles.operand.size(); ++d) {
+    const std::optional<size_t> window = roles.operand[d].window;
+    if (!window || updates->shape()[*window] != whole->shape()[d]) continue;
+    own.push_back(*window);
+    of_whole.push_back(d);
+  }
+  const DType t = WithOnes(updates, own)->elements() < INT32_MAX ? i32 : i64;
+  const ir::Type* rows = WithOnes(updates, own)->WithDType(t);
+  const ir::Type* flat = ir::Type::Get({rows->elements()}, t, rows->mesh());
   ir::ValueId number =
       c.builder.EmitTyped(kIota, ir::MakeParams(IotaParams{{0}}), {}, {&flat, 1})[0];
-  const X numbers(c.builder, c.builder.EmitTyped(kReshape, nullptr, {number}, {&updates, 1})[0]);
-  const X none(c.builder, Filled(c.builder, -1, whole));
-  return Equal(Slices(c, Scattered(c, kScatter, none, numbers), updates), numbers);
+  const X numbers(c.builder, c.builder.EmitTyped(kReshape, nullptr, {number}, {&rows, 1})[0]);
+  const X none(c.builder, Filled(c.builder, -1, WithOnes(whole, of_whole)->WithDType(t)));
+  const X is_last = Equal(Slices(c, Scattered(c, kScatter, none, numbers), rows), numbers);
+  if (own.empty()) return is_last;
+  const ir::Type* spread = VaryingAs(c, UnmixedType(c.operand_types[2], bool_), {is_last.id()});
+  BroadcastParams along;
+  for (size_t d = 0; d < spread->shape().size(); ++d) along.dims.push_back(static_cast<int64_t>(d));
+  return {c.builder, c.builder.EmitTyped(kBroadcastInDim, ir::MakeParams(std::move(along)),
+                                         {is_last.id()}, {&spread, 1})[0]};
 }
 
 ir::ValueId ScatterTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {

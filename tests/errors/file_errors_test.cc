@@ -123,6 +123,18 @@ TEST_F(FileErrors, TreesThatDoNotFitAreRefused) {
   ExpectRefused("safetensors_like_missing", [&] { like(Arrays{{"w", w}, {"b", b}, {"c", b}}); });
   ExpectRefused("safetensors_like_unexpected", [&] { like(Arrays{{"b", b}}); });
   ExpectRefused("safetensors_like_other_names", [&] { like(std::vector(8, w)); });
+  // A tree whose names have another part in front is not told to drop the arrays.
+  save_safetensors(
+      "state.safetensors",
+      Arrays{{"loss_scale.adam.mu.w", w}, {"loss_scale.adam.nu.w", w}, {"loss_scale.scale", b}});
+  const Arrays state{{"adam.mu.w", w}, {"adam.nu.w", w}};
+  ExpectRefused("safetensors_like_prefix_in_file",
+                [&] { load_safetensors_like("state.safetensors", state); });
+  save_safetensors("state.safetensors", state);
+  ExpectRefused("safetensors_like_prefix_in_tree", [&] {
+    load_safetensors_like("state.safetensors",
+                          Arrays{{"sharded.adam.mu.w", w}, {"sharded.adam.nu.w", w}});
+  });
   // Of the names in the file only "layers.1.b" is wanted: its part is not offered as a whole.
   Arrays many;
   for (const char* name : {"head.b", "head.w", "layers.0.b", "layers.0.w", "layers.1.b",

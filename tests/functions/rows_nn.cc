@@ -74,10 +74,12 @@ const Rows& Norms() {
        [](A a) -> R { return {logmeanexp(a[0], 1, {.keepdims = true})}; }},
       {"standardize", "jnn.standardize(a)", "f64[2,4]",
        [](A a) -> R { return {standardize(a[0])}; }},
-      {"standardize.stable", "jnn.standardize(a, axis=(0, 1), algorithm='stable')", "f64[2,4]",
+      {"standardize.dims", "jnn.standardize(a, axis=(0, 1), algorithm='stable')", "f64[2,4]",
        [](A a) -> R {
-         return {standardize(a[0], {0, 1}, {.stable = true})};
+         return {standardize(a[0], {0, 1})};
        }},
+      {"standardize.far", "jnn.standardize(a, algorithm='stable')", "f32[2,4]:999:1001",
+       [](A a) -> R { return {standardize(a[0])}; }},
       {"standardize.given", "jnn.standardize(a, mean=b, variance=c, epsilon=0.1)",
        "f64[2,4] f64[2,1] f64[2,1]:1:2",
        [](A a) -> R {
@@ -149,6 +151,11 @@ const Rows& Losses() {
        "jnn.log_softmax(a, 0).mean(0)",
        "f64[6,4] i32[4]:0:6",
        [](A a) -> R { return {cross_entropy(a[0], a[1], {.dim = 0, .smoothing = 0.1})}; }},
+      {"cross_entropy.smoothed_padding",
+       "jnp.where((b >= 0) & (b < 6), -0.9 * jnp.take_along_axis(jnn.log_softmax(a), "
+       "b.clip(0, 5)[:, None], 1)[:, 0] - 0.1 * jnn.log_softmax(a).mean(1), 0)",
+       "f64[5,6] i32[5]=0,-100,2,6,-1",
+       [](A a) -> R { return {cross_entropy(a[0], a[1], {.smoothing = 0.1})}; }},
       {"cross_entropy.soft", "-jnp.sum(b * jnn.log_softmax(a), -1)", "f32[4,6] f32[4,6]:0:1",
        [](A a) -> R { return {cross_entropy(a[0], a[1])}; }},
       {"make_causal_mask", "jnp.broadcast_to(jnp.tril(jnp.ones((4, 4), bool)), (2, 1, 4, 4))",

@@ -81,9 +81,9 @@ TEST(Document, ShowsSpecsByName) {
   const std::map<std::string, Params> params = {{"body", {{"b", zeros({3})}, {"w", zeros({3, 8})}}},
                                                 {"head", {{"w", zeros({8, 8})}}}};
   const OptimiserState state = ShardedByName().init(params);
-  EXPECT_EQ(type_of(state.at("sharded.adam.mu.body.b")).text(), "f32[3]");
-  EXPECT_EQ(type_of(state.at("sharded.adam.mu.body.w")).text(), "f32[3,8@data]");
-  EXPECT_EQ(type_of(state.at("sharded.adam.mu.head.w")).text(), "f32[8,8]");
+  EXPECT_EQ(type_of(state.at("adam.mu.body.b")).text(), "f32[3]");
+  EXPECT_EQ(type_of(state.at("adam.mu.body.w")).text(), "f32[3,8@data]");
+  EXPECT_EQ(type_of(state.at("adam.mu.head.w")).text(), "f32[8,8]");
   const std::string code =
       testing_documents::Between(testing_documents::TextOf("/tests/optimisers/document_test.cc"),
                                  "// begin by name\n", "// end by name\n");

@@ -28,10 +28,15 @@ const std::vector<OptimiserRow>& OptimiserRows() {
        }},
       {"adam.nesterov", "optax.adam(0.01, nesterov=True)",
        [](AxisSet) { return o::adam(0.01, {.nesterov = true}); }},
-      {"adam.mu_dtype", "optax.adam(0.01, mu_dtype='bfloat16')",
+      {"adam.mu_dtype",
+       "(lambda a: optax.GradientTransformation(a.init, lambda g, s, p: (lambda u, n: (u, "
+       "(n[0]._replace(mu=jax.tree.map(lambda x: jax.lax.reduce_precision(x, 8, 7), n[0].mu)), "
+       "*n[1:])))(*a.update(g, s, p))))(optax.adam(0.01))",
        [](AxisSet) { return o::adam(0.01, {.mu_dtype = bf16}); }, false, 1e-2},
       {"adam.f64", "optax.adam(0.01)", [](AxisSet) { return o::adam(0.01); }, false, 1e-12, "f64"},
-      {"adam.bf16", "optax.adam(0.03)", [](AxisSet) { return o::adam(0.03); }, false, 0.05, "bf16"},
+      {"adam.bf16", "optax.adam(0.03)",
+       [](AxisSet) { return o::adam(0.03, {.mu_dtype = bf16, .nu_dtype = bf16}); }, false, 0.05,
+       "bf16"},
       {"adamw", "optax.adamw(0.01)", [](AxisSet) { return o::adamw(0.01); }},
       {"adamw.options",
        "optax.adamw(0.01, b1=0.8, b2=0.95, eps=1e-4, eps_root=1e-3, weight_decay=0.1)",

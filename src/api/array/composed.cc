@@ -138,8 +138,7 @@ Array MatrixNorm(const Array& x, const NormOrder& order, Reduced sum, Call call)
 
 Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
   Call call{"norm", loc};
-  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
-    Array a = ToFloat(operand, call);
+  const auto of = [&](const Array& a) {
     Reduced sum{ops::kReduceSum, NormalDims(dims, TypeOf(a)->rank(), call), options.keepdims,
                 options.out_sharding};
     size_t n = sum.dims.size();
@@ -149,6 +148,10 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
     if (n == 2) return MatrixNorm(a, *options.ord, sum, call);
     if (!options.ord->number()) FailOrder(*options.ord, "vectors", "the order is a number", call);
     return VectorNorm(a, *options.ord->number(), sum, call);
+  };
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
+    const Array a = ToFloat(operand, call);
+    return Convert(of(ToWide(a, call)), base::PartOf(TypeOf(a)->dtype()), call);
   });
 }
 
@@ -173,10 +176,10 @@ Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
         Array top = MaxAsConstant(a, d, call);
         Array zero = StrongScalar(0, TypeOf(a)->dtype(), call);
         Array shift = where(isfinite(top, loc), top, zero, {}, loc);
-        Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
+        Array total = Reduce(ToWide(exp(sub(a, shift, {}, loc), loc), call),
                              {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
         Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
-        return add(log(total, loc), back, {}, loc);
+        return Convert(add(log(total, loc), ToWide(back, call), {}, loc), TypeOf(a)->dtype(), call);
       });
 }
 
@@ -185,7 +188,8 @@ Array Softmax(const Array& a, const std::vector<int64_t>& d, Call call) {
   const Loc loc = call.loc;
   auto f = [=](Array v) {
     Array e = exp(sub(v, Reduce(v, {ops::kReduceMax, d, true}, call), {}, loc), loc);
-    return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
+    const Array wide = ToWide(e, call), total = Reduce(wide, {ops::kReduceSum, d, true}, call);
+    return Convert(div(wide, total, {}, loc), TypeOf(v)->dtype(), call);
   };
   // The derivative uses only the result y, so no other residual is kept.
   auto tangent = [=](std::tuple<Array> values, std::tuple<Array> tangents) {
@@ -211,8 +215,9 @@ Array log_softmax(Operand x, Dims dims, Loc loc) {
     Array a = ToFloat(operand, call);
     std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
     Array shifted = sub(a, MaxAsConstant(a, d, call), {}, loc);
-    return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
-               loc);
+    const Array shares = ToWide(exp(shifted, loc), call);
+    const Array total = log(Reduce(shares, {ops::kReduceSum, d, true}, call), loc);
+    return Convert(sub(ToWide(shifted, call), total, {}, loc), TypeOf(a)->dtype(), call);
   });
 }
 
@@ -220,14 +225,19 @@ Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOpt
                  Loc loc) {
   Call call{"layer_norm", loc};
   const auto f = [&](const Operand& operand, const Operand& gain, const Operand& offset) {
+    const auto wide = [&](const Operand& y) {
+      return y.scalar() ? y : Operand(ToWide(ToArray(y, call), call), loc);
+    };
     Array a = ToFloat(operand, call);
     CheckReal(a, call);
+    const DType t = PromotedDType({a, gain, offset}, call);
+    a = ToWide(a, call);
     Array centre = mean(a, dims, {.keepdims = true}, loc);
     Array away = sub(a, centre, {}, loc);
     Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
     Array unit =
         mul(away, rsqrt(add(spread, Operand(options.epsilon, loc), {}, loc), loc), {}, loc);
-    return add(mul(unit, gain, {}, loc), offset, {}, loc);
+    return Convert(add(mul(unit, wide(gain), {}, loc), wide(offset), {}, loc), t, call);
   };
   return AsOne(call, {{"operand", x}, {"scale", scale}, {"bias", bias}, dims, options}, f);
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/core/edits.h"
+#include "api/core/located.h"
 #include "api/core/manual_axes.h"
 #include "api/core/operands.h"
 #include "base/at.h"
@@ -180,30 +180,34 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
   });
 }
 
-// Element i of linspace is lo * (1 - t) + hi * t, where t is i/(n-1), or i/n without the endpoint.
-// The last element is exactly hi. If lo or hi is an array, the result has a new first dim.
+// Element i of linspace is lo + i * step in f64, as NumPy's, which is exact where steps are: at
+// most hi, so that the elements are in order. If lo or hi is an array, the result has a new first
+// dim.
 namespace {
+DType WideFloat(DType t) { return t.is_complex() ? c128 : f64; }
+
 Array Linspace(const Operand& lo, const Operand& hi, int64_t n, const LinspaceOptions& options,
                Call call) {
   const Loc loc = call.loc;
   DType t = options.dtype.is_default() ? FloatOf(PromotedDType({lo, hi}, call)) : options.dtype;
-  DType work = t.is_inexact() ? t : base::DefaultFloat();
-  std::vector<Array> ends = PromoteTo(work, {lo, hi}, call);
-  size_t rank = std::max(ShapeOf(ends[0]).size(), ShapeOf(ends[1]).size());
-  base::Shape line(rank + 1, 1);
+  const DType work = WideFloat(PromotedDType({lo, hi}, call));
+  const Located first(StrongOf(lo, work, call), loc), last(StrongOf(hi, work, call), loc);
+  base::Shape line(std::max(first.shape().size(), last.shape().size()) + 1, 1);
   line[0] = n;
-  Array index =
+  const Located number = first.With(
       reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc),
-              Shape(line), {}, loc);
-  int64_t steps = std::max<int64_t>(options.endpoint ? n - 1 : n, 1);
-  Array last = StrongScalar(static_cast<double>(steps), work, call);
-  Array part = divide(Convert(index, work, call), last, {}, loc);
-  Array one = StrongScalar(1, work, call);
-  Array points =
-      add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
-  if (n > 1 && options.endpoint)
-    points = where(eq(index, StrongScalar(n - 1, i32, call), {}, loc), ends[1], points, {}, loc);
-  if (!t.is_inexact()) points = floor(points, loc);
+              Shape(line), {}, loc));
+  const Located index = first.With(Convert(number, first.dtype(), call));
+  const auto steps = static_cast<double>(std::max<int64_t>(options.endpoint ? n - 1 : n, 1));
+  const Located all = last - first, step = all / steps;
+  // A step that is too small for the dtype is divided last.
+  Located points = first + If(step == 0, index / steps * all, index * step);
+  if (!first.dtype().is_complex()) {
+    const Array up = minimum(points, last, {}, loc), down = maximum(points, last, {}, loc);
+    points = If(all >= 0, first.With(up), first.With(down));
+  }
+  if (n > 1 && options.endpoint) points = If(number == n - 1, last, points);
+  if (!t.is_inexact()) points = Floor(points);
   return Convert(points, t, call);
 }
 }  // namespace
@@ -220,7 +224,7 @@ Array logspace(Operand lo, Operand hi, int64_t n, LogspaceOptions options, Loc l
   Call call{"logspace", loc};
   return AsOne(call, {{"lo", lo}, {"hi", hi}, n, options}, [&](const Operand& a, const Operand& b) {
     DType t = options.dtype.is_default() ? FloatOf(PromotedDType({a, b}, call)) : options.dtype;
-    LinspaceOptions even{FloatOf(t), options.out_sharding, options.endpoint};
+    LinspaceOptions even{WideFloat(t), options.out_sharding, options.endpoint};
     Array powers = pow(Operand(options.base, loc), linspace(a, b, n, even, loc), {}, loc);
     return Convert(powers, t, call);
   });

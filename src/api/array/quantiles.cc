@@ -6,13 +6,40 @@
 #include <algorithm>
 #include <limits>
 
+#include "api/array/between.h"
 #include "api/core/call_modes.h"
-#include "api/core/edits.h"
+#include "api/core/located.h"
 #include "base/at.h"
 
 namespace tessera {
 
 using namespace api;
+
+namespace api {
+
+Array Between(const Array& low, const Array& high, const Array& fraction, QuantileMethod method,
+              Call call) {
+  const DType t = TypeOf(low)->dtype();
+  const Located a(ToWide(low, call), call.loc), b(ToWide(high, call), call.loc);
+  const Located f(fraction, call.loc);
+  const auto share = [&](const Located& x) { return a.With(Convert(x, a.dtype(), call)); };
+  switch (method) {
+    case QuantileMethod::kLower:
+      return low;
+    case QuantileMethod::kHigher:
+      return high;
+    case QuantileMethod::kNearest:
+      return If(share(f) <= 0.5, Located(low, call.loc), Located(high, call.loc));
+    case QuantileMethod::kMidpoint:
+      return Convert(If(a == b, a, a * 0.5 + b * 0.5), t, call);
+    case QuantileMethod::kLinear:
+      break;
+  }
+  // Both shares are above 0 between two elements, so that an infinite one prevails.
+  return Convert(If(a == b, a, a * share(1.0 - f) + b * share(f)), t, call);
+}
+
+}  // namespace api
 
 namespace {
 
@@ -47,12 +74,15 @@ class Quantiles {
     // f64 has every position exactly.
     const Array position = mul(q, static_cast<double>(n - 1), {}, loc_);
     const Array low = floor(position, loc_), high = ceil(position, loc_);
-    const DType t = TypeOf(x)->dtype();
-    const Array between = Interpolated(At(sorted, low, n), At(sorted, high, n),
-                                       Convert(sub(position, low, {}, loc_), t, call_));
+    const base::Shape spread = Spread(ShapeOf(q), Rank(x) - 1);
+    const Array fraction = Reshape(sub(position, low, {}, loc_), spread, call_);
+    const Array between =
+        Between(At(sorted, low, n), At(sorted, high, n), fraction, method_, call_);
+    const Located share(Reshape(q, spread, call_), loc_);
+    const Array is_share = (share >= 0) & (share <= 1);
     const Array has_nan = any(isnan(x, loc_), -1, {}, loc_);
     const Array nan = ScalarLike(std::numeric_limits<double>::quiet_NaN(), TypeOf(x), call_);
-    return where(has_nan, nan, between, {}, loc_);
+    return where(is_share, where(has_nan, nan, between, {}, loc_), nan, {}, loc_);
   }
 
  private:
@@ -67,24 +97,10 @@ class Quantiles {
     for (int64_t d = 0; d < others; ++d) order.push_back(d);
     return transpose(taken, order, loc_);
   }
-  Array Interpolated(const Array& low, const Array& high, Array weight) const {
-    const int64_t others = Rank(low) - Rank(weight);
-    base::Shape shape = ShapeOf(weight);
+  // Returns the shape of q with dims of 1 for those of the results: [..., others...].
+  static base::Shape Spread(base::Shape shape, int64_t others) {
     shape.insert(shape.end(), base::Size(others), 1);
-    if (others > 0) weight = Reshape(weight, shape, call_);
-    switch (method_) {
-      case QuantileMethod::kLower:
-        return low;
-      case QuantileMethod::kHigher:
-        return high;
-      case QuantileMethod::kNearest:
-        return where(le(weight, 0.5, {}, loc_), low, high, {}, loc_);
-      case QuantileMethod::kMidpoint:
-        return mul(add(low, high, {}, loc_), 0.5, {}, loc_);
-      case QuantileMethod::kLinear:
-        break;
-    }
-    return add(mul(low, sub(1, weight, {}, loc_), {}, loc_), mul(high, weight, {}, loc_), {}, loc_);
+    return shape;
   }
 
   const QuantileMethod method_;

@@ -78,9 +78,6 @@ Array Logical(const ir::OpDef& op, const Operand& x, const Dims& dims, const Red
                 call);
 }
 
-// Returns the dtype in which means are summed: f32 for narrower floats.
-DType WideDType(DType t) { return t.is_floating() && t.bits() < 32 ? f32 : t; }
-
 Array Strict(const ir::OpDef& op, Operand x, const Dims& dims, const OutOptions& o, Call call) {
   Array a = ToArray(x, call);
   return Reduce(a, {op, NormalDims(dims, TypeOf(a)->rank(), call), false, o.out_sharding}, call);
@@ -183,7 +180,10 @@ Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 
 // The variance takes two passes: the mean, then the mean squared distance from it, which is real.
 namespace {
-Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, Call call) {
+// Returns f(variance), where f has the numbers in the WideDType.
+using OfVariance = Array (*)(Operand, Loc);
+Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, Call call,
+                 OfVariance f = nullptr) {
   const Loc loc = call.loc;
   Array a = ToFloat(x, call);
   DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
@@ -195,7 +195,8 @@ Array VarianceOf(const Operand& x, const Dims& dims, const VarOptions& options, 
   Array squares = mul(away, is_complex ? conj(away, loc) : away, {}, loc);
   Array total = Reduce(is_complex ? real(squares, loc) : squares,
                        {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  return Convert(Average({total, a, d, options.ddof}, options, call), base::PartOf(t), call);
+  const Array variance = Average({total, a, d, options.ddof}, options, call);
+  return Convert(f ? f(variance, loc) : variance, base::PartOf(t), call);
 }
 }  // namespace
 Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
@@ -207,7 +208,7 @@ Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
   const Call call{"stddev", loc};
   return AsOneWith(
       call, {{"operand", x}, dims, options}, {{"where", &options.where}},
-      [&](const Operands& xs) { return sqrt(VarianceOf(xs[0], dims, options, call), loc); });
+      [&](const Operands& xs) { return VarianceOf(xs[0], dims, options, call, sqrt); });
 }
 
 Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
@@ -268,13 +269,14 @@ Array average(Operand x, Dims dims, AverageOptions options, Loc loc) {
   const auto f = [&](const Operands& xs) {
     Array a = ToArray(xs[0], call), weights = options.weights;
     DType t = FloatOf(PromotedDType({a, weights}, call));
-    a = Convert(a, t, call);
-    weights = Convert(weights, t, call);
+    a = Convert(a, WideDType(t), call);
+    weights = Convert(weights, WideDType(t), call);
     if (ShapeOf(weights) != ShapeOf(a))
       weights =
           AlignedWeights(weights, ShapeOf(a), NormalDims(dims, TypeOf(a)->rank(), call), call);
     Array total = sum(mul(a, weights, {}, loc), dims, how(), loc);
-    return div(total, sum(weights, dims, {.keepdims = options.keepdims}, loc), {}, loc);
+    const Array count = sum(weights, dims, {.keepdims = options.keepdims}, loc);
+    return Convert(div(total, count, {}, loc), t, call);
   };
   return AsOneWith(call, {{"operand", x}, dims, options}, {{"weights", &options.weights}}, f);
 }

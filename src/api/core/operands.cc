@@ -332,6 +332,8 @@ DType FloatOf(DType t) {
   return t.size() < 8 ? f32 : base::DefaultFloat();
 }
 
+DType WideDType(DType t) { return t.is_floating() && t.size() < 4 ? f32 : t; }
+
 std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
   DType t = PromotedDType(xs, call);
   bool weak = true;
@@ -502,6 +504,16 @@ Array Convert(const Array& x, DType dtype, Call call) {
   if (TypeOf(x)->dtype() == dtype && !TypeOf(x)->weak()) return Same(x);
   ShapeAndDType wanted{{}, dtype};
   return Run(ops::Elementwise(ops::ScalarOp::kConvert), nullptr, {x}, call, {.wanted = &wanted});
+}
+
+Array StrongOf(const Operand& x, DType dtype, Call call) {
+  return x.scalar() ? StrongScalar(*x.scalar(), dtype, call)
+                    : Convert(ToArray(x, call), dtype, call);
+}
+
+Array ToWide(const Array& x, Call call) {
+  const DType t = TypeOf(x)->dtype(), wide = WideDType(t);
+  return t == wide ? x : Convert(x, wide, call);
 }
 
 Array Reshape(const Array& x, const base::Shape& shape, Call call) {

@@ -64,6 +64,9 @@ void CheckReal(const Array& x, Call call);
 // Returns the floating or complex dtype in which NumPy's floating-point functions compute on an int
 // dtype.
 DType FloatOf(DType t);
+// Returns the dtype in which a function computes on floats: f32 for narrower ones, whose squares
+// and sums overflow or become 0. Other dtypes stay.
+DType WideDType(DType t);
 // As Promote, to a floating or complex dtype: FloatOf the common one.
 std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call);
 // Returns the operand as floats or complex numbers. A weak type stays weak.
@@ -109,6 +112,10 @@ std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
                           const std::vector<Array>& operands, Call call, ResultOptions how = {});
 
 Array Convert(const Array& x, DType dtype, Call call);
+// Returns the operand in this dtype, strong. A plain number keeps its digits.
+Array StrongOf(const Operand& x, DType dtype, Call call);
+// Returns x in its WideDType.
+Array ToWide(const Array& x, Call call);
 Array Reshape(const Array& x, const base::Shape& shape, Call call);
 // Returns x broadcast to `shape`. The dims of x are the last ones.
 Array BroadcastTo(const Array& x, const base::Shape& shape, Call call,

@@ -71,31 +71,27 @@ void MakeBools(DType dtype, std::byte* data, int64_t bytes) {
 
 // ---- rows of files ----
 
-enum class Endian : uint8_t { kLittle, kBig };
-
 class FileRows final : public DataSource::Impl {
  public:
   FileRows(std::shared_ptr<const ArrayReader> file, int64_t begin, int64_t rows, FieldType row,
-           Endian endian)
+           api::Endian endian)
       : Impl(rows, {row}), file_(std::move(file)), begin_(begin), endian_(endian) {}
   void Read(size_t, int64_t first, int64_t count, std::byte* out) const override {
     const FieldType& row = fields()[0];
     const int64_t bytes = row.bytes();
     file_->ReadAt(begin_ + first * bytes, count * bytes, out);
     MakeBools(row.dtype, out, count * bytes);
-    if (endian_ == Endian::kLittle) return;
-    const auto size = base::Size(row.dtype.size());
-    for (std::byte* at = out; at < out + count * bytes; at += size) std::reverse(at, at + size);
+    api::ToLittleEndian(endian_, row.dtype, out, count * bytes);
   }
 
  private:
   const std::shared_ptr<const ArrayReader> file_;
   const int64_t begin_;
-  const Endian endian_;
+  const api::Endian endian_;
 };
 
 DataSource RowsOf(std::shared_ptr<const ArrayReader> file, int64_t begin, base::Shape shape,
-                  DType dtype, Endian endian) {
+                  DType dtype, api::Endian endian) {
   if (shape.empty()) file->Fail("a scalar has no rows, which would be records");
   const int64_t rows = shape[0];
   shape.erase(shape.begin());
@@ -126,7 +122,7 @@ DataSource npy(const std::string& path, Loc loc) {
     file->Fail(
         "its columns are stored one after the other (Fortran order), so a row is not one "
         "piece: save it in C order");
-  return RowsOf(file, h.begin, std::move(h.shape), h.dtype, Endian::kLittle);
+  return RowsOf(file, h.begin, std::move(h.shape), h.dtype, h.endian);
 }
 
 DataSource idx(const std::string& path, Loc loc) {
@@ -150,12 +146,12 @@ DataSource idx(const std::string& path, Loc loc) {
     file->Fail(fmt::format("it has {} bytes after its header, which states {} of {}: {} bytes",
                            file->size() - begin, fmt::join(shape, " x "), dtype->second.name(),
                            wanted));
-  return RowsOf(file, begin, std::move(shape), dtype->second, Endian::kBig);
+  return RowsOf(file, begin, std::move(shape), dtype->second, api::Endian::kBig);
 }
 
 DataSource bytes(const std::string& path, Loc loc) {
   auto file = std::make_shared<const ArrayReader>(path, Call{"bytes", loc});
-  return RowsOf(file, 0, {file->size()}, u8, Endian::kLittle);
+  return RowsOf(file, 0, {file->size()}, u8, api::Endian::kLittle);
 }
 
 // ---- lines ----

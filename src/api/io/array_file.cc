@@ -17,6 +17,7 @@
 #include "api/core/elements.h"
 #include "base/at.h"
 #include "base/box_runs.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "compile/host/agree.h"
@@ -87,7 +88,14 @@ void ArrayReader::ReadBox(int64_t begin, const ir::Type& type, const base::Shape
   }
 }
 
-Array ArrayReader::ReadArray(int64_t begin, const ir::Type* type, const ir::Type* placed) const {
+void ToLittleEndian(Endian stored, DType dtype, std::byte* data, int64_t bytes) {
+  if (stored == Endian::kLittle) return;
+  const auto size = base::Size(base::PartOf(dtype).size());
+  for (std::byte* at = data; at < data + bytes; at += size) std::reverse(at, at + size);
+}
+
+Array ArrayReader::ReadArray(int64_t begin, const ir::Type* type, const ir::Type* placed,
+                             Endian endian) const {
   compile::Install();
   const sharding::TensorSharding& s = placed->sharding();
   const base::Shape local = sharding::LocalShape(type->shape(), s);
@@ -103,6 +111,7 @@ Array ArrayReader::ReadArray(int64_t begin, const ir::Type* type, const ir::Type
     for (size_t d = 0; s.mesh && d < first.size(); ++d)
       first[d] = sharding::ShardIndex(*s.mesh, s.dims[d].axes, position) * local[d];
     ReadBox(begin, *type, first, local, out);
+    ToLittleEndian(endian, type->dtype(), out, bytes);
     // In a file any byte but 0 is true. In an array, bools are 0 or 1.
     if (type->dtype().is_bool())
       std::for_each(out, out + elements, [](std::byte& b) { b = std::byte{b != std::byte{}}; });
@@ -142,7 +151,7 @@ class ShardInFile {
   bool has_more_ = true;
 };
 
-// A part of a file. Some of its bytes are known.
+// A part of a file. Some of its bytes are known. One serves many arrays, because most are small.
 class FileWindow {
  public:
   static constexpr int64_t kBytes = int64_t{1} << 20;
@@ -153,11 +162,12 @@ class FileWindow {
       const int64_t at = shard.begin() - begin, n = std::min(shard.bytes(), kBytes - at);
       std::memcpy(bytes_.data() + at, shard.Take(n), base::Size(n));
       std::memset(is_known_.data() + at, 1, base::Size(n));
+      end_ = std::max(end_, at + n);
     }
   }
   // Writes the known bytes. The window begins at `offset` of the file.
   void Write(int64_t offset) {
-    const char *const first = is_known_.data(), *const last = first + kBytes;
+    const char *const first = is_known_.data(), *const last = first + end_;
     const auto find = [&](const char* from, char value) {
       const void* found = std::memchr(from, value, base::Size(last - from));
       return found ? static_cast<const char*>(found) : last;
@@ -168,13 +178,15 @@ class FileWindow {
                     base::Size(end - begin));
       begin = find(end, 1);
     }
-    absl::c_fill(is_known_, 0);
+    std::fill_n(is_known_.begin(), end_, 0);
+    end_ = 0;
   }
 
  private:
   base::NewFile& file_;
   std::vector<std::byte> bytes_;
   std::vector<char> is_known_;
+  int64_t end_ = 0;  // no byte from here on is known
 };
 
 // Returns the shards that no process before this one has.
@@ -196,10 +208,9 @@ std::vector<ShardInFile> ShardsToWrite(const Concrete& x) {
 }
 
 // Writes the shards of an array that begins at `offset` of the file. Short runs of several shards
-// are merged in memory.
-void WriteShards(base::NewFile& file, const Concrete& x, int64_t offset) {
+// are merged in the window.
+void WriteShards(base::NewFile& file, FileWindow& window, const Concrete& x, int64_t offset) {
   std::vector<ShardInFile> shards = ShardsToWrite(x);
-  std::optional<FileWindow> window;
   while (!shards.empty()) {
     ShardInFile& next = *std::min_element(
         shards.begin(), shards.end(),
@@ -208,9 +219,8 @@ void WriteShards(base::NewFile& file, const Concrete& x, int64_t offset) {
     if (bytes >= FileWindow::kBytes) {
       file.WriteAt(offset + begin, next.Take(bytes), base::Size(bytes));
     } else {
-      if (!window) window.emplace(file);
-      for (ShardInFile& shard : shards) window->Copy(shard, begin);
-      window->Write(offset + begin);
+      for (ShardInFile& shard : shards) window.Copy(shard, begin);
+      window.Write(offset + begin);
     }
     std::erase_if(shards, [](const ShardInFile& shard) { return !shard.has_more(); });
   }
@@ -251,7 +261,9 @@ class SharedFile {
              const std::vector<std::shared_ptr<const Concrete>>& summed) {
     OnEvery([&] {
       if (!IsOwner()) file_.emplace(path_, base::NewFile::Role::kHelper);
-      for (size_t i = 0; i < arrays.size(); ++i) WriteShards(*file_, *summed[i], arrays[i].begin);
+      FileWindow window(*file_);
+      for (size_t i = 0; i < arrays.size(); ++i)
+        WriteShards(*file_, window, *summed[i], arrays[i].begin);
       file_->Sync();
     });
   }

@@ -11,6 +11,10 @@ namespace tessera::api {
 [[noreturn]] void FailFile(Call call, const std::string& path, const std::string& reason,
                            std::vector<std::string> notes = {});
 
+enum class Endian : uint8_t { kLittle, kBig };
+// Puts elements that are stored in this order into the machine's, little-endian.
+void ToLittleEndian(Endian stored, DType dtype, std::byte* data, int64_t bytes);
+
 // A file that is open for reading.
 class ArrayReader {
  public:
@@ -22,7 +26,8 @@ class ArrayReader {
   void ReadBox(int64_t begin, const ir::Type& type, const base::Shape& first,
                const base::Shape& box, std::byte* out) const;
   // Returns the array. Reads the shard of each device here; devices that share one read it once.
-  Array ReadArray(int64_t begin, const ir::Type* type, const ir::Type* placed) const;
+  Array ReadArray(int64_t begin, const ir::Type* type, const ir::Type* placed,
+                  Endian endian = Endian::kLittle) const;
   [[noreturn]] void Fail(const std::string& reason) const { FailFile(call_, path_, reason); }
 
  private:

@@ -50,17 +50,35 @@ std::string ToDescr(DType t) {
   return fmt::format("{}{}{}", t.size() == 1 ? '|' : '<', kind, t.size());
 }
 
-// Reads `'text'`.
+// Reads 'text' or "text".
 std::string Quoted(base::Reader& in) {
-  in.Expect("'");
+  const char* quote = in.Peek("\"") ? "\"" : "'";
+  in.Expect(quote);
   size_t begin = in.position();
-  while (!in.Peek("'")) {
+  while (!in.Peek(quote)) {
     if (in.AtEnd()) in.Fail("expected a closing quote");
     in.set_position(in.position() + 1);
   }
   std::string text(in.Since(begin));
-  in.Expect("'");
+  in.Expect(quote);
   return text;
+}
+
+// Reads the description of the elements. `>` stands for big-endian ones.
+void ReadDescr(base::Reader& in, NpyHeader& h) {
+  if (in.Peek("["))
+    in.Fail(
+        "the elements are structs, which have several dtypes: save one field of them, x['name'], "
+        "with numpy.save");
+  std::string descr = Quoted(in), little = descr;
+  if (little.starts_with('>')) {
+    little[0] = little.ends_with('1') && little.size() == 3 ? '|' : '<';
+    h.endian = Endian::kBig;
+  }
+  h.dtype = FromDescr(little);
+  if (!h.dtype.is_default()) return;
+  in.Fail(descr.substr(1, 1) == "O" ? "the elements are Python objects, not numbers"
+                                    : "elements of dtype '" + descr + "' are not supported");
 }
 
 NpyHeader ParseHeader(const std::string& text, Loc loc) {
@@ -72,9 +90,7 @@ NpyHeader ParseHeader(const std::string& text, Loc loc) {
     std::string key = Quoted(in);
     in.Expect(":");
     if (key == "descr") {
-      std::string descr = Quoted(in);
-      h.dtype = FromDescr(descr);
-      if (h.dtype.is_default()) in.Fail("elements of dtype '" + descr + "' are not supported");
+      ReadDescr(in, h);
       have_descr = true;
     } else if (key == "fortran_order") {
       h.fortran = in.Accept("True");
@@ -167,7 +183,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   const ir::Type* type = TypeOf(like);
   if (type->mesh() && type->mesh()->is_abstract()) return like;
   const ir::Type* stored = h.fortran ? Transposed(type) : type;
-  const Array x = file.ReadArray(h.begin, stored, compile::WithoutModes(stored));
+  const Array x = file.ReadArray(h.begin, stored, compile::WithoutModes(stored), h.endian);
   return h.fortran ? transpose(x, All, loc) : x;
 }
 

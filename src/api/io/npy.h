@@ -6,6 +6,7 @@ namespace tessera::api {
 
 struct NpyHeader {
   DType dtype;
+  Endian endian = Endian::kLittle;
   bool fortran = false;
   base::Shape shape;
   int64_t begin = 0;  // the offset in the file of the first element

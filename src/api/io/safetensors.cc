@@ -143,6 +143,7 @@ class Pairing {
       if (TensorFor(name) && !wanted.contains(name)) unexpected.push_back(name);
     if (missing.empty() && unexpected.empty()) return;
     std::string reason;
+    const std::string renamed = RenamedNote(missing, unexpected);
     if (!missing.empty()) {
       reason = "the file lacks " + List(missing);
       notes.push_back(Option("keep", missing, paired) + " keeps the values of the tree");
@@ -153,6 +154,7 @@ class Pairing {
                                                                   ? " leaves it in the file"
                                                                   : " leaves them in the file"));
     }
+    if (!renamed.empty()) notes = {renamed};  // the others would drop the arrays
     FailFile(call_, path_, reason, notes);
   }
 
@@ -169,6 +171,38 @@ class Pairing {
   }
 
  private:
+  // Returns how to load arrays whose names differ by their beginning: all that the file lacks are
+  // there under other names, or all that the tree lacks. Empty if that is not so.
+  static std::string RenamedNote(const std::vector<std::string>& missing,
+                                 const std::vector<std::string>& unexpected) {
+    const bool few_missing = missing.size() <= unexpected.size();
+    const std::vector<std::string>& few = few_missing ? missing : unexpected;
+    const std::set<std::string> many = few_missing ? std::set(unexpected.begin(), unexpected.end())
+                                                   : std::set(missing.begin(), missing.end());
+    if (few.empty()) return "";
+    for (const std::string& other : many) {
+      const auto [own, begin] = Beginnings(few[0], other);
+      const bool fits =
+          own != begin && absl::c_all_of(few, [&, &own = own, &begin = begin](const auto& name) {
+            return name.starts_with(own) && many.contains(begin + name.substr(own.size()));
+          });
+      if (!fits) continue;
+      const std::string &in_tree = few_missing ? own : begin, &in_file = few_missing ? begin : own;
+      return fmt::format(
+          "names of the {} have {} in front: load_safetensors returns a map, whose arrays can be "
+          "renamed",
+          in_tree.empty() ? "file" : "tree", ShownName(in_tree.empty() ? in_file : in_tree));
+    }
+    return "";
+  }
+  // Returns the parts in front of the name that two names share; one of them is empty. Both are
+  // empty if neither name ends as the other.
+  static std::pair<std::string, std::string> Beginnings(const std::string& a,
+                                                        const std::string& b) {
+    if (b.ends_with('.' + a)) return {"", b.substr(0, b.size() - a.size())};
+    if (a.ends_with('.' + b)) return {a.substr(0, a.size() - b.size()), ""};
+    return {};
+  }
   static constexpr size_t kShown = 4, kMostPatterns = 12;
   static std::string List(const std::vector<std::string>& of, size_t most = kShown) {
     std::string text;

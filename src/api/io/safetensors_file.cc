@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <unordered_set>
 
 #include "base/at.h"
 #include "base/error.h"
@@ -34,22 +34,66 @@ struct BadHeader {
   std::string reason;
 };
 
-// Parses the header as JSON. Throws BadHeader for a duplicate key, which the parser would ignore.
+// Checks keys before the header is parsed, because a parser ignores a duplicate key. (The parser's
+// own callback would search all tensors again after each.)
+class KeyCheck : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override {
+    Open();
+    keys_.emplace_back();
+    return true;
+  }
+  bool key(string_t& name) override {
+    CheckDepth();
+    if (!keys_.back().insert(name).second)
+      throw BadHeader{fmt::format("the header has {} twice", ShownName(name))};
+    return true;
+  }
+  bool end_object() override {
+    keys_.pop_back();
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    Open();
+    return true;
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) override {
+    return false;  // the parser throws it
+  }
+
+ private:
+  void CheckDepth() const {
+    constexpr int kDeepest = 2;  // the depth of lists such as shapes
+    if (depth_ > kDeepest) throw BadHeader{"the header is nested too deeply"};
+  }
+  void Open() {
+    CheckDepth();
+    ++depth_;
+  }
+
+  int depth_ = 0;                                      // of the objects and lists that are open
+  std::vector<std::unordered_set<std::string>> keys_;  // of each open object
+};
+
+// Parses the header as JSON. Throws BadHeader for a duplicate key.
 Json ParseJson(const std::string& text) {
   if (!text.starts_with('{')) throw BadHeader{"the header does not begin with {"};
-  std::vector<std::set<std::string>> keys;  // the keys of each enclosing object
-  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-    constexpr int kDeepest = 2;  // the depth of lists such as shapes
-    if (depth > kDeepest && event != Json::parse_event_t::value)
-      throw BadHeader{"the header is nested too deeply"};
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
-      throw BadHeader{fmt::format("the header has {} twice", ShownName(value.get<std::string>()))};
-    return true;
-  };
+  KeyCheck check;
+  Json::sax_parse(text, &check);
   try {
-    return Json::parse(text, check);
+    return Json::parse(text);
   } catch (const Json::parse_error& e) {
     throw BadHeader{fmt::format("the header is not JSON from its byte {} on", e.byte)};
   } catch (const Json::exception&) {

@@ -159,7 +159,7 @@ class Attention {
   // Returns the scores: [batch, heads, t, s], or [batch, key heads, group, t, s].
   Located Scores() const {
     const DType t = TypeOf(q_)->dtype();
-    const DotOptions options{.dtype = t.size() < 4 ? f32 : t};
+    const DotOptions options{.dtype = WideDType(t)};
     const double scale =
         options_.scale.value_or(1 / std::sqrt(static_cast<double>(ShapeOf(q_)[3])));
     const Array products = is_grouped()

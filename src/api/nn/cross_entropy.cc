@@ -56,8 +56,13 @@ Scores ScoresOf(const Array& logits, int64_t dim, Call call) {
   return {{logits, call.loc}, Constant({top, call.loc}), dim, call};
 }
 
-// Returns minus the logarithm of the probability of each label's class.
-Located OfClasses(const Scores& s, const Located& log_total, const Array& labels) {
+// Minus the logarithm of the probability of each row's label, and whether the row counts.
+struct RowLosses {
+  Located losses;
+  std::optional<Located> counts = {};  // default: every row does
+};
+
+RowLosses OfClasses(const Scores& s, const Located& log_total, const Array& labels) {
   base::Shape rows = s.x.shape();
   rows.erase(rows.begin() + s.dim);
   CheckLabels(labels, rows, s.call);
@@ -71,35 +76,37 @@ Located OfClasses(const Scores& s, const Located& log_total, const Array& labels
   };
   const Located score = s.SumOf(own, Reshape(label, column, s.call));
   const Located loss = s.x.With(Reshape(s.top, rows, s.call)) - score + log_total;
-  return If((label >= 0) & (label < base::At(s.x.shape(), s.dim)), loss, 0.0);
+  return {loss, (label >= 0) & (label < base::At(s.x.shape(), s.dim))};
 }
 
 // A class of probability 0 adds nothing, even if its logit is -infinity.
-Located OfProbabilities(const Scores& s, const Located& log_total, const Array& p) {
+RowLosses OfProbabilities(const Scores& s, const Located& log_total, const Array& p) {
   CheckLabels(p, s.x.shape(), s.call);
   const Located weight = s.x.With(Convert(p, s.x.dtype(), s.call));
   const auto below = [&](const Located& x, const Located& w) {
     return If(w == 0, 0.0, w * (s.top - x));
   };
-  return s.SumOf(below, weight) + s.x.With(SumOver(weight, s.dim, s.call)) * log_total;
+  return {s.SumOf(below, weight) + s.x.With(SumOver(weight, s.dim, s.call)) * log_total};
 }
 
 Array CrossEntropy(const Array& logits, const Array& labels, const CrossEntropyOptions& options,
                    Call call) {
   const int64_t dim = NormalDim(options.dim, Rank(logits), call);
-  const Array wide = TypeOf(logits)->dtype().size() < 4 ? Convert(logits, f32, call) : logits;
   const DType t = TypeOf(labels)->dtype();
   if (t.is_bool() || t.is_complex())
     FailDType(call, 14, fmt::format("labels are ints or probabilities, not {}", t.name()));
-  const Scores s = ScoresOf(wide, dim, call);
+  const Scores s = ScoresOf(ToWide(logits, call), dim, call);
   const auto share = [](const Located& x, const Located& top) { return Exp(x - top); };
   const Located log_total = Log(s.SumOf(share, s.top));
-  const Located own =
+  const RowLosses own =
       t.is_inexact() ? OfProbabilities(s, log_total, labels) : OfClasses(s, log_total, labels);
-  if (options.smoothing == 0) return own;
-  const auto classes = static_cast<double>(base::At(ShapeOf(logits), dim));
-  const Located spread = s.x.With(SumOver(s.top - s.x, dim, call)) / classes + log_total;
-  return own * (1 - options.smoothing) + spread * options.smoothing;
+  Located losses = own.losses;
+  if (options.smoothing != 0) {
+    const auto classes = static_cast<double>(base::At(ShapeOf(logits), dim));
+    const Located spread = s.x.With(SumOver(s.top - s.x, dim, call)) / classes + log_total;
+    losses = losses * (1 - options.smoothing) + spread * options.smoothing;
+  }
+  return own.counts ? If(*own.counts, losses, 0.0) : losses;
 }
 
 }  // namespace

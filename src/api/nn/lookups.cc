@@ -87,7 +87,7 @@ Array Rotated(const Array& x, const Array& positions, const RotaryOptions& optio
                           ir::FieldText(ShapeOf(x)), ir::FieldText(ShapeOf(positions))));
   const int64_t features = ShapeOf(x).back(), pairs = features / 2;
   if (features % 2 != 0) FailShape(call, 18, fmt::format("{} features are not pairs", features));
-  const Located wide(t.size() < 4 ? Convert(x, f32, call) : x, loc);
+  const Located wide(ToWide(x, call), loc);
   const auto [cosine, sine] = Angles(positions, pairs, options.base, wide.dtype(), call);
   if (!options.interleaved) {
     const std::vector<Array> halves = split(wide, 2, -1, loc);

@@ -18,7 +18,6 @@ static std::string Code(const StandardizeOptions& v) {
       .AddNamed("mean", v.mean)
       .AddNamed("variance", v.variance)
       .Add("epsilon", v.epsilon, StandardizeOptions().epsilon)
-      .Add("stable", v.stable, false)
       .code();
 }
 static std::string Code(const NormalizeOptions& v) {
@@ -48,7 +47,7 @@ Located Normalized(const Located& x, const Dims& dims, double epsilon) {
 Located Wide(const Operand& x, Call call) {
   const Array a = ToFloat(x, call);
   CheckReal(a, call);
-  return {TypeOf(a)->dtype().size() < 4 ? Convert(a, f32, call) : a, call.loc};
+  return {ToWide(a, call), call.loc};
 }
 
 // Returns y in the floating dtype of x.
@@ -81,15 +80,18 @@ Located OfGroups(const Located& x, int64_t groups, double epsilon, Call call) {
 
 Array logmeanexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   const Call call{"logmeanexp", loc};
-  return AsOneWith(
-      call, {{"operand", x}, dims, options}, {{"where", &options.where}},
-      [&](const Operands& xs) -> Array {
-        const Array a = ToFloat(xs[0], call);
-        const Located total(logsumexp(a, dims, options, loc), loc);
-        const std::vector<int64_t> d = NormalDims(dims, Rank(a), call);
-        if (!options.where.is_given()) return total - std::log(Count(a, d));
-        return total - Log(total.With(CountWhere(options.where, a, {d, options.keepdims}, call)));
-      });
+  return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
+                   [&](const Operands& xs) -> Array {
+                     const Array given = ToFloat(xs[0], call), a = ToWide(given, call);
+                     const Located total(logsumexp(a, dims, options, loc), loc);
+                     const DType t = TypeOf(a)->dtype() == total.dtype() ? TypeOf(given)->dtype()
+                                                                         : total.dtype();
+                     const std::vector<int64_t> d = NormalDims(dims, Rank(a), call);
+                     if (!options.where.is_given())
+                       return Convert(total - std::log(Count(a, d)), t, call);
+                     const Array count = CountWhere(options.where, a, {d, options.keepdims}, call);
+                     return Convert(total - Log(total.With(count)), t, call);
+                   });
 }
 
 Array standardize(Operand x, Dims dims, StandardizeOptions options, Loc loc) {
@@ -98,16 +100,13 @@ Array standardize(Operand x, Dims dims, StandardizeOptions options, Loc loc) {
   const Array &centre = options.mean, &spread = options.variance;
   return AsOneWith(call, arguments, {{"mean", &options.mean}, {"variance", &options.variance}},
                    [&](const Operands& xs) -> Array {
-                     const Located a(ToFloat(xs[0], call), loc);
-                     const Located middle = centre.is_given() ? a.With(centre) : Mean(a, dims);
-                     if (spread.is_given())
-                       return (a - middle) * Rsqrt(a.With(spread) + options.epsilon);
-                     if (options.stable)
-                       return (a - middle) *
-                              Rsqrt(Mean(Square(a - middle), dims) + options.epsilon);
-                     const Located variance = Mean(Square(a), dims) - Square(middle);
-                     const Located least = a.With(maximum(variance, Operand(0, loc), {}, loc));
-                     return (a - middle) * Rsqrt(least + options.epsilon);
+                     const Located a = Wide(xs[0], call);
+                     const Located middle =
+                         centre.is_given() ? a.With(ToWide(centre, call)) : Mean(a, dims);
+                     const Located away = a - middle;
+                     const Located variance = spread.is_given() ? a.With(ToWide(spread, call))
+                                                                : Mean(Square(away), dims);
+                     return Back(away * Rsqrt(variance + options.epsilon), xs[0], call);
                    });
 }
 

@@ -118,7 +118,7 @@ Located Gradient(const Located& x, int64_t dim, const Array& coordinates, Call c
   base::At(along, dim) = ShapeOf(coordinates)[0];
   const Located at(Reshape(ToFloat(coordinates, call), along, call), call.loc);
   const Ends ends = EndsOf(x, dim, call);
-  // The last step is not used, and neither are the sums at the ends: no division is by 0.
+  // The last step, and those of which an end has only one, are not used: no division is by 0.
   const Located step = If(ends.is_last, 1.0, Shifted(at, dim, 1) - at);
   const Located before = Shifted(step, dim, -1);
   const Located rise = (Shifted(x, dim, 1) - x) / step, rise_before = Shifted(rise, dim, -1);
@@ -140,7 +140,8 @@ std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc l
   const Call call{"gradient", loc};
   std::vector<Array>& coordinates = options.coordinates;
   const auto slopes = [&](const Operands& xs) {
-    const Located a(ToFloat(xs[0], call), loc);
+    const DType t = TypeOf(ToFloat(xs[0], call))->dtype();
+    const Located a(ToWide(ToFloat(xs[0], call), call), loc);
     const std::vector<int64_t> along = NormalDims(dims, Rank(a), call);
     if (!coordinates.empty() && coordinates.size() != along.size())
       FailShape(call, 18,
@@ -156,8 +157,9 @@ std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc l
         FailShape(call, 19,
                   fmt::format("dim {} has {} elements, but coordinates of shape {}", along[i], n,
                               ir::FieldText(ShapeOf(coordinates[i]))));
-      made.push_back(coordinates.empty() ? Gradient(a, along[i], options.spacing, call)
-                                         : Gradient(a, along[i], coordinates[i], call));
+      const Array slope = coordinates.empty() ? Gradient(a, along[i], options.spacing, call)
+                                              : Gradient(a, along[i], coordinates[i], call);
+      made.push_back(TypeOf(slope)->dtype() == a.dtype() ? Convert(slope, t, call) : slope);
     }
     return made;
   };
@@ -167,34 +169,42 @@ std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc l
 Array trapezoid(Operand y, TrapezoidOptions options, Loc loc) {
   const Call call{"trapezoid", loc};
   const Array& x = options.x;
-  return AsOneWith(call, {{"operand", y}, options}, {{"x", &options.x}},
-                   [&](const Operands& xs) -> Array {
-                     const Located a(moveaxis(ToFloat(xs[0], call), options.dim, -1, loc), loc);
-                     const int64_t last = Rank(a) - 1;
-                     const Located is_last = EndsOf(a, last, call).is_last;
-                     const Located pairs = If(is_last, 0.0, Shifted(a, last, 1) + a);
-                     if (!x.is_given()) return a.With(sum(pairs, -1, {}, loc)) * (0.5 * options.dx);
-                     Located at(ToFloat(Operand(x, loc), call), loc);
-                     if (Rank(at) != 1) at = at.With(moveaxis(at, options.dim, -1, loc));
-                     const int64_t along = Rank(at) - 1;
-                     const Located width = Shifted(at, along, 1) - at;
-                     return a.With(sum(pairs * width, -1, {}, loc)) * 0.5;
-                   });
+  return AsOneWith(
+      call, {{"operand", y}, options}, {{"x", &options.x}}, [&](const Operands& xs) -> Array {
+        const Array given = ToFloat(xs[0], call);
+        const DType t = TypeOf(given)->dtype();
+        const Located a(moveaxis(ToWide(given, call), options.dim, -1, loc), loc);
+        const int64_t last = Rank(a) - 1;
+        const Located is_last = EndsOf(a, last, call).is_last;
+        const Located pairs = If(is_last, 0.0, Shifted(a, last, 1) + a);
+        if (!x.is_given())
+          return Convert(a.With(sum(pairs, -1, {}, loc)) * (0.5 * options.dx), t, call);
+        const Array places = ToFloat(Operand(x, loc), call);
+        Located at(ToWide(places, call), loc);
+        if (Rank(at) != 1) at = at.With(moveaxis(at, options.dim, -1, loc));
+        const int64_t along = Rank(at) - 1;
+        const Located width = Shifted(at, along, 1) - at;
+        return Convert(a.With(sum(pairs * width, -1, {}, loc)) * 0.5,
+                       PromotedDType({given, places}, call), call);
+      });
 }
 
 Array unwrap(Operand x, UnwrapOptions options, Loc loc) {
   const Call call{"unwrap", loc};
   return AsOne(call, {x, options}, [&](const Operand& operand) -> Array {
-    const Located a(ToFloat(operand, call), loc);
+    const Array given = ToFloat(operand, call);
+    const Located a(ToWide(given, call), loc);
     const int64_t dim = NormalDim(options.dim, Rank(a), call);
-    if (base::At(a.shape(), dim) < 2) return api::Same(a);
+    if (base::At(a.shape(), dim) < 2) return api::Same(given);
     const double half = options.period / 2;
     // Element 0 has none before it.
     const Located step = If(EndsOf(a, dim, call).is_first, 0.0, a - Shifted(a, dim, -1));
     Located wrapped = a.With(remainder(step + half, Operand(options.period, loc), {}, loc)) - half;
     wrapped = If((wrapped == -half) & (step > 0), half, wrapped);
     const Located shift = If(Abs(step) < options.discont.value_or(half), 0.0, wrapped - step);
-    return a + a.With(cumsum(shift, static_cast<int>(dim), {.out_sharding = OwnSpec(a)}, loc));
+    const Located whole =
+        a + a.With(cumsum(shift, static_cast<int>(dim), {.out_sharding = OwnSpec(a)}, loc));
+    return Convert(whole, TypeOf(given)->dtype(), call);
   });
 }
 
@@ -225,7 +235,11 @@ Array Interp(const Array& x, Array xp, Array fp, const InterpOptions& options, C
                 y1 = look(fp, high);
   // No division by a distance of 0, also in the derivative.
   const Located is_flat = Abs(x1 - x0) <= std::numeric_limits<double>::denorm_min();
-  Located made = If(is_flat, y0, y0 + (at - x0) / If(is_flat, 1.0, x1 - x0) * (y1 - y0));
+  const Located share = If(is_flat, 0.0, (at - x0) / If(is_flat, 1.0, x1 - x0));
+  // Beside an infinite value a point has its own value, and the points between are infinite.
+  const Located rise = y1 - y0, is_finite = rise.With(isfinite(rise, loc));
+  const Located beside = If(share <= 0, y0, If(share >= 1, y1, y0 * (1.0 - share) + y1 * share));
+  Located made = If(is_finite, y0 + share * If(is_finite, rise, 0.0), beside);
   if (options.period) return made;
   const auto end = [&](const std::optional<double>& given, int64_t place) {
     return given ? made.With(StrongScalar(*given, made.dtype(), call))
@@ -244,14 +258,15 @@ Array interp(Operand x, Operand xp, Operand fp, InterpOptions options, Loc loc) 
   return AsOne(call, {{"operand", x}, {"xp", xp}, {"fp", fp}, options},
                [&](const Operand& at, const Operand& places, const Operand& values) {
                  const DType t = FloatOf(PromotedDType({at, places, values}, call));
-                 const Array p = Convert(ToArray(places, call), t, call),
-                             v = Convert(ToArray(values, call), t, call);
+                 const Array p = Convert(ToArray(places, call), WideDType(t), call),
+                             v = Convert(ToArray(values, call), WideDType(t), call);
                  if (Rank(p) != 1 || ShapeOf(p) != ShapeOf(v) || ShapeOf(p)[0] == 0)
                    FailShape(
                        call, 18,
                        fmt::format("the points have places of shape {} and values of shape {}",
                                    ir::FieldText(ShapeOf(p)), ir::FieldText(ShapeOf(v))));
-                 return Interp(Convert(ToArray(at, call), t, call), p, v, options, call);
+                 const Array x = Convert(ToArray(at, call), WideDType(t), call);
+                 return Convert(Interp(x, p, v, options, call), t, call);
                });
 }
 

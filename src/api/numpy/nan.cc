@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "api/array/between.h"
 #include "api/array/reductions.h"
 #include "api/core/located.h"
 #include "api/core/option_fields.h"
@@ -65,28 +66,32 @@ Located CountNumbers(const Array& x, const Dims& dims, const ReduceOptions& how,
 Array MeanOfNumbers(const Operand& x, const Dims& dims, const ReduceOptions& options, Call call) {
   CheckHasNo("initial", options.initial, call);
   const Array a = ToFloat(x, call);
+  const DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
   ReduceOptions how = options;
-  if (how.dtype.is_default()) how.dtype = TypeOf(a)->dtype();
+  how.dtype = WideDType(t);
   const Located total(sum(Without(a, 0, call), dims, how, call.loc), call.loc);
-  return total / CountNumbers(a, dims, how, call.loc);
+  return Convert(total / CountNumbers(a, dims, how, call.loc), t, call);
 }
 
-Located VarianceOfNumbers(const Operand& x, const Dims& dims, const VarOptions& options,
-                          Call call) {
+// Returns f(variance), where f has the numbers in the WideDType.
+Array VarianceOfNumbers(const Operand& x, const Dims& dims, const VarOptions& options, Call call,
+                        Located (*f)(const Located&) = nullptr) {
   const Loc loc = call.loc;
-  const Array a = ToFloat(x, call);
+  const DType given = TypeOf(ToFloat(x, call))->dtype();
+  const DType t = options.dtype.is_default() ? base::PartOf(given) : options.dtype;
+  const Array a = ToWide(ToFloat(x, call), call);
   const Located centre(MeanOfNumbers(a, dims, {.keepdims = true, .where = options.where}, call),
                        loc);
   const Located away(Without(Located(a, loc) - centre, 0, call), loc);
-  const DType t = options.dtype.is_default() ? base::PartOf(TypeOf(a)->dtype()) : options.dtype;
   const Located squares = away.With(real(away * away.With(conj(away, loc)), loc));
-  const ReduceOptions how{.dtype = t,
+  const ReduceOptions how{.dtype = WideDType(t),
                           .keepdims = options.keepdims,
                           .out_sharding = options.out_sharding,
                           .where = options.where};
   const Located total(sum(squares, dims, how, loc), loc);
   const Located n = CountNumbers(a, dims, how, loc) - options.ddof;
-  return If(n > 0, total / If(n > 0, n, 1), kNan);
+  const Located variance = If(n > 0, total / If(n > 0, n, 1), kNan);
+  return Convert(f ? f(variance) : variance, t, call);
 }
 
 }  // namespace
@@ -118,7 +123,7 @@ Array nanstd(Operand x, Dims dims, VarOptions options, Loc loc) {
   const Call call{"nanstd", loc};
   return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
                    [&](const Operands& xs) -> Array {
-                     return Sqrt(VarianceOfNumbers(xs[0], dims, options, call));
+                     return VarianceOfNumbers(xs[0], dims, options, call, Sqrt);
                    });
 }
 
@@ -140,24 +145,6 @@ Array LinesOf(const Array& x, const std::vector<int64_t>& dims, Call call) {
   return Reshape(moveaxis(x, dims, to, call.loc), shape, call);
 }
 
-// Returns the elements between places `low` and `low` + 1 of each line at this fraction.
-Located Between(const Located& low, const Located& high, const Located& weight,
-                QuantileMethod method) {
-  switch (method) {
-    case QuantileMethod::kLower:
-      return low;
-    case QuantileMethod::kHigher:
-      return high;
-    case QuantileMethod::kNearest:
-      return If(weight <= 0.5, low, high);
-    case QuantileMethod::kMidpoint:
-      return (low + high) * 0.5;
-    case QuantileMethod::kLinear:
-      break;
-  }
-  return low * (1 - weight) + high * weight;
-}
-
 Array QuantileOfNumbers(const Array& x, const Array& q, const Dims& given,
                         const QuantileOptions& options, Call call) {
   const Loc loc = call.loc;
@@ -175,8 +162,9 @@ Array QuantileOfNumbers(const Array& x, const Array& q, const Dims& given,
   const auto at = [&](const Located& place) {
     return sorted.With(take_along_dim(sorted, Convert(place, i64, call), -1, {}, loc));
   };
-  const Located weight = sorted.With(Convert(position - low, sorted.dtype(), call));
-  Array made = If(n == 0, kNan, Between(at(low), at(high), weight, options.method));
+  const Located share = n.With(Reshape(q, row, call)), is_share = (share >= 0) & (share <= 1);
+  const Located chosen = n.With(Between(at(low), at(high), position - low, options.method, call));
+  Array made = If((n == 0) | !is_share, kNan, chosen);
   made = moveaxis(Convert(made, sorted.dtype(), call), -1, 0, loc);
   base::Shape shape = ShapeOf(q);
   for (int64_t d = 0; d < Rank(x); ++d) {

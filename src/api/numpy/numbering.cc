@@ -162,17 +162,20 @@ Array geomspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc 
   const Call call{"geomspace", loc};
   return AsOne(call, {{"lo", lo}, {"hi", hi}, n, options},
                [&](const Operand& low, const Operand& high) -> Array {
-                 const std::vector<Array> xs = PromoteFloat({low, high}, call);
-                 const Located a(xs[0], loc), b(xs[1], loc);
+                 const DType given = FloatOf(PromotedDType({low, high}, call));
+                 const DType t = options.dtype.is_default() ? given : options.dtype;
+                 const DType wide = given.is_complex() ? c128 : f64;
+                 const Located a(StrongOf(low, wide, call), loc),
+                     b(StrongOf(high, wide, call), loc);
                  const Located sign = Sign(a);
-                 LinspaceOptions even = options;
-                 even.dtype = {};
-                 const Located made =
-                     sign * Exp(a.With(linspace(Log(a * sign), Log(b * sign), n, even, loc)));
-                 Array whole = made;
-                 if (n > 0) whole = made.plain().at(0).set(a, {}, loc);
+                 LogspaceOptions even{.dtype = wide};
+                 even.out_sharding = options.out_sharding;
+                 even.endpoint = options.endpoint;
+                 const Array from = log10(a / sign, loc), to = log10(b / sign, loc);
+                 Array whole = sign * a.With(logspace(from, to, n, even, loc));
+                 if (n > 0) whole = whole.at(0).set(a, {}, loc);
                  if (n > 1 && options.endpoint) whole = whole.at(-1).set(b, {}, loc);
-                 return options.dtype.is_default() ? whole : Convert(whole, options.dtype, call);
+                 return Convert(whole, t, call);
                });
 }
 

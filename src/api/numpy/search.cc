@@ -136,6 +136,16 @@ Array bincount(Operand x, BincountOptions options, Loc loc) {
 
 namespace {
 
+// C17: throws ShapeError for bins without a range around NaN or infinity, if the elements are
+// known.
+void CheckBounds(const Located& low, const Located& high, Call call) {
+  const Located size = high - low;
+  if (size.plain().is_traced() || size.plain().is_abstract()) return;
+  if (!all(isfinite(size, call.loc), All, {}, call.loc).item<bool>(call.loc))
+    FailShape(call, 17, "the elements have no finite range: one is infinite or NaN",
+              {"give the bounds of the bins: .range = std::pair(low, high)"});
+}
+
 // Returns bins + 1 edges. Where the elements are all equal, the bins are around them.
 Array EqualEdges(const Array& x, int64_t bins,
                  const std::optional<std::pair<double, double>>& range, Call call) {
@@ -149,6 +159,7 @@ Array EqualEdges(const Array& x, int64_t bins,
   } else if (TypeOf(x)->elements() > 0) {
     low = low.With(min(x, All, {}, loc));
     high = low.With(max(x, All, {}, loc));
+    CheckBounds(low, high, call);
   }
   const Located is_flat = low == high;
   return linspace(If(is_flat, low - 0.5, low), If(is_flat, high + 0.5, high), bins + 1, {}, loc);
@@ -214,8 +225,15 @@ Histogram CountPoints(const std::vector<Array>& columns, const base::Shape& poin
   base::Shape starts(shape.size(), 1), limits = shape;
   for (int64_t& limit : limits) --limit;
   made.counts = slice(made.counts, starts, limits, {}, loc);
+  Located is_counted(StrongScalar(true, bool_, call), loc);
+  for (const Array& e : made.edges)
+    is_counted = is_counted & is_counted.With(all(logical_not(isnan(e, loc), loc), All, {}, loc));
+  made.counts = If(is_counted, is_counted.With(made.counts), -1);
   if (!options.density) return made;
-  Located share = Located(made.counts, loc) / Located(sum(made.counts, All, {}, loc), loc);
+  std::vector<Operand> all(made.edges.begin(), made.edges.end());
+  all.emplace_back(made.counts, loc);
+  const Located number(Convert(made.counts, FloatOf(PromotedDType(all, call)), call), loc);
+  Located share = number / number.With(sum(number, All, {}, loc));
   for (size_t d = 0; d < rank; ++d) {
     base::Shape wide(shape.size(), 1);
     wide[d] = ShapeOf(made.edges[d])[0] - 1;
@@ -230,7 +248,10 @@ std::vector<Array> ColumnsOf(const Array& points, Call call) {
   if (Rank(points) != 2)
     FailShape(call, 17, fmt::format("points have dims [n, dims], not rank {}", Rank(points)));
   if (ShapeOf(points)[1] == 0) return {};
-  return unstack(WholeAlong(points, 1, call), 1, call.loc);
+  sharding::TensorSharding rows = TypeOf(points)->sharding();
+  rows.dims[1].axes.clear();
+  const bool is_own = rows == TypeOf(points)->sharding();
+  return unstack(is_own ? points : Moved(points, std::move(rows), call), 1, call.loc);
 }
 
 }  // namespace
@@ -275,8 +296,8 @@ Histogram histogram(Operand x, HistogramOptions options, Loc loc) {
     HistogramddOptions each{.bins = {options.bins}, .density = options.density};
     if (options.edges.is_given()) each.edges = {options.edges};
     if (options.range) each.range = {*options.range};
-    each.weights = options.weights.is_given() ? options.weights : ones_like(a, {}, loc);
-    if (TypeOf(each.weights)->elements() == TypeOf(a)->elements())
+    if (options.weights.is_given()) each.weights = options.weights;
+    if (options.weights.is_given() && TypeOf(each.weights)->elements() == TypeOf(a)->elements())
       each.weights = Reshape(each.weights, ShapeOf(a), call);
     made = CountPoints({a}, ShapeOf(a), each, call);
     return made.counts;

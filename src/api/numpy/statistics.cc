@@ -26,9 +26,9 @@ static std::string Code(const CorrcoefOptions& v) {
 
 namespace {
 
-// Returns floats [variables, observations].
+// Returns floats [variables, observations], in their WideDType.
 Array Variables(const Operand& x, bool rowvar, Call call) {
-  const Array a = ToFloat(x, call);
+  const Array a = ToWide(ToFloat(x, call), call);
   if (Rank(a) > 2) FailShape(call, 17, fmt::format("the variables have rank 2, not {}", Rank(a)));
   const Array both = atleast_2d(a, call.loc);
   return rowvar || ShapeOf(both)[0] == 1 ? both : both.T();
@@ -77,19 +77,21 @@ Array Covariance(const Array& x, const CovOptions& options, Call call) {
 Array cov(Operand x, CovOptions options, Loc loc) {
   const Call call{"cov", loc};
   return AsOne(call, {x, options}, [&](const Operand& operand) {
-    return Covariance(Variables(operand, options.rowvar, call), options, call);
+    const Array made = Covariance(Variables(operand, options.rowvar, call), options, call);
+    return Convert(made, TypeOf(ToFloat(operand, call))->dtype(), call);
   });
 }
 
 Array corrcoef(Operand x, CorrcoefOptions options, Loc loc) {
   const Call call{"corrcoef", loc};
   return AsOne(call, {x, options}, [&](const Operand& operand) -> Array {
+    const DType t = TypeOf(ToFloat(operand, call))->dtype();
     const Located c(Covariance(Variables(operand, options.rowvar, call), {}, call), loc);
-    if (c.shape().empty()) return c / c;
+    if (c.shape().empty()) return Convert(c / c, t, call);
     const Located spread = Sqrt(c.With(real(diagonal(c, {}, loc), loc)));
     const Located made = c / c.With(expand_dims(spread, 1, loc)) / spread;
     if (made.dtype().is_complex()) return made;
-    return clip(made, Operand(-1, loc), Operand(1, loc), loc);
+    return Convert(clip(made, Operand(-1, loc), Operand(1, loc), loc), t, call);
   });
 }
 

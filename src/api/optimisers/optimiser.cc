@@ -114,7 +114,7 @@ void Slots::Add(const char* slot, const Parameters& params, const std::vector<Ar
     Add(SlotName(slot, params.names[i]), params.Constrained(i, xs[i]));
 }
 Located Slots::Get(const char* slot, const Parameters& params, size_t i) const {
-  return Get(SlotName(slot, params.names[i]));
+  return Wide(Get(SlotName(slot, params.names[i])));
 }
 void Slots::Set(const char* slot, const Parameters& params, size_t i, const Array& x) const {
   Set(SlotName(slot, params.names[i]), params.Constrained(i, x));
@@ -129,9 +129,12 @@ Optimiser OfParts(std::vector<detail::GradientTransformation> parts) {
 
 namespace {
 
-// Calls f(part, slots) for each part. The second part of a name is numbered: "trace_2".
+// Calls f(part, slots) for each part. The second part of a name is numbered: "trace_2". A layout
+// alone gives no name, so that a state is the same with and without it.
 template <class F>
 void ForEachPart(const Optimiser& optimiser, const Slots& slots, const F& f) {
+  if (optimiser.parts().size() == 1 && optimiser.parts()[0]->reshards)
+    return f(*optimiser.parts()[0], slots);
   std::map<std::string, int> uses;
   for (const detail::TransformationPtr& part : optimiser.parts()) {
     const int use = ++uses[part->name];
@@ -166,11 +169,25 @@ ArraysStep BeginChain(const Optimiser& optimiser, const Parameters& params, cons
   };
 }
 
-std::vector<Array> ZerosLike(const Parameters& params, DType dtype) {
-  std::vector<Array> zeros;
-  for (const Array& p : params.arrays)
-    zeros.push_back(zeros_like(p, {.dtype = dtype}, params.call.loc));
-  return zeros;
+std::vector<Array> FullLike(const Parameters& params, DType dtype, double number) {
+  const Loc loc = params.call.loc;
+  std::vector<Array> made;
+  for (const Array& p : params.arrays) {
+    const DType t = dtype.is_default() ? WideDType(TypeOf(p)->dtype()) : dtype;
+    made.push_back(full_like(p, Operand(number, loc), {.dtype = t}, loc));
+  }
+  return made;
+}
+
+std::vector<Array> InDTypesOf(const std::vector<Array>& gradients, const Parameters& params,
+                              const std::vector<Array>& updates) {
+  std::vector<Array> made;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    const DType t =
+        Promoted(TypeOf(gradients[i])->dtype(), TypeOf(params.arrays[i])->dtype(), params.call);
+    made.push_back(Convert(updates[i], t, params.call));
+  }
+  return made;
 }
 
 Located SumOverShards(const Located& x, const AxisSet& axes) {
@@ -183,9 +200,7 @@ Located SumOverShards(const Located& x, const AxisSet& axes) {
 }
 
 Located SumOfSquares(const Located& x, const AxisSet& axes) {
-  const Call call{"global_norm", x.loc()};
-  const Located wide(x.dtype().size() < 4 ? Convert(x, f32, call) : x.plain(), x.loc());
-  return SumOverShards(wide.With(sum(Square(wide), All, {}, x.loc())), axes);
+  return SumOverShards(x.With(sum(Square(Wide(x)), All, {}, x.loc())), axes);
 }
 
 Located AllFinite(const std::vector<Array>& xs, const AxisSet& axes, Call call) {
@@ -250,10 +265,12 @@ detail::UpdatedLeaves Optimiser::Update(detail::TreeRef gradients, OptimiserStat
              "compared with the parameters, the "
              "gradients are",
              {"pass one gradient for each parameter"});
-  std::vector<Array> updates = detail::LeavesOf(gradients);
+  const std::vector<Array> given = detail::LeavesOf(gradients);
   const bool reshards = !parts_.empty() && parts_[0]->reshards;
-  for (size_t i = 0; i < updates.size(); ++i) CheckGradient(updates[i], all, i, reshards);
+  for (size_t i = 0; i < given.size(); ++i) CheckGradient(given[i], all, i, reshards);
+  std::vector<Array> updates = given;
   BeginChain(*this, all, Slots(state, "", call))(updates);
+  updates = InDTypesOf(given, all, updates);
   for (size_t i = 0; i < updates.size(); ++i) CheckUpdate(updates[i], all, i);
   return {std::move(updates), std::move(state)};
 }
@@ -296,7 +313,7 @@ void MoveTowards(TreeRef average, TreeRef params, const Array& step_size, Loc lo
   const Call call{"incremental_update", loc};
   const Located step(step_size, loc);
   Combine(average, params, "averages", call, [&](const Located& old, const Located& x) {
-    return Convert(step * x + (1.0 - step) * old, old.dtype(), call);
+    return Convert(step * Wide(x) + (1.0 - step) * Wide(old), old.dtype(), call);
   });
 }
 

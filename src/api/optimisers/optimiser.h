@@ -57,7 +57,7 @@ class Slots {
   // Replaces an array, in its dtype.
   void Set(const std::string& name, const Array& x) const;
 
-  // Same, for an array per parameter.
+  // Same, for an array per parameter. Get returns it in its WideDType.
   void Add(const char* slot, const Parameters& params, const std::vector<Array>& xs) const;
   Located Get(const char* slot, const Parameters& params, size_t i) const;
   void Set(const char* slot, const Parameters& params, size_t i, const Array& x) const;
@@ -98,27 +98,36 @@ void InitChain(const Optimiser& optimiser, const Parameters& params, const Slots
 // Begins one step of a chain, as GradientTransformation::begin.
 ArraysStep BeginChain(const Optimiser& optimiser, const Parameters& params, const Slots& slots);
 
-// Returns arrays of zeros like the parameters, of this dtype unless it is the default.
-std::vector<Array> ZerosLike(const Parameters& params, DType dtype = {});
+// Updates are computed in their WideDType, from parameters and arrays of the state in theirs.
+inline Located Wide(const Located& x) { return x.With(ToWide(x, {"update", x.loc()})); }
+
+// Returns arrays like the parameters for a state, filled with a number. Their dtype is `dtype`; by
+// default the WideDType of each parameter, because narrow means of squares underflow, and narrow
+// means stop to move.
+std::vector<Array> FullLike(const Parameters& params, DType dtype = {}, double number = 0);
 // Returns the step that replaces update i by f(update, i).
 template <class F>
 ArraysStep ForEach(const Parameters& params, F f) {
   return [=](std::vector<Array>& updates) {
     for (size_t i = 0; i < updates.size(); ++i)
-      updates[i] = f(Located(updates[i], params.call.loc), i);
+      updates[i] = f(Wide(Located(updates[i], params.call.loc)), i);
   };
 }
 // Returns a transformation without a state that applies f(update, parameter) to each array.
 template <class F>
 detail::GradientTransformation Stateless(std::string name, F f) {
   const auto begin = [f](const Parameters& params, const Slots&) {
-    return ForEach(params, [=](const Located& u, size_t i) -> Array { return f(u, params.at(i)); });
+    return ForEach(params,
+                   [=](const Located& u, size_t i) -> Array { return f(u, Wide(params.at(i))); });
   };
   return {.name = std::move(name), .begin = begin, .counts_steps = false};
 }
 
 // Returns the sum over all devices of Manual axes over which x varies, if `axes` has them.
 Located SumOverShards(const Located& x, const AxisSet& axes);
+// Returns updates in the dtypes that their gradients and parameters promote to.
+std::vector<Array> InDTypesOf(const std::vector<Array>& gradients, const Parameters& params,
+                              const std::vector<Array>& updates);
 // Returns the sum of the squares: f32 [], or f64 for f64. Over Manual axes, of all shards.
 Located SumOfSquares(const Located& x, const AxisSet& axes = {});
 // Returns whether all elements of all arrays are finite.

@@ -20,8 +20,8 @@ void CheckAdam(const AdamOptions& o, Call call) {
 
 GradientTransformation Adam(AdamOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
-    slots.Add("mu", params, ZerosLike(params, o.mu_dtype));
-    slots.Add("nu", params, ZerosLike(params));
+    slots.Add("mu", params, FullLike(params, o.mu_dtype));
+    slots.Add("nu", params, FullLike(params, o.nu_dtype));
   };
   const auto begin = [o](const Parameters& params, const Slots& slots) {
     const Located count = Incremented(slots.count());
@@ -42,7 +42,7 @@ GradientTransformation Adam(AdamOptions o) {
 
 GradientTransformation Lion(LionOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
-    slots.Add("mu", params, ZerosLike(params, o.mu_dtype));
+    slots.Add("mu", params, FullLike(params, o.mu_dtype));
   };
   const auto begin = [o](const Parameters& params, const Slots& slots) {
     return ForEach(params, [=](const Located& g, size_t i) -> Array {
@@ -57,12 +57,8 @@ GradientTransformation Lion(LionOptions o) {
 // Divides by the root of the mean square, or by the standard deviation.
 GradientTransformation Rms(RmspropOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
-    std::vector<Array> squares;
-    for (const Array& p : params.arrays)
-      squares.push_back(
-          full_like(p, Operand(o.initial_scale, params.call.loc), {}, params.call.loc));
-    if (o.centered) slots.Add("mu", params, ZerosLike(params));
-    slots.Add("nu", params, squares);
+    if (o.centered) slots.Add("mu", params, FullLike(params, o.mu_dtype));
+    slots.Add("nu", params, FullLike(params, o.nu_dtype, o.initial_scale));
   };
   const auto begin = [o](const Parameters& params, const Slots& slots) {
     std::optional<Debias> debias;
@@ -76,6 +72,7 @@ GradientTransformation Rms(RmspropOptions o) {
         const Located mu = Average(g, slots.Get("mu", params, i), o.decay);
         slots.Set("mu", params, i, mu);
         spread = spread - Square(debiased(mu));
+        spread = If(spread < 0, 0.0, spread);  // rounded, where all gradients are equal
       }
       return (o.eps_in_sqrt ? Rsqrt(spread + o.eps) : 1.0 / (Sqrt(spread) + o.eps)) * g;
     });
@@ -85,7 +82,7 @@ GradientTransformation Rms(RmspropOptions o) {
 
 GradientTransformation Trace(double decay, bool nesterov, DType dtype) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
-    slots.Add("trace", params, ZerosLike(params, dtype));
+    slots.Add("trace", params, FullLike(params, dtype));
   };
   const auto begin = [=](const Parameters& params, const Slots& slots) {
     return ForEach(params, [=](const Located& g, size_t i) -> Array {
@@ -99,7 +96,7 @@ GradientTransformation Trace(double decay, bool nesterov, DType dtype) {
 
 GradientTransformation MovingAverage(double decay, EmaOptions o) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
-    slots.Add("mean", params, ZerosLike(params, o.accumulator_dtype));
+    slots.Add("mean", params, FullLike(params, o.accumulator_dtype));
   };
   const auto begin = [=](const Parameters& params, const Slots& slots) {
     std::optional<Debias> debias;
@@ -139,7 +136,7 @@ GradientTransformation AddDecayed(const RateSchedule& decay, const ParameterMask
     const std::optional<Located> now = NumberNow(decay, slots, params.call.loc);
     return ForEach(params, [=](const Located& u, size_t i) -> Array {
       if (mask && !mask(params.names[i], params.arrays[i])) return u;
-      return u + Times(now, decay, params.at(i));
+      return u + Times(now, decay, Wide(params.at(i)));
     });
   };
   return {.name = "decay", .begin = begin, .counts_steps = !decay.number()};
@@ -156,7 +153,7 @@ GradientTransformation ClipByGlobalNorm(double most, AxisSet axes) {
       if (!squares) return;
       const Located norm = Sqrt(*squares), is_small = norm < most;
       for (Array& x : updates) {
-        const Located u(x, params.call.loc);
+        const Located u = Wide(Located(x, params.call.loc));
         x = If(is_small, u, u / u.With(Convert(norm, u.dtype(), params.call)) * most);
       }
     };
@@ -217,7 +214,7 @@ Located MeanAlong(const Located& x, int64_t dim, bool keepdims = false) {
 // Squares of a matrix are estimated by the product of the means of its rows and of its columns.
 GradientTransformation FactoredRms(AdafactorOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
-    const std::vector<Array> zeros = ZerosLike(params);
+    const std::vector<Array> zeros = FullLike(params, o.dtype_squares);
     for (size_t i = 0; i < zeros.size(); ++i) {
       const Parameters one = params.Only(i);
       const Located zero(zeros[i], params.call.loc);
@@ -231,7 +228,9 @@ GradientTransformation FactoredRms(AdafactorOptions o) {
   };
   const auto begin = [o](const Parameters& params, const Slots& slots) {
     const Call call = params.call;
-    const Located t(Convert(slots.count() - o.decay_offset + 1, f32, call), call.loc);
+    // Up to the offset the first squares are taken as they are.
+    const Located steps = slots.count() - o.decay_offset + 1;
+    const Located t(Convert(If(steps < 1, 1, steps), f32, call), call.loc);
     const Located decay = 1.0 - t.With(pow(t, Operand(-o.decay_rate, t.loc()), {}, t.loc()));
     // Returns the next value of an array of the state.
     const auto next = [=](const char* slot, size_t i, const Located& x) {
@@ -292,6 +291,7 @@ Optimiser adamw(RateSchedule rate, AdamWOptions options, Loc loc) {
                          .eps = options.eps,
                          .eps_root = options.eps_root,
                          .mu_dtype = options.mu_dtype,
+                         .nu_dtype = options.nu_dtype,
                          .nesterov = options.nesterov};
   CheckRate("the rate", rate, call);
   CheckAdam(adam, call);
@@ -340,15 +340,19 @@ Optimiser rmsprop(RateSchedule rate, RmspropOptions options, Loc loc) {
   std::vector<GradientTransformation> parts{Rms(options), ScaleBy(rate, -1)};
   if (options.momentum) {
     CheckBeta("momentum", *options.momentum, call);
-    parts.push_back(Trace(*options.momentum, options.nesterov, {}));
+    parts.push_back(Trace(*options.momentum, options.nesterov, options.accumulator_dtype));
   }
   return OfParts(std::move(parts));
 }
 
 Optimiser lamb(RateSchedule rate, LambOptions options, Loc loc) {
   const Call call{"optimisers::lamb", loc};
-  const AdamOptions adam{
-      .b1 = options.b1, .b2 = options.b2, .eps = options.eps, .eps_root = options.eps_root};
+  const AdamOptions adam{.b1 = options.b1,
+                         .b2 = options.b2,
+                         .eps = options.eps,
+                         .eps_root = options.eps_root,
+                         .mu_dtype = options.mu_dtype,
+                         .nu_dtype = options.nu_dtype};
   CheckRate("the rate", rate, call);
   CheckAdam(adam, call);
   CheckDecay(options.weight_decay, call);

@@ -41,7 +41,7 @@ class StepIf {
 GradientTransformation MicroSteps(const Optimiser& inner, int64_t k, MultiStepsOptions o) {
   const auto init = [=](const Parameters& params, const Slots& slots) {
     slots.Add("step", StrongScalar(0, i32, params.call));
-    slots.Add("gradients", params, ZerosLike(params, o.accumulator_dtype));
+    slots.Add("gradients", params, FullLike(params, o.accumulator_dtype));
     InitChain(inner, params, slots.Inner());
   };
   const auto begin = [=](const Parameters& params, const Slots& slots) -> ArraysStep {
@@ -50,10 +50,11 @@ GradientTransformation MicroSteps(const Optimiser& inner, int64_t k, MultiStepsO
     return [=](std::vector<Array>& updates) {
       std::vector<Located> sums;
       for (size_t i = 0; i < updates.size(); ++i) {
-        const Located g(updates[i], params.call.loc), sum = slots.Get("gradients", params, i);
+        const Located g = Wide(Located(updates[i], params.call.loc)),
+                      sum = slots.Get("gradients", params, i);
         const Located own = sum.With(Convert(step + 1, sum.dtype(), params.call));
         sums.push_back(o.use_grad_mean ? sum + (g - sum) / own : g + sum);
-        updates[i] = Convert(sums[i], g.dtype(), params.call);
+        updates[i] = sums[i];
       }
       inner_step(is_last, updates);
       slots.Set("step", If(is_last, 0, step + 1));
@@ -176,8 +177,10 @@ GradientTransformation Sharded(const Optimiser& inner, const ShardSpecs& specs) 
     const Parameters shards = specs.OnShards(params);
     const ArraysStep step = BeginChain(inner, shards, slots.Inner());
     return [=](std::vector<Array>& updates) {
+      const std::vector<Array> given = updates;
       for (size_t i = 0; i < updates.size(); ++i) updates[i] = Scattered(updates[i], shards, i);
       step(updates);
+      updates = InDTypesOf(given, params, updates);  // narrow ones are half as many bytes to send
       for (size_t i = 0; i < updates.size(); ++i)
         updates[i] = GatheredTo(updates[i], params, shards, i);
     };
@@ -195,10 +198,7 @@ GradientTransformation LossScale(const Optimiser& inner, LossScaleOptions o) {
     const Located scale = slots.Get(kScale), good = slots.Get("good_steps") + 1;
     const StepIf inner_step(inner, params, slots.Inner());
     return [=](std::vector<Array>& updates) {
-      for (Array& u : updates) {
-        const Located wide(u, params.call.loc);
-        u = (wide.dtype().size() < 4 ? wide.With(Convert(wide, f32, params.call)) : wide) / scale;
-      }
+      for (Array& u : updates) u = Wide(Located(u, params.call.loc)) / scale;
       const Located finite = AllFinite(updates, o.axes, params.call), grows = good == o.period;
       inner_step(finite, updates);
       const Located smaller = scale / o.factor, larger = scale * o.factor;

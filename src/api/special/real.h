@@ -18,7 +18,7 @@ inline Located Polynomial(std::span<const double> coefficients, const Located& x
 
 inline Array Widened(const Array& x, Call call) {
   CheckReal(x, call);
-  return TypeOf(x)->dtype().size() < 4 ? Convert(x, f32, call) : x;
+  return ToWide(x, call);
 }
 
 // Returns f of the operands, which promote, in their floating dtype.

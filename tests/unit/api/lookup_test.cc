@@ -142,5 +142,38 @@ TEST(Lookups, OfReducedTablesLeavePartialSums) {
   check(asked, P("model", None).reduced("data"), 1);
 }
 
+// Rows are compared by their numbers, one per row: where several updates name a row, the last one
+// has the derivative.
+TEST(Updates, GradientsOfRowsHoldOneNumberPerRow) {
+  constexpr int64_t kRows = 4096, kUpdates = 2048, kSize = 256;
+  const auto total = [](Array x, Array i, Array rows) { return sum(x.at(i).set(rows) * 2.0); };
+  const Lowered lowered = jit(grad<2>(total))
+                              .lower(abstract_array("f32[4096,256]"), abstract_array("i32[2048]"),
+                                     abstract_array("f32[2048,256]"));
+  // The operand and its cotangent, the updates and their gradient.
+  EXPECT_LE(lowered.peak_bytes(), (2 * kRows + 2 * kUpdates) * kSize * 4 + 64 * kRows);
+}
+
+TEST(Updates, TheLastOfTwoHasTheGradient) {
+  const Array x = zeros({4, 3, 2}), i = array({1, 3, 1, 7, -1});
+  const Array rows = reshape(arange(30.0), {5, 3, 2}), by = reshape(arange(24.0), {4, 3, 2});
+  const auto gradient = [&](auto f) {
+    return grad([&](Array r) { return sum(f(r) * by); })(rows).to_vector<float>();
+  };
+  // Index -1 is 3, after the update of row 3; 7 is dropped.
+  std::vector<float> want(30, 0);
+  for (int k = 0; k < 6; ++k) want[12 + k] = 6.0f + k, want[24 + k] = 18.0f + k;
+  EXPECT_EQ(gradient([&](Array r) { return x.at(i).set(r); }), want);
+  // Along the middle dim, where rows are columns of the array.
+  const Array columns = reshape(arange(16.0), {4, 2, 2}), twice = array({2, 2});
+  const Array made = grad([&](Array c) { return sum(x.at({All, twice}).set(c) * by); })(columns);
+  EXPECT_THAT(made[{0, All}].reshape({4}).to_vector<float>(), ElementsAre(0, 0, 4, 5));
+  // A part of each row.
+  const auto part = [&](Array r) { return x.at({i, Slice(1, 3)}).set(r); };
+  const Array parts = grad([&](Array r) { return sum(part(r) * by); })(rows[{All, Slice(1, 3)}]);
+  EXPECT_THAT(parts[{2, All}].reshape({4}).to_vector<float>(), ElementsAre(8, 9, 10, 11));
+  EXPECT_THAT(parts[{0, All}].reshape({4}).to_vector<float>(), ElementsAre(0, 0, 0, 0));
+}
+
 }  // namespace
 }  // namespace tessera::lookup_test
