@@ -49,8 +49,8 @@ Array Gelu(const Array& a, bool approximate, Loc loc) {
     return mul(a, mul(Operand(0.5, loc), tail, {}, loc), {}, loc);
   }
   // Beyond the limit the factor is 0 or 1 in every dtype, and the cube might overflow.
-  const Operand limit(30, loc);
-  const Array t = minimum(maximum(a, Operand(-30, loc), {}, loc), limit, {}, loc);
+  const bool is_real = !TypeOf(a)->dtype().is_complex();
+  const Array t = is_real ? clamp(Operand(-30, loc), a, Operand(30, loc), loc) : a;
   Array cube = mul(mul(t, t, {}, loc), t, {}, loc);
   Array bent = add(t, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
   // logistic(2t) equals (1 + tanh(t)) / 2 but does not cancel for negative t. Floats of 16 bits use
