@@ -1,3 +1,4 @@
+// Formulas of slopes, with scales, series and limits where the plain formula fails.
 #include "ops/slopes.h"
 
 #include <cmath>
@@ -105,7 +106,7 @@ X GammaDensity(X a, X x) {
                Exp((a - 1) * Log(far) - far - log_gamma));
 }
 
-// At the ends by powers, of which one is 0 or 1 unless it is infinite: the limit, which keeps the
+// At the ends by powers. One of them is 0 or 1 unless it is infinite, so the limit, which keeps the
 // other factor finite, does not change the product.
 X BetaDensity(X a, X b, X x) {
   const auto log_gamma = [](X v) { return Apply(ScalarOp::kLgamma, {v}); };

@@ -1,3 +1,4 @@
+// Arrays that remember their number, one class per kind of array.
 #include "api/core/numbers.h"
 
 #include "compile/host/concrete.h"

@@ -108,7 +108,7 @@ Located LogNdtr(const Located& x) {
   return If(x < 0, tail, Log1p(-Ndtr(-high)));
 }
 
-// Rational approximations, of which only the last one has a derivative that keeps its digits.
+// Rational approximations, whose own derivatives have few digits.
 Located NearDawsn(const Located& x) {
   const Located a = Abs(x), is_near = a < 3.25;
   const Located a1 = If(is_near, a, 1.0), s1 = Square(a1);
