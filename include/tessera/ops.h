@@ -245,7 +245,8 @@ Array mul(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current(
 Array div(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns a / b, floating; the operator `/`. x / 0 is infinite, 0 / 0 is NaN.
 Array divide(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns a / b rounded down (div truncates). Two bools count as i32.
+// Returns a / b rounded down (div truncates). With b = 0: 0 for ints, as in NumPy, and a / b for
+// floats. Two bools count as i32.
 Array floor_divide(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns a - b * trunc(a / b): the sign of a, like C's %. With b = 0: a for ints, NaN for floats.
 // Refuses two bools.

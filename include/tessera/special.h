@@ -2,8 +2,8 @@
 // floats. ops.h has lgamma, digamma, polygamma, zeta, erf, erfc, erf_inv, bessel_i0e, bessel_i1e,
 // logsumexp.
 //
-// Values and derivatives are those of JAX, where JAX has one. Only wofz takes complex numbers; the
-// others refuse them.
+// Values and derivatives are those of JAX, where JAX has right ones. Only wofz takes complex
+// numbers; the others refuse them.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -29,7 +29,7 @@ Array beta(Operand a, Operand b, Loc loc = Loc::Current());
 Array factorial(Operand n, Loc loc = Loc::Current());
 // Returns the number of ways to choose k of n, and 0 unless 0 <= k <= n.
 Array comb(Operand n, Operand k, Loc loc = Loc::Current());
-// Returns gamma(z + m) / gamma(z).
+// Returns gamma(z + m) / gamma(z): for whole m the product z (z + 1) ... (z + m - 1).
 Array poch(Operand z, Operand m, Loc loc = Loc::Current());
 // Returns the logarithm of the d-dimensional gamma function.
 Array multigammaln(Operand a, int64_t d, Loc loc = Loc::Current());
@@ -90,8 +90,8 @@ Array owens_t(Operand h, Operand a, Loc loc = Loc::Current());
 // Returns the modified Bessel functions of the first kind of order 0 and 1.
 Array i0(Operand x, Loc loc = Loc::Current());
 Array i1(Operand x, Loc loc = Loc::Current());
-// Returns the Bessel functions of the first kind of orders 0 to v: [v + 1, ...], by recurrence from
-// order n_iter downwards.
+// Returns the Bessel functions of the first kind of orders 0 to v: [v + 1, ...]. The recurrence
+// over orders begins at n_iter or above; n_iter is at least v.
 Array bessel_jn(Operand x, int64_t v, int64_t n_iter = 50, Loc loc = Loc::Current());
 // Returns the integral of e^t / t up to x, and of e^-t / t from x.
 Array expi(Operand x, Loc loc = Loc::Current());

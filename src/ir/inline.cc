@@ -85,7 +85,7 @@ std::shared_ptr<const Program> WithInlined(const std::shared_ptr<const Program>&
 }  // namespace
 
 std::vector<ValueId> Inline(Builder& builder, const Program& program,
-                            absl::Span<const ValueId> given) {
+                            absl::Span<const ValueId> given, Instead instead) {
   base::IdVector<ValueId, ValueId> map(program.values.size(), kNoValue);
   const size_t inputs = program.inputs.size();
   for (size_t k = 0; k < given.size(); ++k)
@@ -99,6 +99,10 @@ std::vector<ValueId> Inline(Builder& builder, const Program& program,
     for (ValueId v : i.operands) operands.push_back(map[v]);
     for (ValueId v : i.results) types.push_back(program.type(v));
     builder.set_loc(i.loc);
+    if (const ValueId other = instead(i); other != kNoValue) {
+      map[i.results[0]] = other;
+      continue;
+    }
     const auto results = builder.EmitTyped(*i.op, i.params, operands, types, i.regions);
     for (size_t r = 0; r < results.size(); ++r) {
       ValueId& made = map[i.results[r]];

@@ -7,6 +7,7 @@
 
 #include "ops/derivatives.h"
 #include "ops/elementwise.h"
+#include "ops/slopes.h"
 #include "ops/special_references.h"
 
 namespace tessera::ops {
@@ -248,8 +249,8 @@ ir::ValueId ComplexTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_
 X Truncated(X x) { return Sign(x) * Floor(Abs(x)); }
 X OneAtZero(X x) { return Where(Equal(x, x.Number(0)), x.Number(1), x); }
 
-// As in JAX: in the base, NaN for 0^0; in the exponent, finite at base 0.
-constexpr auto PowOfBase = [](X g, X a, X b, X) { return g * (b * Pow(a, b - 1)); };
+constexpr auto PowOfBase = [](X g, X a, X b, X) { return g * SlopeOfPower(a, b); };
+// As in JAX, finite at base 0.
 constexpr auto PowOfExponent = [](X g, X a, X, X y) { return g * (Log(OneAtZero(a)) * y); };
 
 // For maximum and minimum: the operand that is the result gets the whole tangent, and two
@@ -263,8 +264,6 @@ constexpr auto ExtremeOf = [](X g, X a, X b, X y) {
 
 constexpr auto ZetaOfShift = [](X g, X s, X q, X) { return g * -(s * Zeta(s + 1, q)); };
 
-// As in JAX, in the dtype itself.
-X GammaDensity(X a, X x) { return Exp((a - 1) * Log(x) - x - Apply(ScalarOp::kLgamma, {a})); }
 constexpr auto IgammaOfShape = [](X g, X a, X x, X) {
   return g * Apply(ScalarOp::kIgammaGradA, {a, x});
 };
@@ -274,12 +273,7 @@ constexpr auto IgammacOfNumber = [](X g, X a, X x, X) { return g * -GammaDensity
 constexpr auto ExpnOfNumber = [](X g, X n, X x, X) {
   return g * -Apply(ScalarOp::kExpn, {n - 1, x});
 };
-constexpr auto BetaincOfNumber = [](X g, X a, X b, X x, X) {
-  const auto log_gamma = [](X v) { return Apply(ScalarOp::kLgamma, {v}); };
-  const X log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b);
-  const X log_other = Apply(ScalarOp::kLog1p, {-x});
-  return g * Exp((b - 1) * log_other + (a - 1) * Log(x) - log_beta);
-};
+constexpr auto BetaincOfNumber = [](X g, X a, X b, X x, X) { return g * BetaDensity(a, b, x); };
 
 constexpr auto ClampOfOperand = [](X g, X lo, X x, X hi, X y) {
   return g * Where(And(Less(lo, x), Less(x, hi)), y.Number(1), y.Number(0));
@@ -372,8 +366,8 @@ constexpr OpDef kBinaryOps[] = {
             .takes = kInexact,
             .flops = 20,
             .reference = Either<Angle, Floats<std::atan2>>,
-            .diff = By<[](X g, X a, X b, X) { return g * (b / (a * a + b * b)); },
-                       [](X g, X a, X b, X) { return g * (-a / (a * a + b * b)); }>()}),
+            .diff = By<[](X g, X a, X b, X) { return g * SlopeOfAngle(b, a); },
+                       [](X g, X a, X b, X) { return g * -SlopeOfAngle(a, b); }>()}),
     Binary({.name = "nextafter",
             .doc = "The float next to a towards b.",
             .op = kNextafter,

@@ -10,6 +10,7 @@
 #include "ir/inline.h"
 #include "ir/interpret.h"
 #include "ir/uses.h"
+#include "ir/zeros.h"
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "ops/tangents.h"
@@ -251,13 +252,34 @@ void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_
   }
 }
 
+// Returns the values of a rule that are zero because operands have no tangents: a slope times a
+// zero is one even where the slope is infinite. Floating operands from `constants` on have
+// tangents, which are the last inputs.
+ir::ValueSet ZerosOfRule(const DiffCall& c, absl::Span<const ValueId> tangents, size_t constants) {
+  const ir::Program& rule = *c.regions[1];
+  ir::ValueSet given(rule.values.size());
+  size_t next = c.operands.size();
+  for (size_t k = constants; k < c.operands.size(); ++k)
+    if (HasTangent(c.operand_types[k])) given[rule.inputs[next++]] = tangents[k] == ir::kNoValue;
+  ir::ValueSet zeros = ir::ZerosOf(rule, given);
+  // Zeros that do not depend on tangents stay as the rule makes them.
+  const ir::ValueSet anyway = ir::ZerosOf(rule);
+  for (ValueId v : zeros.ids()) zeros[v] = zeros[v] && !anyway[v];
+  return zeros;
+}
+
 Values JvpByRule(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
   const size_t constants = ir::As<CallParams>(c.params.get()).constants;
   CheckConstants(c, tangents, constants);
   Values inputs(c.operands.begin(), c.operands.end());
   const Values directions = FloatingTangents(c, tangents, constants);
   inputs.insert(inputs.end(), directions.begin(), directions.end());
-  const Values made = ir::Inline(c.builder, *c.regions[1], inputs);
+  const ir::Program& rule = *c.regions[1];
+  const ir::ValueSet zeros = ZerosOfRule(c, tangents, constants);
+  const Values made = ir::Inline(c.builder, rule, inputs, [&](const ir::Instruction& i) {
+    const bool is_zero = i.results.size() == 1 && zeros[i.results[0]];
+    return is_zero ? Zeros(c.builder, rule.type(i.results[0])) : ir::kNoValue;
+  });
   Values out(results.size(), ir::kNoValue);
   for (size_t r = 0, next = results.size(); r < results.size(); ++r) {
     results[r] = made[r];

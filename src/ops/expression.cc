@@ -35,6 +35,7 @@ X operator-(X a, X b) { return Apply(ScalarOp::kSub, {a, b}); }
 X operator*(X a, X b) { return Apply(ScalarOp::kMul, {a, b}); }
 X operator/(X a, X b) { return Apply(ScalarOp::kDiv, {a, b}); }
 
+X Constant(X x) { return {x.builder(), x.builder().Emit(kStopGradient, nullptr, {x.id()})}; }
 X ZerosLike(X x) { return {x.builder(), Zeros(x.builder(), x.type())}; }
 X IndexAlong(X x, int64_t dim) {
   base::Shape shape(x.type()->shape().size(), 1);

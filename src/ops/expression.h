@@ -62,8 +62,13 @@ inline X ComplexOf(X real, X imag) { return Apply(plan::ScalarOp::kComplex, {rea
 inline X Zeta(X s, X q) { return Apply(plan::ScalarOp::kZeta, {s, q}); }
 inline X Equal(X x, X y) { return Apply(plan::ScalarOp::kEq, {x, y}); }
 inline X Less(X x, X y) { return Apply(plan::ScalarOp::kLt, {x, y}); }
+inline X Max(X x, X y) { return Apply(plan::ScalarOp::kMax, {x, y}); }
 inline X And(X x, X y) { return Apply(plan::ScalarOp::kAnd, {x, y}); }
+inline X Or(X x, X y) { return Apply(plan::ScalarOp::kOr, {x, y}); }
 
+// Returns x, whose derivative is zero.
+X Constant(X x);
+inline bool IsComplex(X x) { return x.type()->dtype().is_complex(); }
 // Returns zeros of the type of x.
 X ZerosLike(X x);
 // Returns the index along a dim, i32 [1, ..., n, ..., 1] with the rank of x.

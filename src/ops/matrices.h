@@ -55,7 +55,6 @@ X Transposed(X x);
 X Conjugated(X x);
 X RealOf(X x);
 inline X Adjoint(X x) { return Conjugated(Transposed(x)); }
-inline bool IsComplex(X x) { return x.type()->dtype().is_complex(); }
 // Returns x in the dtype of another value.
 X InDTypeOf(X x, X like);
 // Returns x with zeros above, or below, the k-th diagonal.

@@ -6,6 +6,7 @@
 
 #include "ops/derivatives.h"
 #include "ops/elementwise.h"
+#include "ops/slopes.h"
 
 namespace tessera::ops {
 namespace {
@@ -219,14 +220,6 @@ constexpr auto AbsFormula = [](X g, X x, X y) {
   return Real(g * (Conj(x) / ComplexOf(safe, y.Number(0))));
 };
 
-// i1e'(x) = i0e(x) - i1e(x) (sign(x) + 1/x), which is 1/2 at 0.
-constexpr auto BesselI1eFormula = [](X g, X x, X y) {
-  const X at_zero = Equal(x, x.Number(0));
-  const X safe = Where(at_zero, x.Number(1), x);
-  return g * Where(at_zero, x.Number(0.5),
-                   Apply(ScalarOp::kBesselI0e, {safe}) - y * (Sign(safe) + 1 / safe));
-};
-
 using enum ScalarOp;
 using enum Class;
 using enum Linear;
@@ -325,7 +318,7 @@ constexpr OpDef kUnaryOps[] = {
            .takes = kFloat,
            .flops = 20,
            .reference = Floats<std::cbrt>,
-           .diff = By<[](X g, X, X y) { return g / (3 * y * y); }>()}),
+           .diff = By<[](X g, X, X y) { return g / (3 * y) / y; }>()}),
     Unary({.name = "sin",
            .doc = "Sine.",
            .op = kSin,
@@ -367,7 +360,7 @@ constexpr OpDef kUnaryOps[] = {
            .takes = kInexact,
            .flops = 15,
            .reference = Inexact<std::atan, std::atan>,
-           .diff = By<[](X g, X x, X) { return g / (1 + x * x); }>()}),
+           .diff = By<[](X g, X x, X) { return g * SlopeOfAtan(x); }>()}),
     Unary({.name = "sinh",
            .doc = "Hyperbolic sine.",
            .op = kSinh,
@@ -395,14 +388,14 @@ constexpr OpDef kUnaryOps[] = {
            .takes = kInexact,
            .flops = 25,
            .reference = Inexact<std::asinh, std::asinh>,
-           .diff = By<[](X g, X x, X) { return g * Rsqrt(x * x + 1); }>()}),
+           .diff = By<[](X g, X x, X) { return g * SlopeOfAsinh(x); }>()}),
     Unary({.name = "acosh",
            .doc = "Inverse hyperbolic cosine.",
            .op = kAcosh,
            .takes = kInexact,
            .flops = 25,
            .reference = Inexact<std::acosh, std::acosh>,
-           .diff = By<[](X g, X x, X) { return g * Rsqrt((x - 1) * (x + 1)); }>()}),
+           .diff = By<[](X g, X x, X) { return g * (Rsqrt(x - 1) * Rsqrt(x + 1)); }>()}),
     Unary({.name = "atanh",
            .doc = "Inverse hyperbolic tangent.",
            .op = kAtanh,
@@ -416,14 +409,14 @@ constexpr OpDef kUnaryOps[] = {
            .takes = kFloat,
            .flops = 20,
            .reference = Floats<std::erf>,
-           .diff = By<[](X g, X x, X) { return g * (kTwoOverRootPi * Exp(-(x * x))); }>()}),
+           .diff = By<[](X g, X x, X) { return g * (kTwoOverRootPi * Gaussian(x)); }>()}),
     Unary({.name = "erfc",
            .doc = "1 - erf(x)",
            .op = kErfc,
            .takes = kFloat,
            .flops = 20,
            .reference = Floats<std::erfc>,
-           .diff = By<[](X g, X x, X) { return g * (-kTwoOverRootPi * Exp(-(x * x))); }>()}),
+           .diff = By<[](X g, X x, X) { return g * (-kTwoOverRootPi * Gaussian(x)); }>()}),
     Unary({.name = "erf_inv",
            .doc = "Inverse of erf.",
            .op = kErfInv,
@@ -458,14 +451,14 @@ constexpr OpDef kUnaryOps[] = {
            .takes = kFloat,
            .flops = 70,
            .reference = Floats<ScaledBessel<0>>,
-           .diff = By<[](X g, X x, X y) { return g * (Apply(kBesselI1e, {x}) - Sign(x) * y); }>()}),
+           .diff = By<[](X g, X x, X y) { return g * SlopeOfI0e(x, y); }>()}),
     Unary({.name = "bessel_i1e",
            .doc = "e^-|x| I_1(x), the modified Bessel function of order 1, scaled.",
            .op = kBesselI1e,
            .takes = kFloat,
            .flops = 70,
            .reference = Floats<ScaledBessel<1>>,
-           .diff = By<BesselI1eFormula>()}),
+           .diff = By<[](X g, X x, X y) { return g * SlopeOfI1e(x, y); }>()}),
     Unary({.name = "is_finite",
            .doc = "Neither infinite nor NaN; of a complex number, both parts.",
            .op = kIsFinite,

@@ -155,7 +155,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::flat_hash_map<std::pair<ArrayRef, const sharding::MeshDef*>, Array> entered_;
 };
 
-class TracedArray final : public ArrayImpl {
+class TracedArray : public ArrayImpl {
  public:
   TracedArray(const ir::Type* type, Loc loc, std::shared_ptr<Trace> trace, ir::ValueId value)
       : ArrayImpl(kTraced, type, loc), trace(std::move(trace)), value(value) {}

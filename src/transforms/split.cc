@@ -7,9 +7,9 @@
 #include "base/at.h"
 #include "ir/builder.h"
 #include "ir/verify.h"
+#include "ir/zeros.h"
 #include "transforms/split_parts.h"
 #include "transforms/types.h"
-#include "transforms/zeros.h"
 
 namespace tessera::transforms {
 
@@ -71,7 +71,7 @@ class ProgramSplitter {
                   UnknownMemo& memo)
       : from_(from),
         memo_(memo),
-        is_zero_(ZerosOf(from)),
+        is_zero_(ir::ZerosOf(from)),
         parts_(from, FindUnknown(from, unknown_inputs, memo)) {}
 
   Split Run(const std::vector<bool>& wanted) {

@@ -16,10 +16,10 @@
 #include "ir/simplify.h"
 #include "ir/uses.h"
 #include "ir/verify.h"
+#include "ir/zeros.h"
 #include "ops/tangents.h"
 #include "transforms/regions.h"
 #include "transforms/types.h"
-#include "transforms/zeros.h"
 
 namespace tessera::transforms {
 namespace {
@@ -172,7 +172,7 @@ class Backward {
   }
   bool MayBeZero(ValueId v) {
     if (may_be_zero_.empty()) {
-      may_be_zero_ = ZerosOf(from_);
+      may_be_zero_ = ir::ZerosOf(from_);
       const ir::ValueSet depends = ir::MadeOf(from_, AreInputs());
       for (ValueId u : depends.ids()) may_be_zero_[u] = may_be_zero_[u] || depends[u];
     }

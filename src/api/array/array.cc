@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "api/core/elements.h"
+#include "api/core/numbers.h"
 #include "api/core/operands.h"
 #include "api/core/reshard_to.h"
 #include "base/at.h"
@@ -53,7 +54,7 @@ bool Widens(DType from, DType to) {
 
 }  // namespace
 
-Array::Array(Scalar v, Loc loc) { *this = ToArray(Operand(v, loc), {"array", loc}); }
+Array::Array(Scalar v, Loc loc) { *this = NumberArray(v, {"array", loc}); }
 
 const std::vector<int64_t>& Array::shape(Loc loc) const {
   return trace::UseType(*this, "shape", loc)->shape();

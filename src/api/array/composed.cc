@@ -48,8 +48,11 @@ Array Gelu(const Array& a, bool approximate, Loc loc) {
     Array tail = erfc(mul(a, Operand(-1 / std::numbers::sqrt2, loc), {}, loc), loc);
     return mul(a, mul(Operand(0.5, loc), tail, {}, loc), {}, loc);
   }
-  Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
-  Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
+  // Beyond the limit the factor is 0 or 1 in every dtype, and the cube might overflow.
+  const bool is_real = !TypeOf(a)->dtype().is_complex();
+  const Array t = is_real ? clamp(Operand(-30, loc), a, Operand(30, loc), loc) : a;
+  Array cube = mul(mul(t, t, {}, loc), t, {}, loc);
+  Array bent = add(t, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
   // logistic(2t) equals (1 + tanh(t)) / 2 but does not cancel for negative t. Floats of 16 bits use
   // the form with tanh, as JAX does, so that results round alike.
   if (TypeOf(a)->dtype().size() >= 4)

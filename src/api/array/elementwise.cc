@@ -6,8 +6,8 @@
 #include <numbers>
 
 #include "api/array/apply_elementwise.h"
-#include "api/core/edits.h"
 #include "api/core/operands.h"
+#include "api/core/slopes.h"
 #include "base/dtype.h"
 #include "tessera/custom_rules.h"
 
@@ -278,8 +278,13 @@ Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, C
                     {}, loc);
   Array r = Apply(ScalarOp::kRem, {xs[0], divisor}, options, call);
   if (TypeOf(r)->dtype().is_unsigned()) return r;
-  Array fix = bitwise_and(ne(lt(r, zero, {}, loc), lt(divisor, zero, {}, loc), {}, loc),
-                          ne(r, zero, {}, loc), {}, loc);
+  const Array is_low = lt(divisor, zero, {}, loc);
+  Array fix = bitwise_and(ne(lt(r, zero, {}, loc), is_low, {}, loc), ne(r, zero, {}, loc), {}, loc);
+  if (IsInexact(r)) {  // a zero gets the sign of the divisor: a sum of 0 and -0 is 0
+    const Array up = Apply(ScalarOp::kAdd, {r, zero}, {}, call);
+    const Array down = neg(Apply(ScalarOp::kAdd, {neg(r, loc), zero}, {}, call), loc);
+    r = where(is_low, down, up, {}, loc);
+  }
   return where(fix, Apply(ScalarOp::kAdd, {r, divisor}, {}, call), r, {}, loc);
 }
 
@@ -288,8 +293,11 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
   CheckReal(xs[0], call);
   DType t = TypeOf(xs[0])->dtype();
-  if (t.is_unsigned()) return Apply(ScalarOp::kDiv, xs, options, call);
   Array zero = StrongScalar(0, t, call), one = StrongScalar(1, t, call);
+  const auto unless_by_zero = [&](const Array& q) {
+    return where(eq(xs[1], zero, {}, loc), zero, q, {}, loc);
+  };
+  if (t.is_unsigned()) return unless_by_zero(Apply(ScalarOp::kDiv, xs, options, call));
   if (IsByPositiveNumber(xs[0], b, options)) {
     const Array sign = SignBits(xs[0], call);  // if x is negative, the quotient is ~(~x / y)
     Array q =
@@ -297,14 +305,13 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
     return Apply(ScalarOp::kXor, {q, sign}, {}, call);
   }
   if (!t.is_floating()) {
-    // If a remainder is left, x is not 0. For y = 0 the signs differ.
+    // If a remainder is left, x is not 0.
     Array q = Apply(ScalarOp::kDiv, xs, options, call);
     Array rest =
         Apply(ScalarOp::kSub, {xs[0], Apply(ScalarOp::kMul, {q, xs[1]}, {}, call)}, {}, call);
-    Array differ = bitwise_or(ne(lt(xs[0], zero, {}, loc), lt(xs[1], zero, {}, loc), {}, loc),
-                              eq(xs[1], zero, {}, loc), {}, loc);
+    Array differ = ne(lt(xs[0], zero, {}, loc), lt(xs[1], zero, {}, loc), {}, loc);
     differ = bitwise_and(differ, ne(rest, zero, {}, loc), {}, loc);
-    return where(differ, Apply(ScalarOp::kSub, {q, one}, {}, call), q, {}, loc);
+    return unless_by_zero(where(differ, Apply(ScalarOp::kSub, {q, one}, {}, call), q, {}, loc));
   }
   // As in NumPy, divides x - rem(x, y), a multiple of y, and rounds the quotient.
   Array r = Apply(ScalarOp::kRem, xs, options, call);
@@ -316,10 +323,8 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
   return where(eq(xs[1], zero, {}, loc), Apply(ScalarOp::kDiv, xs, {}, call), whole, {}, loc);
 }
 
-Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
+Array HypotValue(const std::vector<Array>& xs, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
-  std::vector<Array> xs = PromoteFloat({a, b}, call);
-  CheckReal(xs[0], call);
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
   Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
   Array zero = StrongScalar(0, TypeOf(x)->dtype(), call);
@@ -335,6 +340,25 @@ Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call 
   Array inf = StrongScalar(std::numeric_limits<double>::infinity(), TypeOf(x)->dtype(), call);
   Array infinite = bitwise_or(eq(x, inf, {}, loc), eq(y, inf, {}, loc), {}, loc);
   return where(infinite, inf, length, {}, loc);
+}
+
+// The value's choice of the larger operand has no second derivative where they are equal. At 0 each
+// slope is 1/2, as in JAX.
+Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
+  const Loc loc = call.loc;
+  const std::vector<Array> xs = PromoteFloat({a, b}, call);
+  CheckReal(xs[0], call);
+  const auto value = [=](const std::vector<Located>& v) {
+    return v[0].With(HypotValue({v[0], v[1]}, options, call));
+  };
+  const auto slopes = [=](const std::vector<Located>& v, const Located& y) {
+    const Located is_zero = y == 0, safe = If(is_zero, 1.0, y);
+    const auto slope = [&](const Located& x) {
+      return If(is_zero, 0.5, x.With(divide(x, safe, options, loc)));
+    };
+    return std::vector<Located>{slope(v[0]), slope(v[1])};
+  };
+  return WithSlopes({{xs[0], loc}, {xs[1], loc}}, value, slopes, options);
 }
 
 using BinaryOf = Array (*)(const Operand&, const Operand&, const OutOptions&, Call);

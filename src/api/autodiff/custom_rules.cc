@@ -14,12 +14,12 @@
 #include "base/ids.h"
 #include "base/reader.h"
 #include "ir/uses.h"
+#include "ir/zeros.h"
 #include "ops/calls.h"
 #include "ops/tangents.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 #include "trace/tree.h"
-#include "transforms/zeros.h"
 
 namespace tessera {
 
@@ -129,7 +129,7 @@ void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCalle
   ir::ValueSet seeds(p.values.size());
   for (size_t i = p.inputs.size() - tangents; i < p.inputs.size(); ++i) seeds[p.inputs[i]] = true;
   const ir::ValueSet depends = ir::MadeOf(p, seeds);
-  const ir::ValueSet zeros = transforms::ZerosOf(p);
+  const ir::ValueSet zeros = ir::ZerosOf(p);
   size_t next = f.types.size();
   for (size_t i = 0; i < f.types.size(); ++i) {
     if (!ops::HasTangent(f.types[i])) continue;

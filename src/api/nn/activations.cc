@@ -3,9 +3,8 @@
 
 #include <numbers>
 
-#include "api/core/located.h"
+#include "api/core/slopes.h"
 #include "base/at.h"
-#include "tessera/custom_rules.h"
 #include "tessera/nn.h"
 
 namespace tessera {
@@ -77,16 +76,25 @@ Array log_sigmoid(Operand x, Loc loc) {
   return FloatFormula({"log_sigmoid", loc}, x, [](const Located& a) { return -Softplus(-a); });
 }
 Array soft_sign(Operand x, Loc loc) {
-  return FloatFormula({"soft_sign", loc}, x, [](const Located& a) { return a / (Abs(a) + 1); });
+  return FloatFormula({"soft_sign", loc}, x, [](const Located& a) {
+    return WithSlope(
+        a, [](const Located& v) { return v / (Abs(v) + 1); },
+        [](const Located& v, const Located&) { return Square(1 / (Abs(v) + 1)); });
+  });
 }
 Array mish(Operand x, Loc loc) {
   return FloatFormula({"mish", loc}, x,
                       [loc](const Located& a) { return a * a.With(tanh(Softplus(a), loc)); });
 }
 Array squareplus(Operand x, Operand b, Loc loc) {
-  return OfTwo(
-      {"squareplus", loc}, {"operand", x}, {"b", b},
-      [](const Located& a, const Located& offset) { return (a + Sqrt(Square(a) + offset)) / 2; });
+  return FloatFormula({"squareplus", loc}, {"operand", x}, {"b", b},
+                      [loc](const Located& a, const Located& offset) {
+                        // The sum cancels for a < 0.
+                        const Located root = a.With(hypot(a, Sqrt(offset), {}, loc)),
+                                      is_up = a >= 0;
+                        const Located gap = If(is_up, 1.0, 0.5 * root - 0.5 * a);
+                        return If(is_up, 0.5 * a + 0.5 * root, 0.25 * offset / gap);
+                      });
 }
 Array sparse_plus(Operand x, Loc loc) {
   return FloatFormula({"sparse_plus", loc}, x, [](const Located& a) {
@@ -99,18 +107,16 @@ Array sparse_sigmoid(Operand x, Loc loc) {
   });
 }
 
-// The rule divides by e^x - 1, where the formulas would divide by differences that cancel.
+// The slope divides by e^x - 1, where those of the formulas divide by differences that cancel.
 Array log1mexp(Operand x, Loc loc) {
-  const auto f = [loc](Array a) -> Array {
-    const Located v(a, loc);
-    return If(v < std::numbers::ln2, Log(-Expm1(-v)), Log1p(-Exp(-v)));
-  };
-  const auto rule = [=](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
-    const Located v(std::get<0>(primals), loc), dv(std::get<0>(tangents), loc);
-    return std::pair<Array, Array>(f(v), dv / Expm1(v));
-  };
-  return FloatFormula({"log1mexp", loc}, x,
-                      [&](const Located& a) { return custom_jvp(f, rule, loc)(a.plain(), loc); });
+  return FloatFormula({"log1mexp", loc}, x, [](const Located& a) {
+    return WithSlope(
+        a,
+        [](const Located& v) {
+          return If(v < std::numbers::ln2, Log(-Expm1(-v)), Log1p(-Exp(-v)));
+        },
+        [](const Located& v, const Located&) { return Exp(-v) / -Expm1(-v); });
+  });
 }
 
 Array glu(Operand x, int dim, Loc loc) {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-#include "api/core/located.h"
+#include "api/core/slopes.h"
 #include "base/dtype.h"
 #include "tessera/control.h"
 
@@ -41,7 +41,8 @@ std::vector<Array> Ints(const Operand& a, const Operand& b, Call call) {
   return {x + y * 0, y + x * 0};
 }
 
-// By Euclid: the pair becomes (b, a mod b) until all b are 0.
+// By Euclid: the pair becomes (b, a mod b) until all b are 0. The lowest int has no absolute value,
+// so that rests may be negative.
 Located Gcd(const std::vector<Array>& xs, Loc loc) {
   const auto pair = while_loop(
       [loc](std::pair<Array, Array> v) {
@@ -54,7 +55,7 @@ Located Gcd(const std::vector<Array>& xs, Loc loc) {
         return std::pair<Array, Array>(If(is_open, b, a), If(is_open, a.With(rest), 0));
       },
       std::pair<Array, Array>(xs[0], xs[1]), loc);
-  return {pair.first, loc};
+  return {abs(pair.first, loc), loc};
 }
 
 // Returns 2^n for ints n that are normal numbers' exponents.
@@ -120,7 +121,7 @@ Array lcm(Operand a, Operand b, Loc loc) {
     const std::vector<Array> xs = Ints(lhs, rhs, call);
     const Located divisor = Gcd(xs, loc);
     const Array times = div(xs[0], If(divisor == 0, 1, divisor), {}, loc);
-    return Located(times, loc) * Located(xs[1], loc);
+    return Abs(Located(times, loc) * Located(xs[1], loc));
   });
 }
 
@@ -206,8 +207,14 @@ Array fabs(Operand x, Loc loc) {
 }
 Array sinc(Operand x, Loc loc) {
   return FloatFormula({"sinc", loc}, x, [](const Located& a) {
-    const Located angle = std::numbers::pi * If(a == 0, 1.0, a);
-    return If(a == 0, 1.0, Sin(angle) / angle);
+    const Located angle = std::numbers::pi * a;
+    if (a.dtype().is_complex()) return SineQuotient(angle);
+    // Far from 0 the product's rounding error would be more than the sine.
+    const Located is_near = Abs(a) < 0.5, whole = a.With(round(a, {}, a.loc()));
+    const Located is_odd = a.With(remainder(whole, Operand(2, a.loc()), {}, a.loc())) != 0;
+    const Located sine = Sin(std::numbers::pi * (a - whole));
+    const Located far = If(is_odd, -sine, sine) / If(is_near, 1.0, angle);
+    return If(is_near, SineQuotient(If(is_near, angle, 0.0)), far);
   });
 }
 Array logaddexp2(Operand a, Operand b, Loc loc) {

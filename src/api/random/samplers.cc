@@ -1,14 +1,17 @@
 // Samples integers and distributions with parameters.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "api/core/located.h"
 #include "api/random/distributions.h"
 #include "api/random/parameters.h"
 #include "api/random/random_integers.h"
 #include "base/dtype.h"
 #include "tessera/random.h"
+#include "tessera/special.h"
 
 namespace tessera {
 
@@ -20,7 +23,45 @@ Array BernoulliOf(const Array& key, const DrawnAs& as, const Operand& p, Call ca
   return lt(Uniform(key, as, 0, 1, call), Parameter(p, as.dtype, call), {}, call.loc);
 }
 
-// Samples erf_inv of a uniform number between the erf of the bounds.
+// Bounds from kTail on, on one side of 0, have no digits left in their erf.
+constexpr double kTail = 2;
+
+// Returns the number x between kTail <= lo < hi with Q(x) = Q(lo) - u (Q(lo) - Q(hi)), where Q is
+// the probability of the tail, by Newton's method for its logarithm.
+Located InTail(const Located& u, const Located& lo, const Located& hi) {
+  const auto log_tail = [](const Located& v) { return v.With(log_ndtr(-v, v.loc())); };
+  const Located top = log_tail(lo), wanted = top + Log1p(-u * -Expm1(log_tail(hi) - top));
+  // The first guess is right for a tail e^(-x^2 / 2).
+  Located x = Sqrt(Square(lo) - 2.0 * Log1p(-u * -Expm1(0.5 * (lo - hi) * (lo + hi))));
+  for (int i = 0; i < 4; ++i) {
+    const Located scaled = x.With(erfcx(x * std::sqrt(0.5), x.loc()));
+    x = x + (log_tail(x) - wanted) * scaled * std::sqrt(std::numbers::pi / 2);
+  }
+  return x;
+}
+
+// Whether bounds may be in one tail, as far as it is known while tracing.
+bool MayBeInTail(const Operand& lower, const Operand& upper) {
+  const auto may = [](const Operand& x, double sign) {
+    return !x.scalar() || sign * x.scalar()->as_double() >= kTail;
+  };
+  return may(lower, 1) || may(upper, -1);
+}
+
+// Returns a sample where the bounds are in one tail, else x.
+Array SampleInTail(const Array& key, const DrawnAs& as, const Array& lower, const Array& upper,
+                   const Array& x, Call call) {
+  const Located low(Convert(lower, f64, call), call.loc), high(Convert(upper, f64, call), call.loc);
+  const Located u(Convert(Uniform(key, as, 0, 1, call), f64, call), call.loc);
+  const Located is_up = low >= kTail, is_down = high <= -kTail;
+  const Located near = If(is_up, low, If(is_down, -high, kTail)),
+                far = If(is_up, high, If(is_down, -low, kTail + 1));
+  const Located made = InTail(u, near, far);
+  const Located signed_x = If(is_up, made, -made);
+  return where(is_up | is_down, Convert(signed_x, as.dtype, call), x, {}, call.loc);
+}
+
+// Samples erf_inv of a uniform number between the erf of the bounds, as JAX does.
 Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
                       const Operand& upper, Call call) {
   const Loc loc = call.loc;
@@ -30,7 +71,8 @@ Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
               hi = Parameter(upper, t, call);
   const Array a = erf(div(lo, root, {}, loc), loc), b = erf(div(hi, root, {}, loc), loc);
   const std::vector<Array> bounds = PromoteTo(t, {a, b}, call);
-  const Array x = mul(root, erf_inv(Uniform(key, as, bounds[0], bounds[1], call), loc), {}, loc);
+  Array x = mul(root, erf_inv(Uniform(key, as, bounds[0], bounds[1], call), loc), {}, loc);
+  if (MayBeInTail(lower, upper)) x = SampleInTail(key, as, lo, hi, x, call);
   const double inf = std::numeric_limits<double>::infinity();
   const Array least = nextafter(stop_gradient(lo, loc), number(inf), {}, loc);
   const Array most = nextafter(stop_gradient(hi, loc), number(-inf), {}, loc);

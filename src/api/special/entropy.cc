@@ -1,10 +1,9 @@
-// Logarithms times their weights, entropies, and logits. The rules of derivatives are those of JAX.
+// Logarithms times their weights, entropies, and logits.
 #include <array>
 #include <limits>
 #include <vector>
 
 #include "api/special/real.h"
-#include "tessera/custom_rules.h"
 #include "tessera/special.h"
 
 namespace tessera {
@@ -14,36 +13,27 @@ using namespace api;
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-using Pair = std::tuple<Array, Array>;
 
-// Returns x log(y), or x log(1 + y), with its derivative.
+// Returns x log(y), or x log(1 + y).
 Located WeightedLog(const Located& x, const Located& y, bool plus_one) {
-  const Loc loc = x.loc();
   const auto log_of = [plus_one](const Located& v) { return plus_one ? Log1p(v) : Log(v); };
-  const auto f = [=](Array a, Array b) -> Array {
-    const Located u(a, loc), v(b, loc);
-    return If((u != 0) | IsNan(v), u * log_of(v), 0.0);
-  };
-  const auto rule = [=](const Pair& primals, const Pair& tangents) {
-    const Located u(std::get<0>(primals), loc), v(std::get<1>(primals), loc);
-    const Located du(std::get<0>(tangents), loc), dv(std::get<1>(tangents), loc);
-    const Located divisor = plus_one ? 1 + v : v;
-    return std::pair<Array, Array>(f(u, v), du * log_of(v) + dv * u / divisor);
-  };
-  return x.With(custom_jvp(f, rule, loc)(x.plain(), y.plain(), loc));
+  return WithSlopes(
+      {x, y},
+      [=](const std::vector<Located>& xs) {
+        return If((xs[0] != 0) | IsNan(xs[1]), xs[0] * log_of(xs[1]), 0.0);
+      },
+      [=](const std::vector<Located>& xs, const Located&) {
+        const Located divisor = plus_one ? 1 + xs[1] : xs[1];
+        const Located is_zero = (xs[0] == 0) & (divisor == 0);
+        const Located by_y = If(is_zero, 0.0, xs[0] / If(is_zero, 1.0, divisor));
+        return std::vector<Located>{log_of(xs[1]), by_y};
+      });
 }
 
 Located XLogX(const Located& x) {
-  const Loc loc = x.loc();
-  const auto f = [loc](Array a) -> Array {
-    const Located u(a, loc);
-    return If(u != 0, u * Log(u), 0.0);
-  };
-  const auto rule = [=](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
-    const Located u(std::get<0>(primals), loc), du(std::get<0>(tangents), loc);
-    return std::pair<Array, Array>(f(u), du * (Log(u) + 1));
-  };
-  return x.With(custom_jvp(f, rule, loc)(x.plain(), loc));
+  return WithSlope(
+      x, [](const Located& u) { return If(u != 0, u * Log(u), 0.0); },
+      [](const Located& u, const Located&) { return Log(u) + 1; });
 }
 
 // Where p and q are positive: the quotient minus 1, and whether it is so small that the logarithm
@@ -73,16 +63,17 @@ Located LogMinusLine(const Located& t) {
   return s * t + 2 * s * (1 + t) * Polynomial(terms, z);
 }
 
-// Returns f(p, q) where both are positive, else the value and the slopes of JAX. `slopes` are those
-// where both are positive.
+// Returns f(p, q) where both are positive, linear * q for p = 0 and q >= 0, and infinity elsewhere.
+// `slopes` are those where both are positive; elsewhere they are those of linear * (q - p), as in
+// JAX.
 template <class F, class G>
 Located OfPositive(const std::vector<Located>& xs, const F& f, const G& slopes, double linear) {
   const auto value = [=](const std::vector<Located>& v) {
     const Located is_positive = (v[0] > 0) & (v[1] > 0), is_zero = (v[0] == 0) & (v[1] >= 0);
     const Located p = If(is_positive, v[0], 1.0), q = If(is_positive, v[1], 1.0);
-    Located other = If(is_zero, p * 0.0, kInfinite);
-    if (linear != 0) other = other + linear * (v[1] - v[0]);
-    return If(is_positive, f(p, q), other);
+    const Located at_zero = linear == 0 ? p * 0.0 : linear * v[1];
+    const Located has_nan = IsNan(v[0]) | IsNan(v[1]);
+    return If(is_positive, f(p, q), If(has_nan, v[0] + v[1], If(is_zero, at_zero, kInfinite)));
   };
   const auto slope = [=](const std::vector<Located>& v, const Located&) {
     const Located is_positive = (v[0] > 0) & (v[1] > 0);
@@ -107,7 +98,7 @@ Located Divergence(const std::vector<Located>& xs) {
       xs,
       [](const Located& p, const Located& q) {
         const auto [t, is_near] = NearnessOf(p, q);
-        return If(is_near, q * LogMinusLine(t), p * LogQuotient(p, q) - p + q);
+        return If(is_near, q * LogMinusLine(t), p * (LogQuotient(p, q) - 1) + q);
       },
       [](const Located& p, const Located& q) {
         return std::vector<Located>{LogQuotient(p, q), (q - p) / q};
@@ -115,10 +106,47 @@ Located Divergence(const std::vector<Located>& xs) {
       1);
 }
 
-Located BoxCox(const Located& log_x, const Located& lambda) {
-  const Located is_log = lambda == 0;
-  const Located power = If(is_log, 1.0, lambda);
-  return If(is_log, log_x, Expm1(power * log_x) / power);
+// The logarithm of a base, and its product with the power lambda where that is so near 0 that
+// quotients are series.
+struct Powered {
+  Located log, is_near, near, far;
+};
+Powered PoweredOf(const Located& log, const Located& lambda) {
+  const Located m = lambda * If(Abs(log) == kInfinite, 0.0, log);
+  const Located is_near = (lambda == 0) | ((Abs(m) < 0.5) & (Abs(log) != kInfinite));
+  return {log, is_near, If(is_near, m, 0.0), If(is_near, 1.0, lambda)};
+}
+
+// Returns (base^lambda - 1) / lambda.
+Located BoxCoxValue(const Located& log, const Located& lambda) {
+  const Powered x = PoweredOf(log, lambda);
+  const Located far = Expm1(x.far * If(x.is_near, 0.0, log)) / x.far;
+  return If(x.is_near, log * Expm1Quotient(x.near), far);
+}
+// Returns its derivative in lambda: the derivative of expm1(m) / m, times the square of the
+// logarithm.
+Located BoxCoxByPower(const Located& log, const Located& lambda, const Located& y) {
+  std::array<double, 16> series{};
+  double term = 0.5;
+  for (size_t k = 0; k < series.size(); ++k) {
+    series[series.size() - 1 - k] = term * static_cast<double>(k + 1);
+    term /= static_cast<double>(k + 3);
+  }
+  const Powered x = PoweredOf(log, lambda);
+  const Located finite = If(x.is_near | (log == -kInfinite), 0.0, log);
+  const Located far = (finite * Exp(x.far * finite) - y) / x.far;
+  return If(x.is_near, Square(log) * Polynomial(series, x.near), far);
+}
+Located BoxCox(const Located& x, const Located& lambda, bool plus_one) {
+  const auto log_of = [plus_one](const Located& v) { return plus_one ? Log1p(v) : Log(v); };
+  return WithSlopes(
+      {x, lambda},
+      [=](const std::vector<Located>& xs) { return BoxCoxValue(log_of(xs[0]), xs[1]); },
+      [=](const std::vector<Located>& xs, const Located& y) {
+        const Located base = plus_one ? 1 + xs[0] : xs[0];
+        return std::vector<Located>{x.With(pow(base, xs[1] - 1, {}, x.loc())),
+                                    BoxCoxByPower(log_of(xs[0]), xs[1], y)};
+      });
 }
 
 }  // namespace
@@ -132,16 +160,10 @@ Array xlog1py(Operand x, Operand y, Loc loc) {
                      [](const Located& a, const Located& b) { return WeightedLog(a, b, true); });
 }
 Array logit(Operand p, Loc loc) {
-  const auto f = [loc](Array a) -> Array {
-    const Located x(a, loc);
-    return Log(x / (1 - x));
-  };
-  const auto rule = [=](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
-    const Located x(std::get<0>(primals), loc), dx(std::get<0>(tangents), loc);
-    return std::pair<Array, Array>(f(x), dx / (x * (1 - x)));
-  };
-  return RealFormula({"logit", loc}, p, [&](const Located& a) {
-    return a.With(custom_jvp(f, rule, loc)(a.plain(), loc));
+  return RealFormula({"logit", loc}, p, [](const Located& a) {
+    return WithSlope(
+        a, [](const Located& x) { return Log(x / (1 - x)); },
+        [](const Located& x, const Located&) { return 1 / x + 1 / (1 - x); });
   });
 }
 Array expit(Operand x, Loc loc) {
@@ -159,13 +181,13 @@ Array kl_div(Operand p, Operand q, Loc loc) {
   return WideFormula({"kl_div", loc}, {{"p", p}, {"q", q}}, Divergence);
 }
 Array boxcox(Operand x, Operand lambda, Loc loc) {
-  return RealFormula({"boxcox", loc}, {"x", x}, {"lambda", lambda},
-                     [](const Located& a, const Located& power) { return BoxCox(Log(a), power); });
+  return RealFormula(
+      {"boxcox", loc}, {"x", x}, {"lambda", lambda},
+      [](const Located& a, const Located& power) { return BoxCox(a, power, false); });
 }
 Array boxcox1p(Operand x, Operand lambda, Loc loc) {
-  return RealFormula(
-      {"boxcox1p", loc}, {"x", x}, {"lambda", lambda},
-      [](const Located& a, const Located& power) { return BoxCox(Log1p(a), power); });
+  return RealFormula({"boxcox1p", loc}, {"x", x}, {"lambda", lambda},
+                     [](const Located& a, const Located& power) { return BoxCox(a, power, true); });
 }
 
 }  // namespace tessera

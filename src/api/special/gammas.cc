@@ -60,11 +60,8 @@ Located GammaValue(const Located& x) {
   return If((x < 0) & (x == Floor(x)), kNotANumber, If(x < -200, 0.0 * sine, ends));
 }
 Located Gamma(const Located& x) {
-  return WithSlopes(
-      {x}, [](const std::vector<Located>& xs) { return GammaValue(xs[0]); },
-      [](const std::vector<Located>& xs, const Located& y) {
-        return std::vector<Located>{y * Digamma(xs[0])};
-      });
+  return WithSlope(x, GammaValue,
+                   [](const Located& u, const Located& y) { return y * Digamma(u); });
 }
 
 // Returns gamma(x + y). The digits that the sum loses count by the derivative.
@@ -74,7 +71,7 @@ Located GammaOfSum(const Located& x, const Located& y) {
   const Located is_finite = (sum < kLargest) & (sum > -kLargest);
   const Located lost = If(is_finite, (x - (sum - of_y)) + (y - of_y), 0.0), loses = lost != 0;
   const Located turn = lost * Digamma(If(loses, sum, 1.0));
-  return Gamma(sum) * If(loses, 1 + turn, 1.0);
+  return GammaValue(sum) * If(loses, 1 + turn, 1.0);
 }
 
 // Returns log(gamma(b) / gamma(a + b)) for b of 8 or more, by the series of the logarithms'
@@ -92,10 +89,86 @@ Located LogRatio(const Located& a, const Located& b) {
   return If(u <= v, (w - v) - u, (w - u) - v);
 }
 
+Located IsWhole(const Located& x) { return x == Floor(x); }
+
+// For a = -n, where gamma is infinite, and b = 1, ..., n, where gamma(a + b) is infinite too, |B(a,
+// b)| is B(1 - a - b, b).
+Located OtherOf(const Located& a, const Located& b) {
+  const Located is_finite = IsWhole(a) & IsWhole(b) & (a <= 0) & (b > 0) & (a + b <= 0);
+  return If(is_finite, (1.0 - a) - b, a);
+}
+
+Located LogBetaValue(const Located& x, const Located& y) {
+  const Located u = OtherOf(x, y), v = OtherOf(y, x);
+  const Located a = x.With(minimum(u, v, {}, x.loc())), b = x.With(maximum(u, v, {}, x.loc()));
+  constexpr double kLargest = std::numeric_limits<double>::infinity();
+  const Located is_small = (b < 8) | (a + b < 8), is_pole = (a <= 0) & IsWhole(a);
+  const Located small = Lgamma(a) + (Lgamma(b) - Lgamma(If(is_pole, 1.0, a + b)));
+  const Located large = Lgamma(a) + LogRatio(a, If(is_small, 8.0, b));
+  const Located at_end = If(a > 0, -kLargest, kLargest);
+  return If(b == kLargest, at_end, If(is_small | is_pole, small, large));
+}
+std::vector<Located> SlopesOfLogBeta(const std::vector<Located>& xs, const Located&) {
+  const Located both = Digamma(xs[0] + xs[1]);
+  return {Digamma(xs[0]) - both, Digamma(xs[1]) - both};
+}
 Located LogBeta(const Located& x, const Located& y) {
-  const Located a = x.With(minimum(x, y, {}, x.loc())), b = x.With(maximum(x, y, {}, x.loc()));
-  const Located small = Lgamma(a) + (Lgamma(b) - Lgamma(a + b));
-  return If(b < 8, small, Lgamma(a) + LogRatio(a, If(b < 8, 8.0, b)));
+  return WithSlopes(
+      {x, y}, [](const std::vector<Located>& xs) { return LogBetaValue(xs[0], xs[1]); },
+      SlopesOfLogBeta);
+}
+
+// Quotients of gamma functions while they are finite, else exponentials.
+Located BetaValue(const Located& given_x, const Located& given_y) {
+  const Located x = OtherOf(given_x, given_y), y = OtherOf(given_y, given_x);
+  const Located is_small = (Abs(x) < 170) & (Abs(y) < 170) & (Abs(x + y) < 170);
+  const Located u = If(is_small, x, 1.0), v = If(is_small, y, 1.0);
+  const Located p = If(is_small, 1.0, x), q = If(is_small, 1.0, y);
+  const Located is_other = (x != given_x) | (y != given_y);
+  const Located whole = If(x != given_x, given_y, given_x);  // the positive one
+  const Located odd = x.With(remainder(whole, Operand(2, x.loc()), {}, x.loc())) != 0;
+  const Located sign = If(is_other, If(odd, -1.0, 1.0),
+                          GammaSign(given_x) * GammaSign(given_y) * GammaSign(given_x + given_y));
+  const Located quotient = GammaValue(u) / GammaOfSum(u, v) * GammaValue(v);
+  return If(is_small, If(is_other, sign, 1.0) * quotient, sign * Exp(LogBetaValue(p, q)));
+}
+
+// Returns gamma(z + m) / gamma(z) of large z and z + m: z^m, and the rest of Stirling's formulas.
+Located LargePoch(const Located& z, const Located& m) {
+  constexpr std::array<double, 6> kTerms = {-691. / 360360, 1. / 1188, -1. / 1680,
+                                            1. / 1260,      -1. / 360, 1. / 12};
+  const auto rest = [&](const Located& v) {
+    return Polynomial(kTerms, Square(1.0 / v)) * (1.0 / v);
+  };
+  const Located sum = z + m, power = z.With(pow(z, m, {}, z.loc()));
+  return power * Exp((sum - 0.5) * Log1p(m / z) - m + (rest(sum) - rest(z)));
+}
+
+// For z < 0 and whole m, the factors z, z + 1, ..., z + m - 1 are those of 1 - z - m, with their
+// signs.
+Located PochValue(const Located& z, const Located& m) {
+  const Located is_low = (z < 0) & IsWhole(m) & ((1.0 - z) - m > 0);
+  const Located odd = m.With(remainder(m, Operand(2, m.loc()), {}, m.loc())) != 0;
+  const Located a = If(is_low, (1.0 - z) - m, z), sign = If(is_low & odd, -1.0, 1.0);
+  const Located fits = (Abs(a) < 170) & (Abs(a + m) < 170);
+  const auto is_pole = [](const Located& v) { return (v <= 0) & IsWhole(v); };
+  const Located is_large = (!fits) & (a >= 15) & (a + m >= 15) & (a + m < 1e300);
+  const Located u = If(is_large, 1.0, a), v = If(is_large, 1.0, m);
+  const Located large = LargePoch(If(is_large, a, 15.0), If(is_large, m, 1.0));
+  const Located value = sign * If(is_large, large, GammaOfSum(u, v) / GammaValue(u));
+  return If(m == 0, 1.0, If(is_pole(z) & !is_pole(z + m), 0.0, value));
+}
+
+// Whether k of n can be chosen.
+Located IsChoice(const Located& n, const Located& k) { return (k <= n) & (n >= 0) & (k >= 0); }
+
+Located CombValue(const Located& n, const Located& k) {
+  const Located is_there = IsChoice(n, k), is_small = n < 169;
+  const Located a = If(is_there, n, 0.0), b = If(is_there, k, 0.0);
+  const Located c = If(is_small, a, 0.0), d = If(is_small, b, 0.0);
+  const Located quotient = GammaValue(c + 1) / GammaValue(d + 1) / GammaValue(c + 1 - d);
+  const Located power = Exp(Lgamma(a + 1) - Lgamma(b + 1) - Lgamma(a + 1 - b));
+  return If(is_there, If(is_small, quotient, power), 0.0);
 }
 
 }  // namespace
@@ -113,31 +186,34 @@ Array betaln(Operand a, Operand b, Loc loc) {
   return WideFormula({"betaln", loc}, {{"a", a}, {"b", b}},
                      [](const std::vector<Located>& xs) { return LogBeta(xs[0], xs[1]); });
 }
-// Quotients of gamma functions while they are finite, else exponentials.
 Array beta(Operand a, Operand b, Loc loc) {
-  return WideFormula({"beta", loc}, {{"a", a}, {"b", b}}, [](const std::vector<Located>& xs) {
-    const Located &x = xs[0], &y = xs[1];
-    const Located is_small = (Abs(x) < 170) & (Abs(y) < 170) & (Abs(x + y) < 170);
-    const Located u = If(is_small, x, 1.0), v = If(is_small, y, 1.0);
-    const Located p = If(is_small, 1.0, x), q = If(is_small, 1.0, y);
-    const Located sign = GammaSign(p) * GammaSign(q) * GammaSign(p + q);
-    return If(is_small, Gamma(u) / GammaOfSum(u, v) * Gamma(v), sign * Exp(LogBeta(p, q)));
+  return WideFormula({"beta", loc}, {{"a", a}, {"b", b}}, [](const std::vector<Located>& given) {
+    return WithSlopes(
+        given, [](const std::vector<Located>& xs) { return BetaValue(xs[0], xs[1]); },
+        [](const std::vector<Located>& xs, const Located& y) {
+          std::vector<Located> slopes = SlopesOfLogBeta(xs, y);
+          for (Located& slope : slopes) slope = y * slope;
+          return slopes;
+        });
   });
 }
 Array factorial(Operand n, Loc loc) {
   return WideFormula({"factorial", loc}, {n}, [](const std::vector<Located>& xs) {
-    return If(xs[0] < 0, 0.0, Gamma(xs[0] + 1));
+    const Located is_low = xs[0] < 0;
+    return If(is_low, 0.0, Gamma(If(is_low, 1.0, xs[0] + 1)));
   });
 }
 Array comb(Operand n, Operand k, Loc loc) {
-  return WideFormula({"comb", loc}, {{"n", n}, {"k", k}}, [](const std::vector<Located>& xs) {
-    const Located &all = xs[0], &some = xs[1];
-    const Located is_there = (some <= all) & (all >= 0) & (some >= 0), is_small = all < 169;
-    const Located a = If(is_there, all, 0.0), b = If(is_there, some, 0.0);
-    const Located c = If(is_small, a, 0.0), d = If(is_small, b, 0.0);
-    const Located quotient = Gamma(c + 1) / Gamma(d + 1) / Gamma(c + 1 - d);
-    const Located power = Exp(Lgamma(a + 1) - Lgamma(b + 1) - Lgamma(a + 1 - b));
-    return If(is_there, If(is_small, quotient, power), 0.0);
+  return WideFormula({"comb", loc}, {{"n", n}, {"k", k}}, [](const std::vector<Located>& given) {
+    return WithSlopes(
+        given, [](const std::vector<Located>& xs) { return CombValue(xs[0], xs[1]); },
+        [](const std::vector<Located>& xs, const Located& y) {
+          const Located is_there = IsChoice(xs[0], xs[1]);
+          const Located all = If(is_there, xs[0], 0.0), some = If(is_there, xs[1], 0.0);
+          const Located rest = Digamma(all - some + 1);
+          return std::vector<Located>{y * (Digamma(all + 1) - rest),
+                                      y * (rest - Digamma(some + 1))};
+        });
   });
 }
 
@@ -163,10 +239,7 @@ Array bernoulli(int64_t n, Loc loc) {
 Array poch(Operand z, Operand m, Loc loc) {
   return WideFormula({"poch", loc}, {{"z", z}, {"m", m}}, [](const std::vector<Located>& given) {
     return WithSlopes(
-        given,
-        [](const std::vector<Located>& xs) {
-          return If(xs[1] == 0, 1.0, GammaOfSum(xs[0], xs[1]) / Gamma(xs[0]));
-        },
+        given, [](const std::vector<Located>& xs) { return PochValue(xs[0], xs[1]); },
         [](const std::vector<Located>& xs, const Located& y) {
           const Located slope = Digamma(xs[0] + xs[1]);
           return std::vector<Located>{(slope - Digamma(xs[0])) * y, slope * y};

@@ -1,14 +1,17 @@
 // Bessel functions and integrals of exponentials, sines and logarithms.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "api/special/coefficients.h"
 #include "api/special/real.h"
+#include "base/at.h"
 #include "tessera/control.h"
-#include "tessera/custom_rules.h"
 #include "tessera/special.h"
 
 namespace tessera {
@@ -20,19 +23,98 @@ namespace {
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
-template <class F, class G>
-Located WithDerivative(const Located& x, const F& f, const G& slope) {
-  const Loc loc = x.loc();
-  const auto function = [=](Array a) -> Array { return f(Located(a, loc)); };
-  const auto rule = [=](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
-    const Located u(std::get<0>(primals), loc), du(std::get<0>(tangents), loc);
-    return std::pair<Array, Array>(f(u), slope(u) * du);
-  };
-  return x.With(custom_jvp(function, rule, loc)(x.plain(), loc));
-}
-
 Located Rational(std::span<const double> top, std::span<const double> bottom, const Located& x) {
   return Polynomial(top, x) / Polynomial(bottom, x);
+}
+
+// ---- modified Bessel functions ----
+
+// Returns I_0(x) or I_1(x). Half of the exponential twice, so that it does not overflow before the
+// result does; beyond the limit the result is infinite.
+Located ModifiedBesselValue(const Located& x, int order) {
+  constexpr double kLimit = 800;
+  const Located is_beyond = Abs(x) > kLimit, near = If(is_beyond, Sign(x) * kLimit, x);
+  const Located half = Exp(0.5 * Abs(near));
+  const Array scaled = order == 0 ? bessel_i0e(near, x.loc()) : bessel_i1e(near, x.loc());
+  return half * x.With(scaled) * half;
+}
+// I_0' = I_1 and I_1' = I_0 - I_1 / x, whose quotient has a series.
+Located ModifiedBessel(const Located& x, int order, int derivatives = 0) {
+  constexpr int kOrders = 2;
+  if (derivatives == kOrders) return ModifiedBesselValue(x, order);
+  const auto value = [order](const Located& u) { return ModifiedBesselValue(u, order); };
+  return WithSlope(x, value, [=](const Located& u, const Located& y) {
+    const Located other = ModifiedBessel(u, 1 - order, derivatives + 1);
+    if (order == 0) return other;
+    std::array<double, 12> series{};  // of x^2 / 4
+    double term = 0.5;
+    for (size_t k = 0; k < series.size(); ++k) {
+      series[series.size() - 1 - k] = term;
+      term /= static_cast<double>((k + 1) * (k + 2));
+    }
+    const Located is_near = Abs(u) < 2;
+    const Located near = Polynomial(series, 0.25 * Square(If(is_near, u, 0.0)));
+    return other - If(is_near, near, y / If(is_near, 1.0, u));
+  });
+}
+
+// ---- Bessel functions ----
+
+// Returns J_0 to J_v of z by the ratios of neighbours from order `top` down (Miller), which are
+// right up to z = top / 2. Their sum J_0 + 2 J_2 + 2 J_4 + ... is 1.
+std::vector<Located> BesselDown(int64_t v, int64_t top, const Located& z) {
+  std::vector<Located> ratios(static_cast<size_t>(top) + 1, z * 0.0);  // of J_k and J_(k - 1)
+  for (int64_t k = top; k > 0; --k) {
+    const Located above = k == top ? z * 0.0 : ratios[base::Size(k) + 1];
+    ratios[base::Size(k)] = z / (2.0 * static_cast<double>(k) - z * above);
+  }
+  Located sum = z * 0.0;  // of J_k / J_0, from high orders down
+  for (int64_t k = top / 2; k > 0; --k)
+    sum = (sum + 1.0) * ratios[base::Size(2 * k)] * ratios[base::Size(2 * k - 1)];
+  std::vector<Located> orders{1.0 / (1.0 + 2.0 * sum)};
+  for (int64_t k = 1; k <= v; ++k) orders.push_back(orders.back() * ratios[base::Size(k)]);
+  return orders;
+}
+
+// Returns J_0 or J_1 of z >= 30 by Hankel's expansion (Abramowitz and Stegun, 9.2.5).
+Located FarBessel(const Located& z, int order, const Located& sine, const Located& cosine) {
+  std::array<double, 11> even{}, odd{};  // of 1 / z^2
+  double term = 1;
+  for (size_t k = 0; k < 2 * even.size(); ++k) {
+    const size_t at = even.size() - 1 - k / 2;
+    (k % 2 == 0 ? even : odd)[at] = k / 2 % 2 == 0 ? term : -term;
+    const auto n = static_cast<double>(2 * k + 1);
+    term *= (4.0 * order - n * n) / (8.0 * static_cast<double>(k + 1));
+  }
+  const Located u = 1.0 / z, t = Square(u);
+  const Located p = Polynomial(even, t), q = u * Polynomial(odd, t);
+  // The sine and the cosine of z - pi / 4, and of z - 3 pi / 4, times the root of 2.
+  const Located s = order == 0 ? sine - cosine : -(sine + cosine);
+  const Located c = order == 0 ? sine + cosine : sine - cosine;
+  return Sqrt(u) * std::numbers::inv_sqrtpi * (p * c - q * s);
+}
+
+// Returns J_0 to J_v of large z by recurrence upwards, which is stable for orders below z.
+std::vector<Located> BesselUp(int64_t v, const Located& z) {
+  const Located size = Abs(z), sine = Sin(size), cosine = Cos(size);
+  std::vector<Located> orders{FarBessel(size, 0, sine, cosine)};
+  if (v > 0) orders.push_back(Sign(z) * FarBessel(size, 1, sine, cosine));
+  for (int64_t k = 1; k < v; ++k)
+    orders.push_back(2.0 * static_cast<double>(k) / z * orders[base::Size(k)] -
+                     orders[base::Size(k) - 1]);
+  return orders;
+}
+
+std::vector<Located> BesselUpTo(int64_t v, int64_t steps, const Located& z) {
+  const int64_t top = std::max({steps, 2 * v, int64_t{60}});
+  const Located is_far = Abs(z) > static_cast<double>(top) / 2, is_end = Abs(z) == kEndless;
+  const auto at_end = static_cast<double>(top);
+  const std::vector<Located> near = BesselDown(v, top, If(is_far, 0.0, z)),
+                             far = BesselUp(v, If(is_far & !is_end, z, at_end));
+  std::vector<Located> orders;
+  for (size_t k = 0; k < near.size(); ++k)
+    orders.push_back(If(is_end, 0.0, If(is_far, far[k], near[k])));
+  return orders;
 }
 
 // ---- exponential integrals ----
@@ -59,10 +141,15 @@ Located Exp1(const Located& x) {
   return If(x == 0, at_end, If((x < 0) | IsNan(x), kNoNumber, If(x == kEndless, 0.0, y)));
 }
 
+// Returns e^x / x without the overflow of e^x.
+Located ExpOver(const Located& x) {
+  const Located half = Exp(0.5 * x);
+  return half / x * half;
+}
 // Returns e^x / x * (1 + f(1 / x) / x) for rational f.
 Located ExpiPart(std::span<const double> top, std::span<const double> bottom, const Located& x) {
   const Located w = 1.0 / x;
-  return Exp(x) * w * (w * Rational(top, bottom, w) + 1);
+  return ExpOver(x) * (w * Rational(top, bottom, w) + 1);
 }
 Located Expi(const Located& x) {
   const Located a = If(x > 0, x, 1.0);
@@ -144,9 +231,9 @@ Waves FresnelOf(const Located& x) {
 }
 // Returns the odd continuation of one of the two, with its derivative.
 Located FresnelPart(const Located& x, Located Waves::*part) {
-  return WithDerivative(
+  return WithSlope(
       x, [part](const Located& u) { return If(IsNan(u), u, Sign(u) * (FresnelOf(Abs(u)).*part)); },
-      [part](const Located& u) { return HalfTurns(Abs(u)).*part; });
+      [part](const Located& u, const Located&) { return HalfTurns(Abs(u)).*part; });
 }
 
 // ---- dilogarithm ----
@@ -169,12 +256,10 @@ Located Spence(const Located& x) {
 }  // namespace
 
 Array i0(Operand x, Loc loc) {
-  return RealFormula({"i0", loc}, x,
-                     [loc](const Located& a) { return Exp(Abs(a)) * a.With(bessel_i0e(a, loc)); });
+  return RealFormula({"i0", loc}, x, [](const Located& a) { return ModifiedBessel(a, 0); });
 }
 Array i1(Operand x, Loc loc) {
-  return RealFormula({"i1", loc}, x,
-                     [loc](const Located& a) { return Exp(Abs(a)) * a.With(bessel_i1e(a, loc)); });
+  return RealFormula({"i1", loc}, x, [](const Located& a) { return ModifiedBessel(a, 1); });
 }
 Array bessel_jn(Operand x, int64_t v, int64_t n_iter, Loc loc) {
   const Call call{"bessel_jn", loc};
@@ -182,42 +267,32 @@ Array bessel_jn(Operand x, int64_t v, int64_t n_iter, Loc loc) {
     FailShape(call, 17, fmt::format("orders 0 to {} need as many steps, not {}", v, n_iter));
   return AsOne(call, {x, v, n_iter}, [&](const Operand& operand) -> Array {
     const Array given = ToFloat(operand, call);
-    const Located z(Widened(given, call), loc);
-    // From the highest order down: each is 2 (k + 1) / z times the next, minus the one after.
-    Located after = z * 0.0, next = after + 1e-16, even = after;
-    std::vector<Located> kept;
-    for (int64_t k = n_iter; k >= 0; --k) {
-      const Located own = 2.0 * (static_cast<double>(k) + 1) * next / z - after;
-      after = next;
-      next = own;
-      if (k % 2 == 0) even = even + 2.0 * own;
-      if (k <= v) kept.insert(kept.begin(), own);
-    }
+    CheckReal(given, call);
+    const Located z(Convert(given, f64, call), loc);
     std::vector<Array> orders;
-    for (const Located& one : kept) orders.push_back(one / (even - next));
+    for (const Located& one : BesselUpTo(v, n_iter, z)) orders.push_back(one);
     return Convert(stack(orders, 0, loc), TypeOf(given)->dtype(), call);
   });
 }
 
 Array expi(Operand x, Loc loc) {
   return RealFormula({"expi", loc}, x, [](const Located& a) {
-    return WithDerivative(a, Expi, [](const Located& u) { return Exp(u) / u; });
+    return WithSlope(a, Expi, [](const Located& u, const Located&) { return ExpOver(u); });
   });
 }
 Array exp1(Operand x, Loc loc) {
   return RealFormula({"exp1", loc}, x, [](const Located& a) {
-    return WithDerivative(a, Exp1, [](const Located& u) { return -Exp(-u) / u; });
+    return WithSlope(a, Exp1, [](const Located& u, const Located&) { return ExpOver(-u); });
   });
 }
 std::pair<Array, Array> sici(Operand x, Loc loc) {
   const Array sine = WideFormula({"sici", loc}, {x}, [](const std::vector<Located>& xs) {
-    return WithDerivative(xs[0], SineIntegral, [](const Located& u) {
-      const Located safe = If(u == 0, 1.0, u);
-      return If(u == 0, 1.0, Sin(safe) / safe);
-    });
+    return WithSlope(xs[0], SineIntegral,
+                     [](const Located& u, const Located&) { return SineQuotient(u); });
   });
   const Array cosine = WideFormula({"sici", loc}, {x}, [](const std::vector<Located>& xs) {
-    return WithDerivative(xs[0], CosineIntegral, [](const Located& u) { return Cos(u) / u; });
+    return WithSlope(xs[0], CosineIntegral,
+                     [](const Located& u, const Located&) { return Cos(u) / u; });
   });
   return {sine, cosine};
 }
@@ -229,6 +304,11 @@ std::pair<Array, Array> fresnel(Operand x, Loc loc) {
   };
   return {part(&Waves::sine), part(&Waves::cosine)};
 }
-Array spence(Operand x, Loc loc) { return RealFormula({"spence", loc}, x, Spence); }
+Array spence(Operand x, Loc loc) {
+  return RealFormula({"spence", loc}, x, [](const Located& a) {
+    return WithSlope(a, Spence,
+                     [](const Located& u, const Located&) { return -Log1pQuotient(u - 1); });
+  });
+}
 
 }  // namespace tessera

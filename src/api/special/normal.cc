@@ -8,7 +8,6 @@
 
 #include "api/special/coefficients.h"
 #include "api/special/real.h"
-#include "tessera/custom_rules.h"
 #include "tessera/special.h"
 
 namespace tessera {
@@ -18,19 +17,6 @@ using namespace api;
 namespace {
 
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
-
-// Returns f with this derivative: slope(x, f(x)).
-template <class F, class G>
-Located WithSlope(const Located& x, const F& f, const G& slope) {
-  const Loc loc = x.loc();
-  const auto function = [=](Array a) -> Array { return f(Located(a, loc)); };
-  const auto rule = [=](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
-    const Located u(std::get<0>(primals), loc), du(std::get<0>(tangents), loc);
-    const Located y = f(u);
-    return std::pair<Array, Array>(y, du * slope(u, y));
-  };
-  return x.With(custom_jvp(function, rule, loc)(x.plain(), loc));
-}
 
 Located Erf(const Located& x) { return x.With(erf(x, x.loc())); }
 Located Erfc(const Located& x) { return x.With(erfc(x, x.loc())); }
@@ -52,6 +38,16 @@ Located Ndtr(const Located& x) {
   const Located tail = If(is_far, 0.0, 0.5 * ErfcOfRoot(If(is_far, 1.0, z)));
   const Located middle = 0.5 * (1 + Erf(If(z < 1, x, 0.0) * (std::numbers::sqrt2 / 2)));
   return If(z < 1, middle, If(x > 0, 1 - tail, tail));
+}
+
+// Beyond the limit it is 0, and the square's derivative would overflow.
+Located NormalDensity(const Located& x) {
+  constexpr double kLimit = 40;
+  const Located limited = If(Abs(x) > kLimit, kLimit, x);
+  return Exp(-0.5 * Square(limited)) / std::sqrt(2 * std::numbers::pi);
+}
+Located NdtrWithSlope(const Located& x) {
+  return WithSlope(x, Ndtr, [](const Located& u, const Located&) { return NormalDensity(u); });
 }
 
 // Rational approximations around 1/2 and of sqrt(-2 log p) in the tails.
@@ -78,40 +74,59 @@ Located ExpOfSquare(const Located& x, double scale) {
   return Exp(scale * Square(part)) * Exp(scale * (x - part) * (x + part));
 }
 
-// An asymptotic series where e^(x^2) would overflow.
+// Returns sqrt(pi) x erfcx(x) of t = 1 / x, for x from kFarErfcx on: an asymptotic series.
+constexpr double kFarErfcx = 8;
+Located ErfcxSeries(const Located& t) {
+  std::array<double, 22> series{};  // of t^2 / 2
+  double term = 1;
+  for (size_t k = 0; k < series.size(); ++k) {
+    series[series.size() - 1 - k] = term;
+    term *= -static_cast<double>(2 * k + 1);
+  }
+  return Polynomial(series, 0.5 * Square(t));
+}
+
+// By the series where e^(x^2) would overflow, and the terms of the slope would cancel.
 Located Erfcx(const Located& x) {
-  const double most =
-      x.dtype() == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-  const Located is_large = x > std::sqrt(std::log(most));
-  const Located small = If(is_large, 1.0, x);
-  const Located t = 1 / Square(x);
-  constexpr std::array<double, 9> kSeries = {
-      7918.06640625, -1055.7421875, 162.421875, -29.53125, 6.5625, -1.875, .75, -.5, 1.};
-  const std::span<const double> terms = kSeries;
-  const Located large = Polynomial(x.dtype() == f64 ? terms : terms.subspan(4), t) /
-                        (x * std::sqrt(std::numbers::pi));
-  return If(is_large, large, ExpOfSquare(small, 1) * Erfc(small));
+  constexpr double kLeast = -30;  // e^(x^2) is infinite below
+  const Located is_far = x >= kFarErfcx, far = If(is_far, x, kFarErfcx), t = 1 / far;
+  const Located large = ErfcxSeries(t) * t * std::numbers::inv_sqrtpi;
+  const Located near = WithSlope(
+      If(is_far, 1.0, x),
+      [](const Located& u) {
+        const Located limited = If(u < kLeast, kLeast, u);
+        return ExpOfSquare(limited, 1) * Erfc(limited);
+      },
+      [](const Located& u, const Located& y) { return 2 * u * y - 2 * std::numbers::inv_sqrtpi; });
+  return If(is_far, large, near);
 }
 
 // Below 0, e^(-x^2 / 2) is taken out of the logarithm.
 Located LogNdtr(const Located& x) {
   const Located low = If(x < 0, x, 0.0), high = If(x < 0, 0.0, x);
-  const Located tail = Log(0.5 * Erfcx(low * -(std::numbers::sqrt2 / 2))) - 0.5 * Square(low);
+  const Located tail = Log(0.5 * Erfcx(low * -(std::numbers::sqrt2 / 2))) - 0.5 * low * low;
   return If(x < 0, tail, Log1p(-Ndtr(-high)));
 }
 
-Located Dawsn(const Located& x) {
-  const Located a = Abs(x);
-  const Located is_near = a < 3.25, is_far = a >= 6.25, is_between = (a >= 3.25) & (a < 6.25);
+// Rational approximations, whose own derivatives have few digits.
+Located NearDawsn(const Located& x) {
+  const Located a = Abs(x), is_near = a < 3.25;
   const Located a1 = If(is_near, a, 1.0), s1 = Square(a1);
-  const Located a2 = If(is_between, a, 1.0), t2 = 1 / Square(a2);
-  const Located a3 = If(is_far, a, 1.0), t3 = 1 / Square(a3);
+  const Located a2 = If(is_near, 4.0, a), t2 = 1 / Square(a2);
   const Located near = a1 * Polynomial(kDawsn1Top, s1) / Polynomial(kDawsn1Bottom, s1);
   const Located between =
       0.5 / a2 * (1 + t2 * Polynomial(kDawsn2Top, t2) / Polynomial(kDawsn2Bottom, t2));
-  const Located far =
-      0.5 / a3 * (1 + t3 * Polynomial(kDawsn3Top, t3) / Polynomial(kDawsn3Bottom, t3));
-  return Sign(x) * If(is_near, near, If(a < 6.25, between, far));
+  return Sign(x) * If(is_near, near, between);
+}
+Located Dawsn(const Located& x) {
+  constexpr double kFar = 6.25;
+  const Located is_far = Abs(x) >= kFar;
+  const Located far = If(is_far, x, kFar), u = 1 / far, t = Square(u);
+  const Located large =
+      0.5 * u * (1 + t * Polynomial(kDawsn3Top, t) / Polynomial(kDawsn3Bottom, t));
+  const Located near = WithSlope(If(is_far, 0.0, x), NearDawsn,
+                                 [](const Located& v, const Located& y) { return 1 - 2 * v * y; });
+  return If(is_far, large, near);
 }
 
 // ---- Owen's function ----
@@ -155,20 +170,30 @@ Located ComplexLike(const Located& like, double re, double im) {
   return like.With(complex(part(re), part(im), {}, like.loc()));
 }
 
-// For imaginary parts of 0 and more: Weideman's rational function, and for large z a continued
-// fraction.
+// Weideman's rational function, with its slope.
+Located NearFaddeeva(const Located& z) {
+  const auto value = [](const Located& u) {
+    const Located i = ComplexLike(u, 0, 1), scale = ComplexLike(u, kFaddeevaScale, 0);
+    const Located below = scale - i * u, ratio = (scale + i * u) / below;
+    Located sum = ratio * 0.0 + kFaddeeva[0];
+    for (const double c : std::span(kFaddeeva).subspan(1)) sum = sum * ratio + c;
+    return (2.0 * sum / below + std::numbers::inv_sqrtpi) / below;
+  };
+  return WithSlope(z, value, [](const Located& u, const Located& w) {
+    return ComplexLike(u, 0, 2 * std::numbers::inv_sqrtpi) - 2.0 * u * w;
+  });
+}
+// A continued fraction for large z, where the terms of the slope would cancel.
+Located FarFaddeeva(const Located& z) {
+  Located rest = z * 0.0;
+  for (int k = 20; k > 0; --k) rest = 0.5 * k / (z - rest);
+  return ComplexLike(z, 0, std::numbers::inv_sqrtpi) / (z - rest);
+}
+// For imaginary parts of 0 and more.
 Located UpperFaddeeva(const Located& z) {
   const Located is_far = z.With(abs(z, z.loc())) >= 7;
-  const Located zero = ComplexLike(z, 0, 0), i = ComplexLike(z, 0, 1);
-  const Located near = If(is_far, zero, z), far = If(is_far, z, ComplexLike(z, 8, 0));
-  const Located scale = ComplexLike(z, kFaddeevaScale, 0), below = scale - i * near;
-  const Located ratio = (scale + i * near) / below;
-  Located sum = ratio * 0.0 + kFaddeeva[0];
-  for (const double c : std::span(kFaddeeva).subspan(1)) sum = sum * ratio + c;
-  const Located inner = (2.0 * sum / below + std::numbers::inv_sqrtpi) / below;
-  Located rest = far * 0.0;
-  for (int k = 20; k > 0; --k) rest = 0.5 * k / (far - rest);
-  return If(is_far, i * std::numbers::inv_sqrtpi / (far - rest), inner);
+  return If(is_far, FarFaddeeva(If(is_far, z, ComplexLike(z, 8, 0))),
+            NearFaddeeva(If(is_far, ComplexLike(z, 0, 0), z)));
 }
 
 Located Faddeeva(const Located& z) {
@@ -190,39 +215,41 @@ Array wofz(Operand z, Loc loc) {
     const Array x = ToFloat(operand, call);
     const DType t = TypeOf(x)->dtype(), made = t == f64 || t == c128 ? c128 : c64;
     const Located wide(Convert(x, c128, call), loc);
-    const Located y = WithSlope(wide, Faddeeva, [](const Located& u, const Located& w) {
-      return ComplexLike(u, 0, 2 * std::numbers::inv_sqrtpi) - 2.0 * u * w;
-    });
-    return Convert(y, made, call);
+    return Convert(Faddeeva(wide), made, call);
   });
 }
 
 Array ndtr(Operand x, Loc loc) {
   return WideFormula({"ndtr", loc}, {x},
-                     [](const std::vector<Located>& xs) { return Ndtr(xs[0]); });
+                     [](const std::vector<Located>& xs) { return NdtrWithSlope(xs[0]); });
 }
 Array log_ndtr(Operand x, Loc loc) {
   return WideFormula({"log_ndtr", loc}, {x}, [](const std::vector<Located>& xs) {
-    return WithSlope(xs[0], LogNdtr, [](const Located& u, const Located& y) {
-      const Located low = If(u < 0, u, 0.0);
+    return WithSlope(xs[0], LogNdtr, [](const Located& u, const Located&) {
+      const Located is_far = u < -kFarErfcx * std::numbers::sqrt2;
+      const Located far = If(is_far, u, -kFarErfcx * std::numbers::sqrt2);
+      const Located low = If((u < 0) & !is_far, u, 0.0), high = If(u < 0, 0.0, u);
       const Located tail =
           std::sqrt(2 / std::numbers::pi) / Erfcx(low * -(std::numbers::sqrt2 / 2));
-      return If(u < 0, tail, Exp(-0.5 * Square(u) - 0.5 * std::log(2 * std::numbers::pi) - y));
+      const Located end = -far / ErfcxSeries(std::numbers::sqrt2 / far);
+      return If(is_far, end, If(u < 0, tail, NormalDensity(high) / NdtrWithSlope(high)));
     });
   });
 }
-Array ndtri(Operand p, Loc loc) { return RealFormula({"ndtri", loc}, p, Ndtri); }
-Array erfcx(Operand x, Loc loc) {
-  return RealFormula({"erfcx", loc}, x, [](const Located& a) {
-    return WithSlope(a, Erfcx, [](const Located& u, const Located& y) {
-      return 2 * u * y - 2 / std::sqrt(std::numbers::pi);
+Array ndtri(Operand p, Loc loc) {
+  return RealFormula({"ndtri", loc}, p, [](const Located& a) {
+    return WithSlope(a, Ndtri, [](const Located&, const Located& y) {
+      return std::sqrt(2 * std::numbers::pi) * Exp(0.5 * Square(y));
     });
   });
+}
+Array erfcx(Operand x, Loc loc) {
+  return WideFormula({"erfcx", loc}, {x},
+                     [](const std::vector<Located>& xs) { return Erfcx(xs[0]); });
 }
 Array dawsn(Operand x, Loc loc) {
-  return RealFormula({"dawsn", loc}, x, [](const Located& a) {
-    return WithSlope(a, Dawsn, [](const Located& u, const Located& y) { return 1 - 2 * u * y; });
-  });
+  return WideFormula({"dawsn", loc}, {x},
+                     [](const std::vector<Located>& xs) { return Dawsn(xs[0]); });
 }
 
 }  // namespace tessera

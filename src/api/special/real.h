@@ -1,20 +1,11 @@
 // Formulas of real numbers that narrow floats compute in f32, and some in f64.
 #pragma once
-#include <span>
 #include <type_traits>
 #include <vector>
 
-#include "api/core/located.h"
-#include "tessera/custom_rules.h"
+#include "api/core/slopes.h"
 
 namespace tessera::api {
-
-// Returns the polynomial of these coefficients, the highest power first.
-inline Located Polynomial(std::span<const double> coefficients, const Located& x) {
-  Located y = x.With(WeakScalar(coefficients[0], x.dtype(), {"polynomial", x.loc()}));
-  for (double c : coefficients.subspan(1)) y = y * x + c;
-  return y;
-}
 
 inline Array Widened(const Array& x, Call call) {
   CheckReal(x, call);
@@ -62,32 +53,6 @@ Array WideFormula(Call call, const Arguments& arguments, const F& f) {
     else
       return Convert(f(xs), dtype, call);
   });
-}
-
-// Returns f of the operands, with its slope in each of them: slopes(xs, y) of the operands and the
-// result.
-template <class F, class G>
-Located WithSlopes(const std::vector<Located>& xs, const F& f, const G& slopes) {
-  const Loc loc = xs[0].loc();
-  using Arrays = std::vector<Array>;
-  const auto located = [loc](const Arrays& values) {
-    std::vector<Located> made;
-    for (const Array& v : values) made.emplace_back(v, loc);
-    return made;
-  };
-  const auto function = [=](Arrays values) -> Array { return f(located(values)); };
-  const auto rule = [=](const std::tuple<Arrays>& primals, const std::tuple<Arrays>& tangents) {
-    const std::vector<Located> values = located(std::get<0>(primals)),
-                               changes = located(std::get<0>(tangents));
-    const Located y = f(values);
-    const std::vector<Located> slope = slopes(values, y);
-    Located change = slope[0] * changes[0];
-    for (size_t i = 1; i < values.size(); ++i) change = change + slope[i] * changes[i];
-    return std::pair<Array, Array>(y, change);
-  };
-  Arrays values;
-  for (const Located& x : xs) values.push_back(x.plain());
-  return xs[0].With(custom_jvp(function, rule, loc)(values, loc));
 }
 
 }  // namespace tessera::api

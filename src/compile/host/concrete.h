@@ -11,7 +11,7 @@
 
 namespace tessera::compile {
 
-class Concrete final : public trace::ConcreteArray {
+class Concrete : public trace::ConcreteArray {
  public:
   Concrete(const ir::Type* type, const ir::Type* placed, Loc loc, runtime::Buffers buffers,
            bool shares)

@@ -204,10 +204,11 @@ const std::vector<Case>& Cases() {
        [](const Arrays& v) { return hypot(v[0], v[1]); },
        {{0, 3}, {0, 4}},
        {{0.5, 0.6}, {0.5, 0.8}}},
+      // JAX: NaN in the base for 0^0, although x^0 is constant.
       {"pow",
        [](const Arrays& v) { return pow(v[0], v[1]); },
        {{0, 0, 0, 0, 2, -2, -2}, {0, 1, 2, 0.5, 0, 2, 3}},
-       {{kNan, 1, 0, kInf, 0, -4, 12}, {0, 0, 0, 0, 0.69314718055994529, kNan, kNan}}},
+       {{0, 1, 0, kInf, 0, -4, 12}, {0, 0, 0, 0, 0.69314718055994529, kNan, kNan}}},
       {"digamma",
        [](const Arrays& v) { return digamma(v[0]); },
        {{0.5, 1, -0.5, -1.5, 3.25, 100, 0, -1}},
