@@ -26,6 +26,7 @@ struct Row {
 // The parts of the table, each in the file of its name.
 using Rows = std::vector<Row>;
 const Rows& ArithmeticRows();
+const Rows& DistributionRows();
 const Rows& LaxNameRows();
 const Rows& LinalgRows();
 const Rows& MaskedRows();
