@@ -46,4 +46,20 @@ class [[nodiscard]] Checks {
   bool old_;
 };
 
+// Scope: an index out of bounds throws RuntimeError, with the line, the index and the size, where
+// it otherwise is clipped, dropped or filled as in JAX. It applies to eager calls, and to programs
+// that this thread traces: x[i], x.at, take, take_along_dim, gather, scatter and its kinds,
+// dynamic_slice and dynamic_update_slice, and the functions that look up by them. A call with a
+// .fill_value or a .mode other than LookupMode::kPromise is not checked. Under vmap both branches
+// of a mapped cond are computed, so both are checked.
+class [[nodiscard]] CheckedIndices {
+ public:
+  [[nodiscard]] CheckedIndices();
+  ~CheckedIndices();
+  CheckedIndices(const CheckedIndices&) = delete;
+
+ private:
+  bool old_;
+};
+
 }  // namespace tessera

@@ -122,7 +122,8 @@ class [[nodiscard]] NanWatch {
 void ReplicaSharing(bool on);
 // Sets whether notes are printed to stderr, each once. On by default. There is a note when jit
 // keeps tracing a function again (its third new program that differs in static values only, or its
-// sixteenth new program), and when the carry of a loop becomes varying inside of shard_map.
+// sixteenth new program), when the carry of a loop becomes varying inside of shard_map, when a
+// variable that a jitted function captured by reference has changed, and for max(x, 0).
 // jit(f).retraces() counts in any case.
 void RetraceNotes(bool on);
 // Sets the number of worker threads of the runtime: n >= 1, or 0 for one per core.

@@ -103,14 +103,14 @@ struct JitKey {
   std::string statics;
   const sharding::MeshDef* mesh;
   DType default_int, default_float;
-  bool strict, checks_keys;
+  bool strict, checks_keys, checks_indices;
   size_t compile_key;
   friend bool operator==(const JitKey&, const JitKey&) = default;
   template <class H>
   friend H AbslHashValue(H h, const JitKey& k) {
     return H::combine(std::move(h), k.arguments, k.types, k.flags, k.statics, k.mesh,
                       k.default_int.code(), k.default_float.code(), k.strict, k.checks_keys,
-                      k.compile_key);
+                      k.checks_indices, k.compile_key);
   }
 };
 
@@ -189,6 +189,7 @@ JitKey MakeKey(const FunctionCall& call, const CallTree& arguments) {
              base::DefaultFloat(),
              base::StrictTypesActive(),
              ChecksKeyReuse(),
+             ChecksIndices(),
              TheExecutor().CompileKey()};
   for (size_t i = 0; i < arguments.refs.size(); ++i) {
     const ArrayRef& leaf = arguments.refs[i];
@@ -249,6 +250,8 @@ std::shared_ptr<JitEntry> Find(JitCache& cache, const FunctionCall& call, const 
   if (fresh) *fresh = true;
   std::vector<Parameter> parameters;
   for (const ArrayRef& leaf : arguments.refs) parameters.push_back(LikeArray(leaf));
+  const bool watches = cache.keeps != Keeps::kCompiled;
+  const std::vector<SeenWord> seen = watches ? WordsBehind(call.function) : std::vector<SeenWord>();
   TracedFunction traced = TraceFunction(parameters, call.body, "jit", call.loc, /*outer=*/nullptr);
   auto entry = std::make_shared<JitEntry>();
   entry->program = ir::Shared(std::move(traced.program));
@@ -257,7 +260,7 @@ std::shared_ptr<JitEntry> Find(JitCache& cache, const FunctionCall& call, const 
   detail::Replace(entry->tree.ref(), std::vector<Array>(entry->program->outputs.size()));
   entry->made = std::move(traced.made);
   entry->key_uses = std::move(traced.key_uses);
-  if (cache.keeps != Keeps::kCompiled) entry->watch = WatchCaptures(*entry->program, call.function);
+  if (watches) entry->watch = WatchCaptures(*entry->program, call.function, seen);
   if (cache.keeps == Keeps::kPrograms) {
     std::vector<const ir::Type*> types;
     for (const Parameter& p : parameters) types.push_back(p.type);

@@ -1,4 +1,5 @@
-// This thread's current mesh, trace and nesting depth, and the devices of the process.
+// This thread's current mesh, trace, nesting depth and checks of indices, and the devices of the
+// process.
 #include "trace/scopes.h"
 
 #include <fmt/format.h>
@@ -16,12 +17,15 @@ namespace {
 thread_local const sharding::MeshDef* current_mesh = nullptr;
 thread_local Trace* current_trace = nullptr;
 thread_local int nesting = 0;
+thread_local bool checks_indices = false;
 std::atomic<int> mesh_scopes{0};
 std::atomic<int> devices{1};
 }  // namespace
 
 const sharding::MeshDef* CurrentMesh() { return current_mesh; }
 Trace* CurrentTrace() { return current_trace; }
+bool ChecksIndices() { return checks_indices; }
+void SetChecksIndices(bool on) { checks_indices = on; }
 int Devices() { return devices; }
 void SetDevices(int n) { devices = n; }
 int MeshScopes() { return mesh_scopes; }

@@ -1,4 +1,4 @@
-// The scopes of this thread: mesh, trace and nesting depth.
+// The scopes of this thread: mesh, trace, nesting depth, and checks of indices.
 #pragma once
 #include "sharding/mesh.h"
 #include "tessera/mesh.h"
@@ -45,6 +45,10 @@ class NestingScope {
 
 // Throws RuntimeError if the mesh has more devices than there are. Abstract meshes need none.
 void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc);
+
+// Whether indices out of bounds are errors (CheckedIndices).
+bool ChecksIndices();
+void SetChecksIndices(bool on);
 
 // Returns the number of simulated devices.
 int Devices();

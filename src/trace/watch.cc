@@ -1,4 +1,5 @@
-// Records, by captured array, the addresses of variables that may hold it.
+// Records, by captured array, the addresses of variables that may hold it, and reads captured
+// numbers.
 #include "trace/watch.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -31,15 +32,6 @@ Variables& TheVariables() {
   return variables;
 }
 
-// Returns the words of a function object that may be references: compilers store those as pointers.
-std::vector<const void*> WordsOf(detail::FunctionBytes function) {
-  constexpr size_t kMost = 256;
-  std::vector<const void*> words(std::min(function.size / sizeof(void*), kMost));
-  if (!words.empty()) std::memcpy(words.data(), function.begin, words.size() * sizeof(void*));
-  std::erase(words, nullptr);
-  return words;
-}
-
 void Tell(Variable& variable, bool assigned) {
   if (variable.assigned == assigned) return;
   variable.assigned = assigned;
@@ -58,16 +50,27 @@ void Tell(const void* address, const ArrayImpl* array, bool assigned) {
 
 }  // namespace
 
+std::vector<const void*> WordsOf(detail::FunctionBytes function) {
+  constexpr size_t kMost = 256;
+  std::vector<const void*> words(std::min(function.size / sizeof(void*), kMost));
+  if (!words.empty()) std::memcpy(words.data(), function.begin, words.size() * sizeof(void*));
+  std::erase(words, nullptr);
+  return words;
+}
+
 void Unwatch(const ArrayImpl* array) {
   Variables& variables = TheVariables();
   const std::lock_guard lock(variables.mutex);
   variables.of.erase(array);
 }
 
-std::shared_ptr<Watch> WatchCaptures(const ir::Program& program, detail::FunctionBytes function) {
+std::shared_ptr<Watch> WatchCaptures(const ir::Program& program, detail::FunctionBytes function,
+                                     const std::vector<SeenWord>& before) {
   const std::vector<const void*> words = WordsOf(function);
-  if (words.empty() || program.captures.empty()) return nullptr;
+  if (words.empty()) return nullptr;
   auto watch = std::make_shared<Watch>();
+  watch->numbers = NumbersOf(program, before);
+  if (program.captures.empty()) return watch->numbers.empty() ? nullptr : watch;
   Variables& variables = TheVariables();
   const std::lock_guard lock(variables.mutex);
   for (const ir::Capture& c : program.captures) {
@@ -80,16 +83,31 @@ std::shared_ptr<Watch> WatchCaptures(const ir::Program& program, detail::Functio
   return watch;
 }
 
+namespace {
+// Reading a number costs 2 us: after 64 calls it is read in calls whose number is a power of 2.
+std::optional<std::string> ChangedNumberOf(Watch& watch) {
+  if (watch.numbers.empty()) return {};
+  const uint32_t call = watch.calls.fetch_add(1, std::memory_order_relaxed);
+  return call < 64 || (call & (call - 1)) == 0 ? ChangedNumber(watch.numbers) : std::nullopt;
+}
+}  // namespace
+
 std::string CaptureNote(const std::shared_ptr<Watch>& watch, const std::string& name, Loc loc) {
-  if (!watch || watch->assigned.load(std::memory_order_relaxed) == 0 || !RetraceNotesOn() ||
-      watch->said.exchange(true))
-    return {};
+  if (!watch || !RetraceNotesOn() || watch->said.load(std::memory_order_relaxed)) return {};
+  std::string change, mend;
+  if (watch->assigned.load(std::memory_order_relaxed) != 0) {
+    change = "an Array by reference that was assigned since it was traced";
+    mend = "make the Array a parameter";
+  } else if (const std::optional<std::string> number = ChangedNumberOf(*watch)) {
+    change = "a number by reference that changed " + *number + " since it was traced";
+    mend = "make it a parameter: of type Array if it changes often";
+  }
+  if (change.empty() || watch->said.exchange(true)) return {};
   return fmt::format(
-      "tessera: {}: jit({}) captures an Array by reference that was assigned since it was traced: "
-      "its program has the old value\n"
-      "  make the Array a parameter\n"
+      "tessera: {}: jit({}) captures {}: its program has the old value\n"
+      "  {}\n"
       "  said once per program; RetraceNotes(false) silences it\n",
-      base::Where(loc), name);
+      base::Where(loc), name, change, mend);
 }
 
 }  // namespace trace

@@ -2,7 +2,6 @@
 #include "tessera/check.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstring>
 #include <optional>
@@ -80,20 +79,7 @@ class CheckCall final : public ir::HostFunction {
     const ir::HostArgument& predicate = arguments.values[0];
     const std::optional<FalseElement> found = FindFalse(predicate);
     if (!found) return;
-    std::vector<std::string> notes;
-    const ir::Type& type = *predicate.place;
-    std::string where;
-    if (!found->index.empty()) where = fmt::format("element [{}]", fmt::join(found->index, ", "));
-    if (arguments.device >= 0 || type.mesh())
-      where += fmt::format("{}on device {}", where.empty() ? "" : ", ",
-                           arguments.device >= 0
-                               ? arguments.device
-                               : type.mesh()->Device(static_cast<int64_t>(found->position)));
-    if (!where.empty()) notes.push_back(std::move(where));
-    if (!arguments.iterations.empty())
-      notes.push_back(fmt::format("in iteration {} of the loop{} around it, counted from 0",
-                                  fmt::join(arguments.iterations, ", "),
-                                  arguments.iterations.size() > 1 ? "s" : ""));
+    std::vector<std::string> notes = PlaceNotes(arguments, found->position, found->index);
     std::string values;
     for (size_t k = 1; k < arguments.values.size(); ++k)
       values += (k > 1 ? ", " : "values: ") + ElementText(arguments.values[k], *found);

@@ -2,6 +2,8 @@
 #include "api/control/host_calls.h"
 
 #include <absl/algorithm/container.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compile/host/host_array.h"
 #include "ops/host_call.h"
@@ -30,6 +32,25 @@ void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
   for (const trace::ArrayRef& a : refs)
     arguments.values.push_back(compile::ArgumentOf(static_cast<const trace::ConcreteArray&>(*a)));
   f->Run(arguments);
+}
+
+std::vector<std::string> PlaceNotes(const ir::HostArguments& arguments, size_t mesh_position,
+                                    const std::vector<int64_t>& index) {
+  const ir::Type& type = *arguments.values[0].place;
+  std::vector<std::string> notes;
+  std::string where;
+  if (!index.empty()) where = fmt::format("element [{}]", fmt::join(index, ", "));
+  if (arguments.device >= 0 || type.mesh())
+    where += fmt::format("{}on device {}", where.empty() ? "" : ", ",
+                         arguments.device >= 0
+                             ? arguments.device
+                             : type.mesh()->Device(static_cast<int64_t>(mesh_position)));
+  if (!where.empty()) notes.push_back(std::move(where));
+  if (!arguments.iterations.empty())
+    notes.push_back(fmt::format("in iteration {} of the loop{} around it, counted from 0",
+                                fmt::join(arguments.iterations, ", "),
+                                arguments.iterations.size() > 1 ? "s" : ""));
+  return notes;
 }
 
 }  // namespace tessera::api

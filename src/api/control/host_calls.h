@@ -16,4 +16,9 @@ bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays);
 void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
               const std::vector<trace::ArrayRef>& refs, CallbackOptions options, Call call);
 
+// Returns notes about an element of the first argument of a host function: index and device, and
+// the iterations of the loops around the call.
+std::vector<std::string> PlaceNotes(const ir::HostArguments& arguments, size_t mesh_position,
+                                    const std::vector<int64_t>& index);
+
 }  // namespace tessera::api

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -127,16 +129,42 @@ std::optional<Found> Find(const ir::HostArgument& value, bool nans,
   return {};
 }
 
+// The ops that each line of the user's program applies, by which the backward pass of a line is
+// named.
+class OpsOfLines {
+ public:
+  explicit OpsOfLines(const ir::Program& program) { Add(program); }
+  std::vector<std::string_view> At(Loc loc) const {
+    const auto found = ops_.find({loc.file(), loc.line()});
+    return found == ops_.end() ? std::vector<std::string_view>() : found->second;
+  }
+
+ private:
+  void Add(const ir::Program& program) {
+    for (const ir::Instruction& i : program.instructions) {
+      for (const ir::RegionPtr& region : i.regions) Add(*region);
+      const bool computes = !std::holds_alternative<ir::AsBroadcast>(*i.op->lowering) &&
+                            !std::holds_alternative<ir::AsView>(*i.op->lowering);
+      if (i.loc.is_backward() || i.operands.empty() || !computes) continue;
+      std::vector<std::string_view>& of = ops_[{i.loc.file(), i.loc.line()}];
+      if (std::find(of.begin(), of.end(), i.op->name) == of.end()) of.push_back(i.op->name);
+    }
+  }
+  std::map<std::pair<std::string_view, int>, std::vector<std::string_view>> ops_;
+};
+
 // Checks the floating-point results of an instruction, which come first, then the operands, in
 // lanes in which the predicates, which come last, are true.
 class NanCheck final : public ir::HostFunction {
  public:
-  NanCheck(const ir::Instruction& i, size_t results, size_t operands, NanChecks checks)
+  NanCheck(const ir::Instruction& i, size_t results, size_t operands, NanChecks checks,
+           const OpsOfLines& forward)
       : op_(i.op->name),
         loc_(i.loc),
         results_(results),
         floats_(results + operands),
-        checks_(checks) {}
+        checks_(checks),
+        forward_(forward.At(i.loc)) {}
 
   void Run(const ir::HostArguments& arguments) const override {
     Look(arguments, /*nans=*/true);
@@ -175,7 +203,10 @@ class NanCheck final : public ir::HostFunction {
       notes.push_back(fmt::format("in iteration {} of the loop{} around it, counted from 0",
                                   fmt::join(arguments.iterations, ", "),
                                   arguments.iterations.size() > 1 ? "s" : ""));
-    if (loc_.is_backward()) notes.push_back("in the backward pass of this line");
+    if (loc_.is_backward())
+      notes.push_back(forward_.empty()
+                          ? "in the backward pass of this line"
+                          : fmt::format("in the backward pass of {}", fmt::join(forward_, ", ")));
     base::ThrowRuntime({.kind = {},
                         .op = std::string(op_),
                         .label = "NanWatch",
@@ -190,10 +221,11 @@ class NanCheck final : public ir::HostFunction {
   const Loc loc_;
   const size_t results_, floats_;
   const NanChecks checks_;
+  const std::vector<std::string_view> forward_;  // the ops that the user's line applies
 };
 
 ir::Program Checked(const ir::Program& program, NanChecks checks,
-                    const std::vector<Predicates>& inputs) {
+                    const std::vector<Predicates>& inputs, const OpsOfLines& forward) {
   ir::Program out = program;
   const CountedLanes lanes(program, inputs);
   out.instructions.clear();
@@ -201,7 +233,7 @@ ir::Program Checked(const ir::Program& program, NanChecks checks,
   for (ir::Instruction i : program.instructions) {
     if (!i.regions.empty()) i = lanes.WithPredicates(i);
     for (ir::RegionPtr& region : i.regions)
-      region = ir::Shared(Checked(*region, checks, lanes.InputsOf(i, *region)));
+      region = ir::Shared(Checked(*region, checks, lanes.InputsOf(i, *region), forward));
     out.instructions.push_back(i);
     // Literals are as the user wrote them, and regions have checks of their own.
     if (i.operands.empty() || !i.regions.empty() ||
@@ -221,8 +253,8 @@ ir::Program Checked(const ir::Program& program, NanChecks checks,
     const size_t operands = check.operands.size() - results;
     const Predicates& predicates = lanes.Of(i.results[0]);
     check.operands.insert(check.operands.end(), predicates.begin(), predicates.end());
-    check.params = ir::MakeParams(
-        ir::HostCallParams{{std::make_shared<const NanCheck>(i, results, operands, checks)}});
+    check.params = ir::MakeParams(ir::HostCallParams{
+        {std::make_shared<const NanCheck>(i, results, operands, checks, forward)}});
     out.instructions.push_back(std::move(check));
   }
   return out;
@@ -236,7 +268,8 @@ void SetNanChecks(NanChecks checks) { current = checks; }
 std::shared_ptr<const ir::Program> WithNanChecks(
     const std::shared_ptr<const ir::Program>& program) {
   if (current == NanChecks::kNone) return program;
-  return ir::Shared(Checked(*ir::InlineCallsAlone(program), current, {}));
+  const std::shared_ptr<const ir::Program> inlined = ir::InlineCallsAlone(program);
+  return ir::Shared(Checked(*inlined, current, {}, OpsOfLines(*inlined)));
 }
 
 }  // namespace tessera::compile
