@@ -151,6 +151,17 @@ struct SortOptions {
   int num_keys = 1;                                // sort by the first num_keys operands
   std::optional<PartitionSpec> out_sharding = {};  // of all results; needed if the dim is sharded
 };
+// The element that `take` gives for an index out of bounds.
+enum class TakeMode : uint8_t {
+  kFill,  // the fill value
+  kClip,  // the nearest element; negative indices give the first
+  kWrap,  // the element at the remainder of index and size
+};
+struct TakeOptions {
+  TakeMode mode = TakeMode::kFill;
+  std::optional<Scalar> fill_value = {};  // default: see take
+  std::optional<PartitionSpec> out_sharding = {};
+};
 struct OneHotOptions {
   DType dtype = {};
   int dim = -1;  // position of the new dim

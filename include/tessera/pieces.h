@@ -48,6 +48,36 @@ Array fliplr(Operand x, Loc loc = Loc::Current());
 Array flipud(Operand x, Loc loc = Loc::Current());
 // Returns x turned k times by a quarter, from the first of the dims towards the second.
 Array rot90(Operand x, int64_t k = 1, Dims dims = {0, 1}, Loc loc = Loc::Current());
+// The elements that pad adds at the ends of a dim.
+enum class PadMode : uint8_t {
+  kEdge,        // the last element
+  kReflect,     // those before the last element, in reverse order
+  kSymmetric,   // those up to the last element, in reverse order
+  kWrap,        // those of the other end
+  kLinearRamp,  // numbers on the line from the last element to .end_value
+  kMaximum,     // the largest element
+  kMinimum,     // the smallest element
+  kMean,        // the mean; of ints it is rounded to even
+};
+struct PadOptions {
+  double end_value = 0;  // of kLinearRamp
+};
+// Returns x padded at the ends of its dims, one dim after the other, as numpy.pad. Throws
+// ShapeError for negative sizes, for sizes between elements, and for an empty dim that has no
+// elements to take. Elements of a dim that is sharded move to other devices as in concatenate.
+Array pad(Operand x, std::vector<Padding> padding, PadMode mode, PadOptions options = {},
+          Loc loc = Loc::Current());
+struct RepeatOptions {
+  // The size of the result along the dim: later elements are cut off, or the last one repeats.
+  // Default: the sum of the counts, which are then read.
+  std::optional<int64_t> total = {};
+  std::optional<PartitionSpec> out_sharding = {};
+};
+// Returns x with element i along `dim` repeated counts[i] times; the counts are ints [n], or [1]
+// for all. Throws ShapeError for other shapes, and TraceError if the counts are traced without a
+// .total. A sharded `dim` needs an out_sharding.
+Array repeat(Operand x, Array counts, int dim, RepeatOptions options = {},
+             Loc loc = Loc::Current());
 // Returns x with `dim` moved before dim `start`.
 Array rollaxis(Operand x, int dim, int start = 0, Loc loc = Loc::Current());
 // Returns the elements of x, repeated as often as needed, in another shape.

@@ -21,7 +21,7 @@ const Rows& MaskedRows() {
       {"max.where", "jnp.max(a, 1, where=b, initial=-1)", "f64[2,4]p bool[2,4]",
        [](A a) -> R { return {max(a[0], 1, {.where = a[1], .initial = -1})}; }},
       {"max.initial_of_nothing", "jnp.max(a, 0, initial=2)", "f32[0,2]",
-       [](A a) -> R { return {max(a[0], 0, {.initial = 2})}; }},
+       [](A a) -> R { return {max(a[0], {0}, {.initial = 2})}; }},
       {"min.where_of_ints", "jnp.min(a, where=b, initial=9)", "u8[2,4]:0:200 bool[2,1]",
        [](A a) -> R { return {min(a[0], All, {.where = a[1], .initial = 9})}; }},
       {"mean.where", "jnp.mean(a, 1, where=b)", "f64[2,4] bool[2,4]=1,0,1,1,0,1,0,0",

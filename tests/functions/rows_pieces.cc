@@ -54,6 +54,76 @@ const Rows& PieceRows() {
        }},
       {"rollaxis", "jnp.rollaxis(a, 2, 1)", "f64[2,3,4]",
        [](A a) -> R { return {rollaxis(a[0], 2, 1)}; }},
+      {"pad.edge", "jnp.pad(a, ((2, 1), (0, 3)), mode='edge')", "f64[2,4]",
+       [](A a) -> R {
+         return {pad(a[0], {{2, 1}, {0, 3}}, PadMode::kEdge)};
+       }},
+      {"pad.reflect", "jnp.pad(a, ((1, 3), (9, 4)), mode='reflect')", "f64[2,4]",
+       [](A a) -> R {
+         return {pad(a[0], {{1, 3}, {9, 4}}, PadMode::kReflect)};
+       }},
+      {"pad.symmetric", "jnp.pad(a, ((3, 0), (5, 9)), mode='symmetric')", "f64[2,4]",
+       [](A a) -> R {
+         return {pad(a[0], {{3, 0}, {5, 9}}, PadMode::kSymmetric)};
+       }},
+      {"pad.wrap", "jnp.pad(a, ((1, 5), (6, 0)), mode='wrap')", "f64[2,4]",
+       [](A a) -> R {
+         return {pad(a[0], {{1, 5}, {6, 0}}, PadMode::kWrap)};
+       }},
+      {"pad.reflect_of_one", "jnp.pad(a, ((2, 1),), mode='reflect')", "f64[1]",
+       [](A a) -> R {
+         return {pad(a[0], {{2, 1}}, PadMode::kReflect)};
+       }},
+      {"pad.linear_ramp", "jnp.pad(a, ((2, 1), (3, 2)), mode='linear_ramp', end_values=1.5)",
+       "f64[2,4]",
+       [](A a) -> R {
+         return {pad(a[0], {{2, 1}, {3, 2}}, PadMode::kLinearRamp, {.end_value = 1.5})};
+       }},
+      {"pad.maximum", "jnp.pad(a, ((0, 1), (1, 0)), mode='maximum')", "f64[2,4]p",
+       [](A a) -> R {
+         return {pad(a[0], {{0, 1}, {1, 0}}, PadMode::kMaximum)};
+       }},
+      {"pad.minimum", "jnp.pad(a, ((0, 1), (1, 0)), mode='minimum')", "f64[2,4]p",
+       [](A a) -> R {
+         return {pad(a[0], {{0, 1}, {1, 0}}, PadMode::kMinimum)};
+       }},
+      {"pad.mean", "jnp.pad(a, ((0, 1), (1, 0)), mode='mean')", "f64[2,4]",
+       [](A a) -> R {
+         return {pad(a[0], {{0, 1}, {1, 0}}, PadMode::kMean)};
+       }},
+      {"pad.mean_of_ints", "jnp.pad(a, ((0, 1), (1, 0)), mode='mean')", "i32[2,4]",
+       [](A a) -> R {
+         return {pad(a[0], {{0, 1}, {1, 0}}, PadMode::kMean)};
+       }},
+      {"repeat.counts", "jnp.repeat(a, jnp.array([2, 0, 1, 3]), axis=1, total_repeat_length=6)",
+       "f64[2,4]",
+       [](A a) -> R {
+         return {repeat(a[0], array({2, 0, 1, 3}), 1)};
+       }},
+      {"repeat.counts_beyond",
+       "jnp.repeat(a, jnp.array([2, 0, 1, 1]), axis=1, total_repeat_length=7)", "f64[2,4]",
+       [](A a) -> R {
+         return {repeat(a[0], array({2, 0, 1, 1}), 1, {.total = 7})};
+       }},
+      {"repeat.counts_cut", "jnp.repeat(a, jnp.array([2, 1]), axis=0, total_repeat_length=2)",
+       "f64[2,4]",
+       [](A a) -> R {
+         return {repeat(a[0], array({2, 1}), 0, {.total = 2})};
+       }},
+      {"take.clip", "jnp.take(a, jnp.array([-7, -1, 0, 3, 9]), axis=1, mode='clip')", "f64[2,4]",
+       [](A a) -> R {
+         return {take(a[0], array({-7, -1, 0, 3, 9}), 1, {.mode = TakeMode::kClip})};
+       }},
+      {"take.wrap", "jnp.take(a, jnp.array([-7, -1, 0, 3, 9]), axis=1, mode='wrap')", "f64[2,4]",
+       [](A a) -> R {
+         return {take(a[0], array({-7, -1, 0, 3, 9}), 1, {.mode = TakeMode::kWrap})};
+       }},
+      {"take.fill_value",
+       "jnp.take(a, jnp.array([-7, -1, 0, 3, 9]), axis=1, mode='fill', fill_value=-1.5)",
+       "f64[2,4]",
+       [](A a) -> R {
+         return {take(a[0], array({-7, -1, 0, 3, 9}), 1, {.fill_value = -1.5})};
+       }},
       {"resize", "jnp.resize(a, (3, 3))", "f64[2,2]",
        [](A a) -> R {
          return {resize(a[0], {3, 3})};

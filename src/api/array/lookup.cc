@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/array/index_lookups.h"
+#include "api/control/index_check.h"
 #include "api/core/edits.h"
 #include "base/at.h"
 #include "base/error.h"
@@ -55,6 +56,32 @@ base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base
   return result;
 }
 
+// Returns the dims that the entries of an index vector are into, for slices of these sizes; none if
+// the params do not fit the array, which the op refuses.
+std::vector<IndexedDim> IndexedDims(const std::vector<int64_t>& starts, const base::Shape& x,
+                                    const base::Shape& slices) {
+  std::vector<IndexedDim> dims;
+  for (int64_t d : starts) {
+    if (d < 0 || base::Size(d) >= x.size() || base::Size(d) >= slices.size()) return {};
+    dims.push_back({base::At(x, d), base::At(slices, d)});
+  }
+  return dims;
+}
+
+// Returns the sizes of the slices that a scatter updates, by dim of x.
+base::Shape SlicesOf(const ops::ScatterParams& p, const base::Shape& x,
+                     const base::Shape& updates) {
+  base::Shape sizes(x.size(), 1);
+  size_t window = 0;
+  for (size_t d = 0; d < x.size() && window < p.windows.size(); ++d) {
+    const auto dim = static_cast<int64_t>(d);
+    if (absl::c_linear_search(p.dropped, dim) || absl::c_linear_search(p.batch.lhs, dim)) continue;
+    const int64_t w = p.windows[window++];
+    if (w >= 0 && base::Size(w) < updates.size()) sizes[d] = base::At(updates, w);
+  }
+  return sizes;
+}
+
 Array RunScatter(const ir::OpDef& op, const char* name, const Operand& x, const Operand& indices,
                  const Operand& updates, ScatterDims& dims, ScatterOptions& options, Loc loc) {
   Call call{name, loc};
@@ -69,6 +96,9 @@ Array RunScatter(const ir::OpDef& op, const char* name, const Operand& x, const 
   p.mode = options.mode;
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
+  if (p.mode != LookupMode::kClip)
+    CheckIndices(i, IndexedDims(p.starts, ShapeOf(a), SlicesOf(p, ShapeOf(a), ShapeOf(u))),
+                 Negative::kOutside, call);
   return Scatter(op, a, i, u, std::move(p), options.out_sharding, call);
 }
 
@@ -88,6 +118,9 @@ Array gather(Operand x, Operand indices, GatherDims dims, Shape slice_sizes, Gat
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
   p.fill.bits = FillBits(options.fill_value, TypeOf(a)->dtype(), call);
+  if (p.mode != LookupMode::kFill)
+    CheckIndices(i, IndexedDims(p.starts, ShapeOf(a), slice_sizes.dims()), Negative::kOutside,
+                 call);
   return Gather(a, i, std::move(p), result, options.out_sharding, call);
 }
 
@@ -113,12 +146,24 @@ Array scatter_max(Operand x, Operand indices, Operand updates, ScatterDims dims,
 }
 
 namespace {
-Array Take(const Operand& x, const Operand& indices, int dim, const OutOptions& options,
+// Returns the indices into a dim of this size, as the mode of the options counts them.
+Array PlacesFor(const Array& indices, int64_t size, const TakeOptions& options, Call call) {
+  const bool fills = options.mode == TakeMode::kFill;
+  if (fills) return FromEnd(indices, size, call, /*is_checked=*/!options.fill_value);
+  const DType t = TypeOf(indices)->dtype();
+  if (!t.is_integer())
+    FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
+  if (options.mode == TakeMode::kClip || size == 0) return indices;
+  const Array wide = t.size() < 4 ? Convert(indices, i32, call) : indices;  // holds the size
+  return remainder(wide, StrongScalar(size, TypeOf(wide)->dtype(), call), {}, call.loc);
+}
+
+Array Take(const Operand& x, const Operand& indices, int dim, const TakeOptions& options,
            Call call) {
   Array a = ToArray(x, call), i = ToArray(indices, call);
   const base::Shape& shape = ShapeOf(a);
   const int64_t d = NormalDim(dim, static_cast<int64_t>(shape.size()), call);
-  i = FromEnd(i, base::At(shape, d), call);
+  i = PlacesFor(i, base::At(shape, d), options, call);
   const int64_t queries = TypeOf(i)->rank();
   base::Shape result = shape;
   result.erase(result.begin() + d);
@@ -127,12 +172,13 @@ Array Take(const Operand& x, const Operand& indices, int dim, const OutOptions& 
   for (int64_t r = 0; r < static_cast<int64_t>(result.size()); ++r)
     if (r < d || r >= d + queries) p.windows.push_back(r);
   p.dropped = p.starts = {d};
-  p.fill.bits = FillBits(std::nullopt, TypeOf(a)->dtype(), call);
+  if (options.mode == TakeMode::kClip) p.mode = LookupMode::kClip;
+  p.fill.bits = FillBits(options.fill_value, TypeOf(a)->dtype(), call);
   return Gather(a, AsVectors(i, call), std::move(p), result, options.out_sharding, call);
 }
 }  // namespace
 
-Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
+Array take(Operand x, Operand indices, int dim, TakeOptions options, Loc loc) {
   const Call call{"take", loc};
   return AsOne(call, {{"operand", x}, {"indices", indices}, dim, options},
                [&](const Operand& a, const Operand& i) { return Take(a, i, dim, options, call); });
@@ -171,7 +217,8 @@ Array TakeAlong(const Operand& x, const Operand& indices, int dim, const TakeAlo
     }
     queries.push_back(at[k]);
   }
-  i = Reshape(FromEnd(i, shape[along], call), queries, call);
+  const bool is_checked = options.mode != LookupMode::kClip && !options.fill_value;
+  i = Reshape(FromEnd(i, shape[along], call, is_checked), queries, call);
   p.mode = options.mode;
   p.fill.bits = FillBits(options.fill_value, TypeOf(a)->dtype(), call);
   return Gather(a, AsVectors(i, call), std::move(p), result, options.out_sharding, call);

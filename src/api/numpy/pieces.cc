@@ -7,6 +7,7 @@
 #include "api/array/apply_elementwise.h"
 #include "api/core/option_fields.h"
 #include "api/core/positions.h"
+#include "api/numpy/part.h"
 #include "api/numpy/sized.h"
 #include "base/at.h"
 #include "base/shape.h"
@@ -50,14 +51,6 @@ Array AtLeast3d(const Array& x, Call call) {
 std::vector<Array> SplitAlong(const char* name, const Operand& x, int64_t parts, int dim, Loc loc) {
   const Call call{name, loc};
   return AsOne(call, {x, parts}, [&](const Operand& a) { return split(a, parts, dim, loc); });
-}
-
-// Returns x[first:limit] along the dim.
-Array Part(const Array& x, int64_t dim, int64_t first, int64_t limit, Loc loc) {
-  base::Shape starts(ShapeOf(x).size(), 0), limits = ShapeOf(x);
-  base::At(starts, dim) = first;
-  base::At(limits, dim) = limit;
-  return slice(x, starts, limits, {}, loc);
 }
 
 // Returns the broadcast shape. C16: throws ShapeError.
