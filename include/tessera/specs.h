@@ -1,6 +1,8 @@
 // PerArray: specs, or other settings, for each array of a tree.
 #pragma once
+#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <type_traits>
@@ -71,8 +73,17 @@ class PerArray {
 
 using Specs = PerArray<PartitionSpec>;
 
+// Chooses the spec of an array of a tree by its name, as tree_names gives it, and the array.
+using ParameterSpecs = std::function<PartitionSpec(const std::string& name, const Array& array)>;
+// Returns specs by name: each array has the spec of the first row whose pattern matches its whole
+// name, where * matches any text. The result throws ShardingError for a name that no row matches.
+//   spec_by_name({{"*.qkv", P(None, "model")}, {"*.out", P("model", None)}, {"*", P()}})
+ParameterSpecs spec_by_name(std::vector<std::pair<std::string, PartitionSpec>> rows,
+                            Loc loc = Loc::Current());
+
 namespace detail {
 void ReshardTree(TreeRef tree, const Specs& specs, Loc loc);
+void ReshardTree(TreeRef tree, const ParameterSpecs& specs, Loc loc);
 }  // namespace detail
 
 // Returns the tree with its arrays resharded on the current mesh: with one spec for all, or one for
@@ -82,6 +93,14 @@ void ReshardTree(TreeRef tree, const Specs& specs, Loc loc);
 template <Tree T>
 requires(!std::is_same_v<T, Array> && !Number<T>) T
     reshard(T tree, Specs specs = {}, Loc loc = Loc::Current()) {
+  detail::ReshardTree(tree, specs, loc);
+  return tree;
+}
+
+// Same, with specs by name: reshard(params, spec_by_name({{"*.w", P("x")}, {"*", P()}})).
+template <Tree T, std::same_as<ParameterSpecs> S>
+requires(!std::is_same_v<T, Array> && !Number<T>) T
+    reshard(T tree, const S& specs, Loc loc = Loc::Current()) {
   detail::ReshardTree(tree, specs, loc);
   return tree;
 }

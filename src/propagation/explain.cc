@@ -97,6 +97,7 @@ class Explainer::Impl {
           "  {} is one of {} uses; because it is closed it fixes the value's own sharding; with "
           "{} it would only be a preference\n",
           TextOf(held), history_.NumUses(v), names_.open);
+    for (OpId id : history_.OpsAround(v)) AddSummedAxes(id, v, s, out);
     std::set<std::string> told;  // axes that lost, with their origins: each is reported once
     for (ValueId w : on_the_way)
       for (OpId id : history_.OpsAround(w)) AddMissingAxes(id, w, told, out);
@@ -113,6 +114,32 @@ class Explainer::Impl {
   }
 
   std::string TextOf(OpId id) const { return OpText(history_, names_, id); }
+
+  // Reports the axes of dims that the op sums over to make v.
+  void AddSummedAxes(OpId id, ValueId v, const TensorSharding* own, std::string& out) {
+    if (history_.op(id).kind == Op::kEdge) return;
+    const std::vector<ValueId> tensors = history_.Tensors(id);
+    const DimMap& map = history_.MapOf(id);
+    const auto mine = static_cast<size_t>(absl::c_find(tensors, v) - tensors.begin());
+    if (mine < map.operands.size()) return;  // v is not a result
+    for (size_t t = 0; t < map.operands.size(); ++t) {
+      const TensorSharding* s = result_.sharding(tensors[t]);
+      for (size_t d = 0; s && d < s->dims.size(); ++d)
+        for (AxisPart a : s->dims[d].axes) {
+          const bool sums = absl::c_all_of(DimsOf(map, t)[d], [&](int32_t f) {
+            return map.factors[f].kind == sharding::FactorKind::kReduce;
+          });
+          const bool kept = own && (OverlapsAny(own->unreduced, a) ||
+                                    absl::c_any_of(own->dims, [&](const sharding::DimAxes& dim) {
+                                      return OverlapsAny(dim.axes, a);
+                                    }));
+          if (!sums || kept) continue;
+          out += fmt::format("  {} of dim {} of {} ends here: {} sums over that dim, and over {}\n",
+                             AxisText(*s->mesh, a), d, names_.value(tensors[t]), TextOf(id),
+                             AxisText(*s->mesh, a));
+        }
+    }
+  }
 
   // Reports the axes that other tensors of the op have on a factor of v, and that v lacks.
   void AddMissingAxes(OpId id, ValueId v, std::set<std::string>& told, std::string& out) {

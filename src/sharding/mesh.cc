@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -14,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/near_names.h"
 #include "base/reader.h"
 
 namespace tessera::sharding {
@@ -96,6 +99,21 @@ int MeshDef::Find(std::string_view name) const {
   for (size_t i = 0; i < axes_.size(); ++i)
     if (axes_[i].name == name) return static_cast<int>(i);
   return -1;
+}
+
+std::string MeshDef::DidYouMean(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const MeshAxis& a : axes_) names.push_back(a.name);
+  const std::vector<std::string> near = base::NearNames(std::move(names), name, 1);
+  const auto lower = [](std::string text) {
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+  };
+  if (near.empty() || name.empty()) return "";
+  const std::string a = lower(near[0]), b = lower(std::string(name));
+  const bool is_near = a.starts_with(b) || b.starts_with(a) ||
+                       base::EditDistance(a, b) <= (std::max(a.size(), b.size()) + 1) / 3;
+  return is_near ? fmt::format("; did you mean \"{}\"?", near[0]) : "";
 }
 
 bool MeshDef::has_mode(AxisMode mode) const {

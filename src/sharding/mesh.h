@@ -27,6 +27,8 @@ class MeshDef {
   int64_t axis_size(int axis) const { return axes_[axis].size; }
   // Returns the axis with that name, -1 if there is none.
   int Find(std::string_view name) const;
+  // Returns `; did you mean "model"?` if an axis has a name much like this one, else "".
+  std::string DidYouMean(std::string_view name) const;
   bool has_mode(AxisMode mode) const;
   bool all_mode(AxisMode mode) const;
   // Returns the coordinate along `axis` of the device at row-major position `index` of the mesh.

@@ -24,9 +24,10 @@ namespace {
 int FindAxis(const sharding::MeshDef* def, std::string_view name, const char* op, Loc loc) {
   int axis = def ? def->Find(name) : -1;
   if (axis >= 0) return axis;
-  base::ThrowSharding(base::Refusal(op, "unknown-axis", base::Where(loc),
-                                    fmt::format("there is no axis \"{}\"", name),
-                                    {"mesh: " + (def ? def->text() : "none")}));
+  base::ThrowSharding(base::Refusal(
+      op, "unknown-axis", base::Where(loc),
+      fmt::format("there is no axis \"{}\"{}", name, def ? def->DidYouMean(name) : ""),
+      {"mesh: " + (def ? def->text() : "none")}));
 }
 }  // namespace
 

@@ -38,6 +38,21 @@ TEST_F(Explaining, RefusesNamesThatNoValueHas) {
   EXPECT_THROW(explain(Sums(P("y")), args_, "%99"), RuntimeError);
 }
 
+TEST_F(Explaining, TellsWhichAxisAContractionSumsOver) {
+  const auto f = [](Array a, Array b) {
+    return named(matmul(with_sharding_constraint(a, P("x", "y")), b), "product") * 2;
+  };
+  const auto args = std::tuple(abstract_array("f32[8,16]"), abstract_array("f32[16,4]"));
+  const std::string text = explain(f, args, "product");
+  EXPECT_THAT(text, testing::StartsWith("product: <@mesh, [{\"x\", ?}, {?}]>\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\"y\" of dim 1 of .* ends here: dot_general at "
+                                           "explain_test.cc:[0-9]+ sums over that dim, and over "
+                                           "\"y\"\n"));
+  // An axis that the result has in another dim is not lost.
+  EXPECT_THAT(explain([](Array a, Array) { return named(sum(a, 1), "sum"); }, args, "sum"),
+              testing::Not(HasSubstr("ends here")));
+}
+
 TEST_F(Explaining, DumpsNameTheValuesOfProgramText) {
   std::string dump = dump_shardings(Sums(P("y")), args_);
   EXPECT_THAT(dump, HasSubstr("%5 region input f32[8] : <@mesh, [{\"y\"}]>\n"));
