@@ -15,7 +15,7 @@ bool IsShardedMatrix(const Array& a) {
 // Right-looking: factors the first block, solves for the rest of its columns, and subtracts their
 // product from the rest of the matrix, which is then laid out evenly over all devices.
 Array CholeskyByBlocks(const Array& a, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const MatrixFormulas& f = b.f();
   const int64_t n = RowsOf(a);
   Array rest = b.ByRows(a), first;
@@ -43,7 +43,7 @@ Array CholeskyByBlocks(const Array& a, Call call) {
 }
 
 Array TriangularByBlocks(const Array& a, const Array& right, Triangle triangle, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const MatrixFormulas& f = b.f();
   const int64_t n = RowsOf(a);
   const bool lower = triangle.lower != triangle.transposed;
@@ -74,7 +74,7 @@ Array TriangularByBlocks(const Array& a, const Array& right, Triangle triangle, 
 // Lays the matrix out by columns, so that rows are exchanged without communication. All devices get
 // each panel and factor it alike.
 linalg::Lu LuByBlocks(const Array& a, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const MatrixFormulas& f = b.f();
   const int64_t m = RowsOf(a), n = ColumnsOf(a), steps = std::min(m, n);
   Array rest = b.ByColumns(a);
@@ -117,7 +117,7 @@ linalg::Lu LuByBlocks(const Array& a, Call call) {
 }
 
 Array LuSolveByBlocks(const linalg::Lu& lu, const Array& right, bool transposed, Call call) {
-  const Blocks b(lu.lu, call);
+  const MatrixBlocks b(lu.lu, call);
   const Array rows = b.ByRows(lu.lu);
   const auto solve = [&](const Array& side, bool lower) {
     return TriangularByBlocks(
@@ -137,7 +137,7 @@ namespace {
 
 // For a tall matrix: each device factors its rows, and all of them the stacked r (Demmel et al.,
 // Communication-optimal parallel and sequential QR, 2012).
-linalg::Qr TallQr(const Array& a, const Blocks& b) {
+linalg::Qr TallQr(const Array& a, const MatrixBlocks& b) {
   const MatrixFormulas& f = b.f();
   const Loc loc = f.loc();
   const int64_t p = b.devices(), m = RowsOf(a), n = ColumnsOf(a);
@@ -152,7 +152,7 @@ linalg::Qr TallQr(const Array& a, const Blocks& b) {
 
 // By block Gram-Schmidt, applied twice to each panel, over columns.
 linalg::Qr QrByBlocks(const Array& a, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const MatrixFormulas& f = b.f();
   const int64_t m = RowsOf(a), n = ColumnsOf(a), p = b.devices(), steps = std::min(m, n);
   if (IsTall(m, n, p)) return TallQr(a, b);

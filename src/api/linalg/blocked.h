@@ -1,5 +1,5 @@
-// Factorisations and solutions of one matrix that is sharded over its own dims. They run block by
-// block: devices exchange panels, and no device holds the whole matrix.
+// The steps of factorisations and solutions of one matrix that is sharded over its own dims. They
+// run block by block: devices exchange panels, and no device holds the whole matrix.
 #pragma once
 #include "api/linalg/formulas.h"
 #include "tessera/linalg.h"
@@ -14,21 +14,7 @@ struct Triangle {
   bool lower = false, transposed = false, unit_diagonal = false;
 };
 
-// The functions take and return matrices [n, n] (Lu, Qr: [m, n]) in any sharding of the two dims,
-// of any size: sizes that the devices do not divide are padded. Derivatives are implicit: they
-// keep the factors and not the steps.
-//
-// Bytes that a device receives, of matrices of s bytes on p devices: s/p to lay a out by rows or
-// columns, s/2 for the panels of cholesky and lu, and as much to even out the rest of the matrix.
-Array BlockedCholesky(const Array& a, Call call);
-// As linalg::triangular_solve with left_side. b is [n, k].
-Array BlockedTriangularSolve(const Array& a, const Array& b, Triangle triangle, Call call);
-linalg::Lu BlockedLu(const Array& a, Call call);
-// Returns the solution of a x = b, for b [n, k].
-Array BlockedSolve(const Array& a, const Array& b, Call call);
-linalg::Qr BlockedQr(const Array& a, Call call);
-
-// The steps: their derivatives are those of the steps, and the devices must divide all sizes but k.
+// Derivatives are those of the steps, and the devices must divide all sizes but k.
 // (Qr: a tall matrix may have any n, another any m if the devices divide n and min(m, n).)
 Array CholeskyByBlocks(const Array& a, Call call);
 Array TriangularByBlocks(const Array& a, const Array& b, Triangle triangle, Call call);

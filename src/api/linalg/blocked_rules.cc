@@ -1,8 +1,9 @@
 // Any sizes, and implicit derivatives, for the functions of one large matrix. Formulas are those of
 // the ops (ops/factorisations.cc, ops/orthogonal.cc), over blocks.
+#include "api/linalg/blocked_rules.h"
+
 #include <algorithm>
 
-#include "api/linalg/blocked.h"
 #include "api/linalg/blocks.h"
 #include "api/linalg/linear_solve.h"
 #include "tessera/checkpoint.h"
@@ -16,7 +17,7 @@ using Tangents = std::tuple<Array>;
 // ---- sizes --------------------------------------------------------------------------------------
 
 // Returns x with zeros after its rows and columns.
-Array Padded(const Array& x, int64_t rows, int64_t columns, const Blocks& b) {
+Array Padded(const Array& x, int64_t rows, int64_t columns, const MatrixBlocks& b) {
   if (RowsOf(x) == rows && ColumnsOf(x) == columns) return x;
   return pad(b.In(x, TypeOf(x)->sharding(), {rows, columns}),
              {{0, rows - RowsOf(x)}, {0, columns - ColumnsOf(x)}}, b.f().NumberLike(x, 0),
@@ -24,7 +25,7 @@ Array Padded(const Array& x, int64_t rows, int64_t columns, const Blocks& b) {
 }
 
 // Returns x with ones along the diagonal of the corner after m rows and n columns.
-Array WithCorner(const Array& x, int64_t m, int64_t n, const Blocks& b) {
+Array WithCorner(const Array& x, int64_t m, int64_t n, const MatrixBlocks& b) {
   const MatrixFormulas& f = b.f();
   const Loc loc = f.loc();
   const Array row = iota({RowsOf(x), 1}, 0, {.dtype = i32}, loc);
@@ -34,14 +35,14 @@ Array WithCorner(const Array& x, int64_t m, int64_t n, const Blocks& b) {
   return f.Where(bitwise_and(is_after, is_along, {}, loc), f.NumberLike(x, 1), x);
 }
 
-Array PaddedByIdentity(const Array& x, int64_t rows, int64_t columns, const Blocks& b) {
+Array PaddedByIdentity(const Array& x, int64_t rows, int64_t columns, const MatrixBlocks& b) {
   if (RowsOf(x) == rows && ColumnsOf(x) == columns) return x;
   return WithCorner(Padded(x, rows, columns, b), RowsOf(x), ColumnsOf(x), b);
 }
 
 // Returns the first rows and columns, in the layout without the axes that do not divide them.
 Array Trimmed(const Array& x, int64_t rows, int64_t columns, const sharding::TensorSharding& layout,
-              const Blocks& b) {
+              const MatrixBlocks& b) {
   if (RowsOf(x) == rows && ColumnsOf(x) == columns) return x;
   return b.Columns(b.Rows(b.In(x, layout, {rows, columns}), 0, rows), 0, columns);
 }
@@ -50,7 +51,7 @@ Array Trimmed(const Array& x, int64_t rows, int64_t columns, const sharding::Ten
 
 // Returns the product by rows, from panels of the right factor, which all devices get in turn and
 // which a backward pass gathers once more.
-Array Product(const Array& left, const Array& right, const Blocks& b) {
+Array Product(const Array& left, const Array& right, const MatrixBlocks& b) {
   const MatrixFormulas& f = b.f();
   const int64_t k = ColumnsOf(left);
   const Array rows = b.ByRows(left);
@@ -67,10 +68,10 @@ Array Product(const Array& left, const Array& right, const Blocks& b) {
   return sum;
 }
 
-Array AdjointByRows(const Array& x, const Blocks& b) { return b.ByRows(b.f().Adjoint(x)); }
+Array AdjointByRows(const Array& x, const MatrixBlocks& b) { return b.ByRows(b.f().Adjoint(x)); }
 
 // Returns the lower triangle with half of its diagonal.
-Array HalfLower(const Array& x, const Blocks& b) {
+Array HalfLower(const Array& x, const MatrixBlocks& b) {
   const MatrixFormulas& f = b.f();
   const Array weights = f.Add(f.Identity(x, RowsOf(x)), f.NumberLike(x, 1));
   return f.Div(tril(x, 0, f.loc()), weights);
@@ -83,7 +84,7 @@ detail::Body BodyOf(std::function<Array(const Array&)> f) {
 }
 
 // Returns the triangle of `rows` times x.
-Array TriangleTimes(const Array& rows, const Array& x, Triangle t, const Blocks& b) {
+Array TriangleTimes(const Array& rows, const Array& x, Triangle t, const MatrixBlocks& b) {
   const MatrixFormulas& f = b.f();
   const int unit = t.unit_diagonal ? 1 : 0;
   Array own = t.lower ? tril(rows, -unit, f.loc()) : triu(rows, unit, f.loc());
@@ -96,7 +97,7 @@ Array TriangleTimes(const Array& rows, const Array& x, Triangle t, const Blocks&
 // first, then the tangent of the matrix.
 
 // From l l^H = a follows l^-1 dl + (l^-1 dl)^H = l^-1 da l^-H.
-Array CholeskyTangent(const Array& l, const Array& tangent, const Blocks& b) {
+Array CholeskyTangent(const Array& l, const Array& tangent, const MatrixBlocks& b) {
   const Call call = b.f().call();
   const Array half = HalfLower(b.ByRows(tangent), b);
   const Array da = b.f().Add(half, AdjointByRows(half, b));
@@ -108,7 +109,7 @@ Array CholeskyTangent(const Array& l, const Array& tangent, const Blocks& b) {
 
 // From l u = a[permutation] follows l^-1 dl + du u^-1 = l^-1 da[permutation] u^-1.
 // `k`: the steps that are not those of padding.
-Array LuTangent(const linalg::Lu& made, const Array& tangent, int64_t k, const Blocks& b) {
+Array LuTangent(const linalg::Lu& made, const Array& tangent, int64_t k, const MatrixBlocks& b) {
   const MatrixFormulas& f = b.f();
   const Call call = f.call();
   const int64_t m = RowsOf(tangent), n = ColumnsOf(tangent), steps = std::min(m, n);
@@ -129,7 +130,7 @@ struct QrFactors {
   Array q, r;
 };
 // For a with at least as many rows as columns.
-QrFactors QrTangents(const QrFactors& made, const Array& da, const Blocks& b) {
+QrFactors QrTangents(const QrFactors& made, const Array& da, const MatrixBlocks& b) {
   const MatrixFormulas& f = b.f();
   const Array turned =
       BlockedTriangularSolve(made.r, f.Transposed(b.ByColumns(da)), {.transposed = true}, f.call());
@@ -146,14 +147,14 @@ QrFactors QrTangents(const QrFactors& made, const Array& da, const Blocks& b) {
 }
 
 // Returns an array in the layout of another.
-Array Like(const Array& x, const Array& like, const Blocks& b) {
+Array Like(const Array& x, const Array& like, const MatrixBlocks& b) {
   return b.In(x, TypeOf(like)->sharding(), ShapeOf(like));
 }
 
 }  // namespace
 
 Array BlockedCholesky(const Array& a, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const int64_t n = RowsOf(a), size = b.Divided(n);
   const auto plain = [call](Array m) { return CholeskyByBlocks(m, call); };
   const auto rule = [b, call](Tangents values, Tangents tangents) {
@@ -166,7 +167,7 @@ Array BlockedCholesky(const Array& a, Call call) {
 }
 
 Array BlockedTriangularSolve(const Array& a, const Array& right, Triangle triangle, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const int64_t n = RowsOf(a), size = b.Divided(n);
   if (n == 0) return right;
   const Array rows = b.ByRows(PaddedByIdentity(a, size, size, b));
@@ -190,7 +191,7 @@ Array BlockedTriangularSolve(const Array& a, const Array& right, Triangle triang
 }
 
 linalg::Lu BlockedLu(const Array& a, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const int64_t m = RowsOf(a), n = ColumnsOf(a), k = std::min(m, n);
   if (k == 0) return linalg::lu(b.Whole(a), {}, call.loc);
   using Made = std::tuple<Array, Array, Array>;
@@ -213,7 +214,7 @@ linalg::Lu BlockedLu(const Array& a, Call call) {
 }
 
 Array BlockedSolve(const Array& a, const Array& right, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const int64_t n = RowsOf(a), size = b.Divided(n);
   if (n == 0) return right;
   const Array padded = PaddedByIdentity(a, size, size, b), rows = b.ByRows(padded);
@@ -235,7 +236,7 @@ Array BlockedSolve(const Array& a, const Array& right, Call call) {
 namespace {
 
 // Of a with at least as many rows as columns, whose number the devices divide.
-QrFactors PanelQr(const Array& a, const Blocks& b) {
+QrFactors PanelQr(const Array& a, const MatrixBlocks& b) {
   const Call call = b.f().call();
   using Made = std::pair<Array, Array>;
   const auto plain = [call](Array x) -> Made {
@@ -252,7 +253,7 @@ QrFactors PanelQr(const Array& a, const Blocks& b) {
 }
 
 // The first m columns are a square problem, and r = q^H a in the others.
-QrFactors WideQr(const Array& a, const Blocks& b) {
+QrFactors WideQr(const Array& a, const MatrixBlocks& b) {
   const int64_t m = RowsOf(a), n = ColumnsOf(a), size = b.Divided(m);
   const Array rows = b.ByRows(Padded(a, size, n, b));
   const Array square = Padded(b.Columns(rows, 0, m), size, size, b);
@@ -264,7 +265,7 @@ QrFactors WideQr(const Array& a, const Blocks& b) {
 }  // namespace
 
 linalg::Qr BlockedQr(const Array& a, Call call) {
-  const Blocks b(a, call);
+  const MatrixBlocks b(a, call);
   const int64_t m = RowsOf(a), n = ColumnsOf(a), k = std::min(m, n);
   if (k == 0) return linalg::qr(b.Whole(a), {}, call.loc);
   const sharding::TensorSharding& layout = TypeOf(a)->sharding();

@@ -10,9 +10,9 @@
 namespace tessera::api {
 
 // The layouts of a matrix and its pieces: by rows or by columns, over all axes of its dims.
-class Blocks {
+class MatrixBlocks {
  public:
-  Blocks(const Array& a, Call call) : f_(call), mesh_(TypeOf(a)->mesh()) {
+  MatrixBlocks(const Array& a, Call call) : f_(call), mesh_(TypeOf(a)->mesh()) {
     const sharding::TensorSharding& s = TypeOf(a)->sharding();
     axes_ = s.dims[0].axes;
     axes_.insert(axes_.end(), s.dims[1].axes.begin(), s.dims[1].axes.end());
@@ -50,14 +50,15 @@ class Blocks {
   Array Below(std::vector<Array> parts) const { return Joined(std::move(parts), 0); }
   Array Beside(std::vector<Array> parts) const { return Joined(std::move(parts), 1); }
   Array RowsInOrder(const Array& x, const Array& order) const {
-    return take(x, order, 0, {}, f_.loc());
+    return tessera::take(x, order, 0, {}, f_.loc());
   }
   // Returns x after `before` rows of zeros, and before `after` columns of zeros.
   Array AfterRows(const Array& x, int64_t rows) const {
-    return rows == 0 ? x : pad(x, {{rows, 0}, {0, 0}}, f_.NumberLike(x, 0), f_.loc());
+    return rows == 0 ? x : tessera::pad(x, {{rows, 0}, {0, 0}}, f_.NumberLike(x, 0), f_.loc());
   }
   Array AfterColumns(const Array& x, int64_t columns) const {
-    return columns == 0 ? x : pad(x, {{0, 0}, {columns, 0}}, f_.NumberLike(x, 0), f_.loc());
+    return columns == 0 ? x
+                        : tessera::pad(x, {{0, 0}, {columns, 0}}, f_.NumberLike(x, 0), f_.loc());
   }
 
  private:
@@ -67,7 +68,7 @@ class Blocks {
     return TypeOf(x)->sharding() == to ? x : Moved(x, std::move(to), f_.call());
   }
   Array Joined(std::vector<Array> parts, int dim) const {
-    return parts.size() == 1 ? parts[0] : concatenate(std::move(parts), dim, f_.loc());
+    return parts.size() == 1 ? parts[0] : tessera::concatenate(std::move(parts), dim, f_.loc());
   }
 
   MatrixFormulas f_;

@@ -61,8 +61,6 @@ Array ToeplitzOf(const Array& c, const Array& r, Call call) {
   return take(all, at, -1, {}, loc);
 }
 
-Array ToVectors(const Array& x, Call call) { return Rank(x) > 0 ? x : Reshape(x, {1}, call); }
-
 }  // namespace
 
 Array toeplitz(Operand c, std::optional<Operand> r, Loc loc) {

@@ -53,6 +53,10 @@ enum class OwnDims : uint8_t { kWhole, kSharded };
 Array ToMatrices(const Operand& x, Call call, OwnDims own = OwnDims::kWhole);
 // As above. C12: the matrices must be square.
 Array ToSquare(const Operand& x, Call call, OwnDims own = OwnDims::kWhole);
+// Returns a number as a vector of one element, and vectors as they are.
+inline Array ToVectors(const Array& x, Call call) {
+  return Rank(x) > 0 ? x : Reshape(x, {1}, call);
+}
 inline int64_t RowsOf(const Array& x) { return ShapeOf(x)[ShapeOf(x).size() - 2]; }
 inline int64_t ColumnsOf(const Array& x) { return ShapeOf(x).back(); }
 base::Shape BatchOf(const Array& x, size_t own = 2);

@@ -172,8 +172,6 @@ Array dft(int64_t n, DftOptions options, Loc loc) {
 
 namespace {
 
-Array ToVectors(const Array& x, Call call) { return Rank(x) > 0 ? x : Reshape(x, {1}, call); }
-
 int64_t SizeOf(const Array& x) { return ShapeOf(x).back(); }
 
 // Returns the row and column numbers of matrices [rows, columns] as [rows, 1] and [1, columns].

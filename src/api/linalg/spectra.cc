@@ -3,7 +3,7 @@
 
 #include "api/core/edits.h"
 #include "api/core/option_fields.h"
-#include "api/linalg/blocked.h"
+#include "api/linalg/blocked_rules.h"
 #include "api/linalg/systems.h"
 #include "ops/check.h"
 #include "tessera/custom_rules.h"

@@ -7,7 +7,7 @@
 
 #include "api/core/edits.h"
 #include "api/core/option_fields.h"
-#include "api/linalg/blocked.h"
+#include "api/linalg/blocked_rules.h"
 #include "api/linalg/linear_solve.h"
 #include "ops/check.h"
 #include "tessera/control.h"

@@ -36,7 +36,7 @@ static std::string Code(const TrapezoidOptions& v) {
 namespace {
 
 // Returns x[first:limit] along the dim; negative numbers count from the end.
-Located Part(const Located& x, int64_t dim, int64_t first, int64_t limit) {
+Located Stretch(const Located& x, int64_t dim, int64_t first, int64_t limit) {
   base::Shape starts(x.shape().size(), 0), limits = x.shape();
   const int64_t n = base::At(limits, dim);
   base::At(starts, dim) = first < 0 ? first + n : first;
@@ -118,7 +118,7 @@ Located Gradient(const Located& x, int64_t dim, const Array& coordinates, Call c
   base::At(along, dim) = ShapeOf(coordinates)[0];
   const Located at(Reshape(ToFloat(coordinates, call), along, call), call.loc);
   const Ends ends = EndsOf(x, dim, call);
-  // The last step, and those of which an end has only one, are not used: no division is by 0.
+  // The last step is not used, and neither are the sums at the ends: no division is by 0.
   const Located step = If(ends.is_last, 1.0, Shifted(at, dim, 1) - at);
   const Located before = Shifted(step, dim, -1);
   const Located rise = (Shifted(x, dim, 1) - x) / step, rise_before = Shifted(rise, dim, -1);
@@ -220,10 +220,10 @@ Array Interp(const Array& x, Array xp, Array fp, const InterpOptions& options, C
     at = at.With(remainder(at, period, {}, loc));
     const std::vector<Array> sorted = sort({remainder(xp, period, {}, loc), fp}, 0, {}, loc);
     const Located place(sorted[0], loc), value(sorted[1], loc);
-    xp = concatenate({Part(place, 0, -1, 0) - std::abs(*options.period), place,
-                      Part(place, 0, 0, 1) + std::abs(*options.period)},
+    xp = concatenate({Stretch(place, 0, -1, 0) - std::abs(*options.period), place,
+                      Stretch(place, 0, 0, 1) + std::abs(*options.period)},
                      0, loc);
-    fp = concatenate({Part(value, 0, -1, 0), value, Part(value, 0, 0, 1)}, 0, loc);
+    fp = concatenate({Stretch(value, 0, -1, 0), value, Stretch(value, 0, 0, 1)}, 0, loc);
   }
   const int64_t n = ShapeOf(xp)[0];
   const Located found(searchsorted(xp, stop_gradient(at, loc), {.right = true}, loc), loc);
