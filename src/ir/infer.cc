@@ -21,27 +21,13 @@ std::string OperandName(const OpDef& op, size_t i) {
   return fmt::format("operands[{}]", i);
 }
 
-namespace {
-DimsCall CallOf(const OpDef& op, const Params* params, Types operands, Types results) {
-  DimsCall call{.op = op, .operands = {}, .results = {}, .params = params};
-  for (const Type* t : operands) call.operands.push_back(&t->shape());
-  for (const Type* t : results) call.results.push_back(&t->shape());
-  call.to_float = results[0]->dtype().is_inexact();
-  return call;
-}
-}  // namespace
-
-sharding::DimMap TypingMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
-  return std::get<DimMapFn>(*op.dims)(CallOf(op, params, operands, results));
-}
-
 sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
-  const DimsCall call = CallOf(op, params, operands, results);
+  const DimsCall call = DimsCallOf(op, params, operands, results);
   return WithPiecesApart(std::get<DimMapFn>(*op.dims)(call), call.operands);
 }
 
 sharding::DimMap DeviceMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
-  const DimsCall call = CallOf(op, params, operands, results);
+  const DimsCall call = DimsCallOf(op, params, operands, results);
   const bool to_float =
       absl::c_any_of(results, [](const Type* t) { return t->dtype().is_inexact(); });
   return OnDevices(std::get<DimMapFn>(*op.dims)(call), call.operands, call.results, to_float);

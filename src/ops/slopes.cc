@@ -77,7 +77,7 @@ X SlopeOfI0e(X given, X given_y) {
 }
 
 // Near 0, y / x is a series times e^-|x|, whose derivative at 0 is the mean of those on both sides,
-// as that of i0e.
+// like the derivative of i0e.
 X SlopeOfI1e(X given, X given_y) {
   const X x = AtLeastF32(given);
   const X y = x.id() == given.id() ? given_y : Apply(ScalarOp::kBesselI1e, {x});

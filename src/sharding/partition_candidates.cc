@@ -180,8 +180,8 @@ class ChoiceList {
     }
   }
 
-  // Adds the choice with the displaced axes moved to other factors. Cuts axes, or pads factors, only
-  // if some axis does not fit whole: parts take more collectives.
+  // Adds the choice with the displaced axes moved to other factors. Cuts axes, or pads factors,
+  // only if some axis does not fit whole: parts take more collectives.
   void AddMoved(const FactorAxes& axes, const AxisList& displaced) {
     if (displaced.empty()) return;
     FactorAxes moved = axes;

@@ -219,33 +219,27 @@ class Moves {
     }
   }
 
-  // A dim that does not divide gives all its axes to one dim, or gets them while it is whole: its
-  // padding is sent too.
   void AddAllToAlls(const Placement& s) {
     for (size_t from = 0; from < s.dims.size(); ++from) {
-      const bool even = Divides(from, s.dims[from]);
       for (size_t begin = s.dims[from].size(); begin-- > 0;) {
         AxisList axes(s.dims[from].begin() + static_cast<long>(begin), s.dims[from].end());
         int to = DimOf(target_, axes[0]);
         if (to < 0 || to == static_cast<int>(from)) break;
-        if (begin > 0 && !even) continue;
+        if (begin > 0 && !Divides(from, s.dims[from])) continue;
         Placement next = s;
         next.dims[from].resize(begin);
         next.dims[to].insert(next.dims[to].end(), axes.begin(), axes.end());
         if (!Divides(to, next.dims[to]) && !s.dims[to].empty()) continue;
-        int64_t n = SizeOf(axes);
-        const int64_t bytes = PaddedBytes(static_cast<size_t>(to), n);
-        Add(StepKind::kAllToAll, std::move(next), axes, bytes / n * (n - 1));
+        const int64_t n = SizeOf(axes), bytes = PaddedBytes(to, n) / n * (n - 1);
+        Add(StepKind::kAllToAll, std::move(next), axes, bytes);
       }
     }
   }
   // Returns the bytes of a device, with a whole dim padded to a multiple of `shards`.
-  int64_t PaddedBytes(size_t d, int64_t shards) const {
-    const int64_t size = shape_[d];
-    return size % shards == 0 || size == 0 ? bytes_
-                                           : bytes_ / size * ((size + shards - 1) / shards * shards);
+  int64_t PaddedBytes(int d, int64_t shards) const {
+    const int64_t n = std::max<int64_t>(shape_[d], 1);
+    return bytes_ / n * ((n + shards - 1) / shards * shards);
   }
-
   void AddReductions(const Placement& s) {
     AxisList all;
     for (AxisPart a : s.unreduced) {
@@ -569,13 +563,13 @@ std::vector<ReshardStep> StepsBetween(const Shape& shape, ItemSize itemsize,
           {move.kind, ToSharding(move.after, mesh, kind), std::move(move.axes), move.bytes});
     return steps;
   };
-  std::vector<ReshardStep> steps = search(std::numeric_limits<double>::infinity(), kAll);
+  auto steps = search(std::numeric_limits<double>::infinity(), kAll);
   if (!MayImprove(steps, shape, itemsize, to) || !cutter.CutBySizes()) return steps;
   std::vector<ReshardStep> finer = search(static_cast<double>(SumOfBytes(steps)), kMostFiner);
   return finer.empty() ? steps : finer;
 }
 
-// Returns the steps. Layers and trials of lowerings repeat few plans, so each thread keeps its own.
+// Layers and trials of lowerings repeat few plans, so each thread keeps its own.
 std::vector<ReshardStep> KeptStepsBetween(const Shape& shape, ItemSize itemsize,
                                           const TensorSharding& from, const TensorSharding& to) {
   constexpr size_t kMostKept = 4096;

@@ -125,7 +125,8 @@ std::optional<Problem> Lookup(const MeshDef* mesh, const tessera::AxisRef& ref, 
     if (mesh)
       for (const MeshAxis& a : mesh->axes()) known += (known.empty() ? "" : ", ") + a.name;
     return Problem{"unknown-axis",
-                   mesh ? fmt::format("there is no axis \"{}\": the mesh has {}", ref.name, known)
+                   mesh ? fmt::format("there is no axis \"{}\": the mesh has {}{}", ref.name, known,
+                                      mesh->DidYouMean(ref.name))
                         : fmt::format("there is no axis \"{}\": no mesh is in scope", ref.name)};
   }
   AxisPart a{axis, ref.pre, ref.size ? ref.size : mesh->axis_size(axis)};
@@ -165,7 +166,7 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
       if ((r.problem = Lookup(mesh, ref, to.axes))) return r;
     // A dim over axes of size 1 only is unsharded and closed, so it cannot have a priority.
     if (!from.axes().empty() && to.axes.empty() && !to.open) to.priority = -1;
-    if (d >= rank) {
+    if (d >= rank && !from.axes().empty()) {
       r.problem =
           Problem{"rank", fmt::format("the spec {} has more dims than the array, which has rank {}",
                                       spec.text(), rank)};

@@ -27,7 +27,8 @@ Real TanhGeluReal(Real x) {
 Real ErfGeluReal(Real x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2_v<Real>); }
 Real RemainderReal(Real x, Real y) {
   const Real r = std::fmod(x, y);
-  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+  if (r == 0) return std::copysign(Real{0}, y);
+  return (r < 0) != (y < 0) ? r + y : r;
 }
 Real PolygammaReal(int n, Real x) {
   return (n % 2 == 0 ? -1 : 1) * std::tgamma(n + Real{1}) * ZetaReal(n + 1, x);

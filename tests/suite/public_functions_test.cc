@@ -111,6 +111,50 @@ TEST(PublicFunctions, EveryDeclaredOneHasABody) {
                          << "src/api defines it";
 }
 
+// Returns the names of the public headers that a text includes or lists, without "tessera/".
+std::set<std::string> HeadersIn(const std::string& text, const std::regex& form) {
+  std::set<std::string> names;
+  for (std::sregex_iterator m(text.begin(), text.end(), form), end; m != end; ++m)
+    names.insert((*m)[1]);
+  return names;
+}
+
+TEST(PublicHeaders, TesseraIncludesOrListsAll) {
+  static const std::regex include(R"x(#include "tessera/(\w+\.h)")x"), word(R"((\w+\.h))");
+  const std::string text = Text(kRoot / "include/tessera/tessera.h");
+  std::set<std::string> reached = HeadersIn(text, include);
+  for (bool grows = true; grows;) {
+    const size_t before = reached.size();
+    for (const std::string& name : std::set(reached))
+      reached.merge(HeadersIn(Text(kRoot / "include/tessera" / name), include));
+    grows = reached.size() > before;
+  }
+  std::set<std::string> named;
+  for (const std::string& line : Lines(kRoot / "include/tessera/tessera.h"))
+    if (line.starts_with("//")) named.merge(HeadersIn(line, word));
+  for (const auto& header : Sources("include/tessera")) {
+    const std::string name = header.filename();
+    if (name == "tessera.h") continue;
+    EXPECT_NE(reached.contains(name), named.contains(name))
+        << name << " is " << (reached.contains(name) ? "included and" : "neither included nor")
+        << " listed by tessera.h";
+  }
+}
+
+TEST(PublicHeaders, FmtFormatsAllThatPrints) {
+  static const std::regex printed(R"(operator<<\(std::ostream& os, (?:const )?(\w+))");
+  const std::string formatters = Text(kRoot / "include/tessera/fmt.h");
+  size_t types = 0;
+  for (const auto& header : Sources("include/tessera"))
+    for (std::string type : HeadersIn(Text(header), printed)) {
+      if (type == "Printed") type = "Array";  // an Array with its line
+      EXPECT_TRUE(formatters.find("formatter<tessera::" + type + ">") != std::string::npos)
+          << "fmt.h has no formatter of " << type;
+      ++types;
+    }
+  EXPECT_GE(types, 12u);
+}
+
 TEST(PublicFunctions, OpsWithoutOneExist) {
   ops::Install();
   for (const Unnamed& row : kUnnamed)

@@ -171,8 +171,8 @@ TEST_P(NamedPlaces, SendFewerBytes) {
   EXPECT_TRUE(all(Whole(got) == Whole(want)).item<bool>());
 }
 
-// A product whose sum is cut along the axis of the sum: no device sends more than scattering the
-// sum does, which is half of what adding it on all devices does.
+// A product whose sum is cut along the axis of the sum: no device sends more than a scatter of the
+// sum, which is half of an all_reduce.
 TEST(Places, OfProductsThatAreCutAreScattered) {
   constexpr int64_t kBytes = 98304;  // 3/4 of [8/2, 64, 128] floats
   for (AxisMode mode : {Explicit, Auto}) {
@@ -181,7 +181,8 @@ TEST(Places, OfProductsThatAreCutAreScattered) {
       return mode == Auto ? with_sharding_constraint(v, spec) : reshard(v, spec);
     };
     const auto numbers = [](std::vector<int64_t> shape) {
-      const int64_t n = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+      const int64_t n =
+          std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
       return sin(astype(arange(n), f32)).reshape(Shape(shape));
     };
     const Array x = numbers({8, 64, 128}), w = numbers({128, 128});

@@ -1,5 +1,5 @@
 // Products with reduced operands and every out_sharding: where typing accepts the function, it
-// accepts its gradient, which is that of one device.
+// accepts its gradient, and both have the numbers of one device.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -22,7 +22,9 @@ struct Product {
 };
 
 const Product kProducts[] = {
-    {"matmul", {{8, 4}, {4, 16}}, {8, 16},
+    {"matmul",
+     {{8, 4}, {4, 16}},
+     {8, 16},
      [](const Operands& in, const DotOptions& o) { return matmul(in[0], in[1], o); }},
     {"rows",
      {{8, 4, 16}, {16, 4}},
@@ -71,14 +73,13 @@ PartitionSpec Draw(Dice& dice, const Sizes& shape, bool reduced, bool unreduced)
 }
 
 Array Numbers(const Sizes& shape, Dice& dice) {
-  std::vector<double> data(std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>()));
+  std::vector<double> data(
+      std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>()));
   for (double& x : data) x = (dice.Below(41) - 20) / 16.0;
   return array(data, {.dtype = f64}).reshape(Shape(shape));
 }
 
-PartitionSpec Replicated(size_t rank) {
-  return PartitionSpec(std::vector<DimSharding>(rank));
-}
+PartitionSpec Replicated(size_t rank) { return PartitionSpec(std::vector<DimSharding>(rank)); }
 
 Array Loss(const Product& product, const Operands& in, const DotOptions& options) {
   Array y = product.run(in, options);
@@ -122,8 +123,8 @@ TEST_P(ReducedGradients, AreAcceptedWhereTheFunctionIs) {
     const Operands want = grad([&](const Operands& x) { return Loss(product, x, {}); })(whole);
     for (size_t k = 0; k < got.size(); ++k) {
       EXPECT_EQ(type_of(got[k]).spec().unreduced_axes(), type_of(in[k]).spec().reduced_axes());
-      EXPECT_TRUE(allclose(reshard(got[k], Replicated(product.operands[k].size())),
-                           want[k], {.rtol = 1e-9, .atol = 1e-9})
+      EXPECT_TRUE(allclose(reshard(got[k], Replicated(product.operands[k].size())), want[k],
+                           {.rtol = 1e-9, .atol = 1e-9})
                       .item<bool>())
           << text << " operand " << k;
     }

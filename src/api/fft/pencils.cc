@@ -21,7 +21,8 @@ int64_t SizeAfter(const FourierPass& pass) {
   return pass.op == &ops::kRfft ? pass.n / 2 + 1 : pass.n;
 }
 
-// The layout of an array whose dims may have zeros after their elements, so that shards divide them.
+// The layout of an array whose dims may have zeros after their elements, so that shards divide
+// them.
 struct Pencil {
   base::Shape shape;
   TensorSharding layout;
@@ -73,19 +74,33 @@ class Search {
     const sharding::AxisList axes = now.layout.dims[dim].axes;
     Pencil whole = now;
     whole.layout.dims[dim].axes.clear();
-    for (size_t d = 0; d < now.shape.size(); ++d) {
-      if (d == dim) continue;
-      Pencil moved = whole;
-      sharding::AxisList& list = moved.layout.dims[d].axes;
-      const bool may_pad = list.empty() && (to_.dims[d].axes.empty() || HasPass(left, d));
-      list.insert(list.end(), axes.begin(), axes.end());
-      const int64_t shards = sharding::SizeOf(list), size = now.shape[d];
-      if (size % shards != 0 && (!may_pad || size < shards)) continue;
-      moved.shape[d] = base::CeilDiv(size, shards) * shards;
-      pencils.push_back(std::move(moved));
+    for (const Pencil& from : {whole, Returned(whole, left)}) {
+      for (size_t d = 0; d < now.shape.size(); ++d) {
+        if (d == dim) continue;
+        Pencil moved = from;
+        sharding::AxisList& list = moved.layout.dims[d].axes;
+        const bool may_pad = list.empty() && (to_.dims[d].axes.empty() || HasPass(left, d));
+        list.insert(list.end(), axes.begin(), axes.end());
+        const int64_t shards = sharding::SizeOf(list), size = now.shape[d];
+        if (size % shards != 0 && (!may_pad || size < shards)) continue;
+        moved.shape[d] = base::CeilDiv(size, shards) * shards;
+        pencils.push_back(std::move(moved));
+      }
     }
     pencils.push_back(std::move(whole));
     return pencils;
+  }
+  // Returns the pencil with the axes back on the dims that they have in the result, and whose
+  // passes are done.
+  Pencil Returned(Pencil pencil, const std::vector<FourierPass>& left) const {
+    auto& dims = pencil.layout.dims;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const sharding::AxisList& home = to_.dims[d].axes;
+      if (home.empty() || !dims[d].axes.empty() || HasPass(left, d)) continue;
+      for (sharding::DimAxes& other : dims)
+        if (other.axes == home) std::swap(other.axes, dims[d].axes);
+    }
+    return pencil;
   }
   static bool HasPass(const std::vector<FourierPass>& left, size_t dim) {
     return absl::c_any_of(left, [&](const FourierPass& p) { return base::Size(p.dim) == dim; });
@@ -102,10 +117,9 @@ class Search {
     Pencil made = now;
     made.shape[base::Size(pass.dim)] = SizeAfter(pass);
     Route rest = Best(made, left);
-    const auto points =
-        static_cast<double>(sharding::LocalElements(made.shape, made.layout));
-    rest.cost += BytesTo(now, before.layout) +
-                 pass.op->flops_per_point * points / sharding::FlopsPerByte();
+    const auto points = static_cast<double>(sharding::LocalElements(made.shape, made.layout));
+    rest.cost +=
+        BytesTo(now, before.layout) + pass.op->flops_per_point * points / sharding::FlopsPerByte();
     rest.steps.insert(rest.steps.begin(), {pass, now});
     return rest;
   }

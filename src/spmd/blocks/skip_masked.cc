@@ -21,7 +21,8 @@ using ir::Instruction;
 using ir::ValueId;
 using plan::ScalarOp;
 
-// The least number of loops, and the most: there are more only while twice as many skip a fifth more.
+// The least number of loops, and the most: there are more only while twice as many skip a fifth
+// more.
 constexpr int64_t kFewLoops = 8, kMostLoops = 32;
 
 // The sides of the visible columns on which hidden ones are skipped.
@@ -132,8 +133,7 @@ class MaskedLoop {
   // Returns the parts of the loop; none if they skip less than a fifth of the columns.
   std::vector<BoundedPart> FindParts(ValueId mask, HiddenSides sides) const {
     if (columns_.count() < 2 * line_) return {};
-    std::vector<BoundedPart> parts =
-        FindParts(mask, sides, std::min(kFewLoops, params_.length));
+    std::vector<BoundedPart> parts = FindParts(mask, sides, std::min(kFewLoops, params_.length));
     if (5 * VisibleIn(parts) > 4 * columns_.count() * params_.length) return {};
     while (2 * std::ssize(parts) <= std::min(kMostLoops, params_.length)) {
       std::vector<BoundedPart> more = FindParts(mask, sides, 2 * std::ssize(parts));

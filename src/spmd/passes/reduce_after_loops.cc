@@ -276,7 +276,7 @@ class LoopReducer {
     return after;
   }
 
-  // Returns the reduction after the loop; nothing if it would send more than those inside.
+  // Returns the reduction after the loop; nothing if it would send no less than those inside.
   static std::optional<Instruction> ReductionAfter(const Instruction& loop, const ir::Program& body,
                                                    const Carried& carried,
                                                    const ir::MoveParams& move) {
@@ -288,12 +288,12 @@ class LoopReducer {
       if (!first) first = &i;
       inside += i.cost->bytes;
     }
-    const auto plan = sharding::PlanReshard(move.to->shape(),
-                                            sharding::ItemSize::OfBits(move.to->dtype().bits()),
-                                            move.from->sharding(), move.to->sharding());
+    const auto plan =
+        sharding::PlanReshard(move.to->shape(), sharding::ItemSize::OfBits(move.to->dtype().bits()),
+                              move.from->sharding(), move.to->sharding());
     const Times times = TimesOf(loop);
     if (plan.size() != 1 || plan[0].kind != StepKind::kAllReduce ||
-        (times.known && plan[0].bytes > inside * times.times))
+        (times.known && plan[0].bytes >= inside * times.times))
       return {};
     Instruction after = *first;
     after.params = ir::MakeParams(move);

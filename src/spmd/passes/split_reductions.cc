@@ -73,8 +73,8 @@ class Splitter {
   void SplitAt(Instruction& i, int64_t inner, int64_t dims) {
     const ir::Type* place = program_.place(i.operands[0]);
     const base::Shape& local = shape(i.operands[0]);
-    const int64_t row = std::accumulate(local.end() - inner, local.end(), int64_t{1},
-                                        std::multiplies<>());
+    const int64_t row =
+        std::accumulate(local.end() - inner, local.end(), int64_t{1}, std::multiplies<>());
     const Reduction kind = std::get<ir::AsReduction>(*i.op->lowering).reduction;
     const sharding::TensorSharding& s = place->sharding();
     const bool rounds =
@@ -91,12 +91,13 @@ class Splitter {
     const base::Shape rows(place->shape().begin(), place->shape().begin() + kept);
     const ir::Type* row_place = ir::Type::Get(rows, place->dtype(), std::move(left));
     const ValueId made = program_.AddValue(LocalType(row_place), i.loc, row_place);
-    program_.instructions.push_back({.op = i.op,
-                                     .params = DimsBetween(kept, place->rank()),
-                                     .operands = {i.operands[0]},
-                                     .results = {made},
-                                     .loc = i.loc,
-                                     .cost = std::exchange(i.cost, std::make_shared<const ir::Cost>())});
+    program_.instructions.push_back(
+        {.op = i.op,
+         .params = DimsBetween(kept, place->rank()),
+         .operands = {i.operands[0]},
+         .results = {made},
+         .loc = i.loc,
+         .cost = std::exchange(i.cost, std::make_shared<const ir::Cost>())});
     i.operands = {made};
     i.params = DimsBetween(place->rank() - dims, kept);
   }

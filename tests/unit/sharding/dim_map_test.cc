@@ -10,7 +10,7 @@ namespace {
 // the algebra, or say in docs/design.md why that cannot be done.
 TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
   DimMap map;
-  auto& [factors, operands, results, linear, accesses, traits] = map;
+  auto& [factors, operands, results, linear, accesses, traits, density] = map;
   auto& [selectors, product, custom] = traits;
   Factor factor;
   auto& [size, kind, reduction, blocked, sorts, by_position] = factor;
@@ -21,7 +21,8 @@ TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
   auto& [operand, along, offset, stride, dilation, at_run_time, window, window_dilation,
          window_factor, per_shard] = access;
   EXPECT_TRUE(factors.empty() && operands.empty() && results.empty() && linear.empty() &&
-              accesses.empty() && selectors.empty() && !product && !custom && members.empty());
+              accesses.empty() && selectors.empty() && density == 1 && !product && !custom &&
+              members.empty());
   EXPECT_TRUE(size == 1 && kind == FactorKind::kPass && reduction == Reduction::kSum && !blocked &&
               !sorts && !by_position && sum && !max && !min);
   EXPECT_TRUE(operand == 0 && along == 0 && offset == 0 && stride == 1 && dilation == 1 &&
