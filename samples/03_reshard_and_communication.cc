@@ -29,7 +29,7 @@ int main() {
   auto layer = jit([](Array x, Array w1, Array w2) {
     Array h = relu(matmul(x, w1));                            // no communication
     Array y = matmul(h, w2, {.out_sharding = P("x", None)});  // sums over y: an all_reduce
-    return y - max(y, 0);  // over all rows: an implied all_reduce
+    return y - max(y, {0});  // over all rows: an implied all_reduce
   });
   Array x = ones({16, 32}, {.out_sharding = P("x", None)});
   Array w1 = ones({32, 64}, {.out_sharding = P(None, "y")});

@@ -165,9 +165,11 @@ class Array {
 
   // Same as the functions of these names in ops.h; T() is transpose.
   Array reshape(Shape shape, OutOptions options = {}, Loc loc = Loc::Current()) const;
+  template <Integer A, Integer B, Integer... C>
+  Array reshape(A, B, C...) const = delete;  // a shape has braces: x.reshape({4, 8})
   Array astype(DType dtype, Loc loc = Loc::Current()) const;
   Array T(Loc loc = Loc::Current()) const;
-  explicit operator bool() const = delete;  // if (all(a == b).item<bool>())
+  explicit operator bool() const = delete;  // all(x).item<bool>(); traced: where, cond, while_loop
 
   // NumPy's operators: `/` is divide, `%` is remainder, and `>>` keeps the sign of signed dtypes.
   friend Array operator+(Operand a, Operand b);
@@ -197,9 +199,9 @@ class Array {
   friend Array& operator-=(Array&&, Operand) = delete;  // not x[0] -= v: x = x.at({0}).add(-v)
   friend Array& operator*=(Array&&, Operand) = delete;  // not x[0] *= v: x = x.at({0}).multiply(v)
   friend Array& operator/=(Array&&, Operand) = delete;  // not x[0] /= v: use .multiply(1 / v)
-  bool operator!() const = delete;
-  friend bool operator&&(const Array&, const Array&) = delete;
-  friend bool operator||(const Array&, const Array&) = delete;
+  bool operator!() const = delete;                      // use logical_not(x)
+  friend bool operator&&(const Array&, const Array&) = delete;  // use logical_and(a, b)
+  friend bool operator||(const Array&, const Array&) = delete;  // use logical_or(a, b)
 
   const std::shared_ptr<trace::ArrayImpl>& impl() const { return impl_; }
 
@@ -231,9 +233,21 @@ std::vector<E> Array::to_vector(Loc loc) const {
   }
 }
 
+// An array that is printed, with the line of the user's code.
+class Printed {
+ public:
+  template <std::same_as<Array> A>
+  Printed(const A& array, Loc loc = Loc::Current()) : array_(&array), loc_(loc) {}
+  const Array& array() const { return *array_; }
+  Loc loc() const { return loc_; }
+
+ private:
+  const Array* array_;
+  Loc loc_;
+};
 // Prints the type, a line break, and the elements in nested brackets. A scalar is printed on
 // one line.
-std::ostream& operator<<(std::ostream& os, const Array& array);
+std::ostream& operator<<(std::ostream& os, Printed printed);
 
 // An argument of an array function: an Array or a number, with the line of the user's code.
 class Operand {

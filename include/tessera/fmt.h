@@ -6,6 +6,8 @@
 #include <string>
 
 #include "tessera/array.h"
+#include "tessera/first_difference.h"
+#include "tessera/memory_advice.h"
 #include "tessera/profile.h"
 #include "tessera/program.h"
 
@@ -18,7 +20,7 @@ fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>&
                                          const std::string& text, fmt::format_context& context);
 
 // Returns the text that `operator<<` prints.
-std::string PrintedText(const Array& array);
+std::string PrintedText(const Array& array, Loc loc = Loc::Unknown());
 
 // Formats the text of `operator<<` with the options of strings: "{:>30}".
 template <class T>
@@ -50,6 +52,13 @@ template <>
 struct formatter<tessera::Program> : tessera::detail::TextFormatter<tessera::Program> {};
 template <>
 struct formatter<tessera::CommReport> : tessera::detail::TextFormatter<tessera::CommReport> {};
+template <>
+struct formatter<tessera::MemoryReport> : tessera::detail::TextFormatter<tessera::MemoryReport> {};
+template <>
+struct formatter<tessera::MemoryAdvice> : tessera::detail::TextFormatter<tessera::MemoryAdvice> {};
+template <>
+struct formatter<tessera::FirstDifference>
+    : tessera::detail::TextFormatter<tessera::FirstDifference> {};
 template <>
 struct formatter<tessera::Lowered> : tessera::detail::TextFormatter<tessera::Lowered> {};
 template <>

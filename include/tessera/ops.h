@@ -49,19 +49,22 @@ struct HostData {
   DType dtype;
 };
 Array ArrayFromHost(HostData host, ArrayOptions options, Loc loc);
+template <class T>
+concept Text = std::convertible_to<const T&, std::string_view>;
 }  // namespace detail
 
 // Returns an array of the numbers, with the shape of the nested braces. The dtype is bool for
 // bools, the default int for ints, the default float if any number is a float, and its complex
 // dtype (c64 for floats of up to 32 bits) if any is complex.
 Array array(Nested values, ArrayOptions options = {}, Loc loc = Loc::Current());
-// Returns a copy of a host container, in its element type: [n], or `shape` if given.
+// Returns a copy of a host container: [n], or `shape` if given. The numbers of a container have a
+// type, which the array keeps: array({0.1}) is in the default float, and
+// array(std::vector<double>{0.1}) in f64.
 template <class R>
-requires requires(const R& r) {
+requires(!detail::Text<R> && requires(const R& r) {
   *std::data(r);
   std::size(r);
-}
-Array array(const R& values, ArrayOptions options = {}, Loc loc = Loc::Current()) {
+}) Array array(const R& values, ArrayOptions options = {}, Loc loc = Loc::Current()) {
   using E = std::remove_cvref_t<decltype(*std::data(values))>;
   return detail::ArrayFromHost(
       {std::data(values), static_cast<int64_t>(std::size(values)), dtype_of<E>()},
@@ -75,6 +78,8 @@ requires std::is_same_v<V, std::vector<bool>> Array array(const V& values,
   return detail::ArrayFromHost({bytes.data(), static_cast<int64_t>(bytes.size()), bool_},
                                std::move(options), loc);
 }
+template <detail::Text T>
+Array array(const T&, ArrayOptions = {}) = delete;  // text is not read: array({1, 2, 3})
 // Returns an abstract array of the given type, without data: ops on it only check types.
 Array abstract_array(std::string_view type_text, Loc loc = Loc::Current());
 
@@ -86,15 +91,6 @@ Array zeros(Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
 Array ones(Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns an array [shape] filled with the value, in its dtype. An array value is broadcast.
 Array full(Shape shape, Operand value, CreateOptions options = {}, Loc loc = Loc::Current());
-// Same, with only a dtype. These are templates so that `{}` means the options.
-template <std::same_as<DType> T>
-Array zeros(Shape shape, T dtype, Loc loc = Loc::Current()) {
-  return zeros(std::move(shape), {.dtype = dtype}, loc);
-}
-template <std::same_as<DType> T>
-Array ones(Shape shape, T dtype, Loc loc = Loc::Current()) {
-  return ones(std::move(shape), {.dtype = dtype}, loc);
-}
 // Returns zeros with the shape, dtype and sharding of x; the options override dtype and sharding.
 Array zeros_like(Operand x, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns ones with the shape, dtype and sharding of x; the options override dtype and sharding.
@@ -418,8 +414,9 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options = {}, Loc loc = L
 Array roll(Operand x, int64_t shift, int dim, Loc loc = Loc::Current());
 // Returns the elements at `indices` [...] along `dim`: [outer..., indices..., inner...]. Negative
 // indices count from the end. An index out of bounds gives NaN, the lowest signed int, or the
-// highest unsigned int. A sharded `dim` needs an out_sharding.
-Array take(Operand x, Operand indices, int dim, OutOptions options = {}, Loc loc = Loc::Current());
+// highest unsigned int, unless .mode or .fill_value says otherwise. A sharded `dim` needs an
+// out_sharding.
+Array take(Operand x, Operand indices, int dim, TakeOptions options = {}, Loc loc = Loc::Current());
 
 // Returns the differences of neighbours along `dim`, taken n times: `dim` becomes n shorter. For
 // bools: whether neighbours differ.
@@ -455,7 +452,8 @@ Array sum(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc:
 // Returns the product. Widens as sum does.
 Array prod(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns the largest element (`maximum` compares two arrays). NaN wins. Throws ShapeError for an
-// empty dim, and for a .where, without .initial.
+// empty dim, and for a .where, without .initial. max(x, 0) is along dim 0, and not maximum(x, 0):
+// a line that writes this 0 without braces prints a note to stderr, once (debug.h, RetraceNotes).
 Array max(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns the smallest element. NaN wins. Throws as max does.
 Array min(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
@@ -598,3 +596,5 @@ Array reshard(Operand x, Sharding sharding, Loc loc = Loc::Current());
 Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc = Loc::Current());
 
 }  // namespace tessera
+
+#include "tessera/other_forms.h"

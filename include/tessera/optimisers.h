@@ -259,16 +259,14 @@ struct MultiStepsOptions {
 Optimiser multi_steps(Optimiser optimiser, int64_t k, MultiStepsOptions options = {},
                       Loc loc = Loc::Current());
 
-// Chooses the spec of a parameter's state by the name, "layers.w", and the parameter.
-using ParameterSpecs = std::function<PartitionSpec(const std::string& name, const Array& param)>;
-
 // Lays out the state and the work by `specs`, one for all arrays or nested like the parameters
 // (ZeRO): gradients are resharded (scattered, if they are partial sums), and updates are resharded
 // to the parameters (gathered). Over Auto axes these are sharding constraints: the state has the
 // axes of its spec, and updates are whole over them; other axes follow propagation where a spec is
 // open. init and update throw ShardingError as reshard does, with the name of the parameter.
 Optimiser sharded(Optimiser optimiser, Specs specs);
-// Same, with specs by name and parameter.
+// Same, with specs by name and parameter: sharded(adamw(1e-3), spec_by_name({{"*.w", P("data")},
+// {"*", P()}})).
 Optimiser sharded(Optimiser optimiser, ParameterSpecs specs);
 
 struct LossScaleOptions {

@@ -21,8 +21,9 @@ struct TopK {
   Array values, indices;
 };
 // Returns the k largest elements along the last dim, in descending order, and their indices: [...,
-// k]. NaN is larger than all numbers. Of equal elements the first ones are taken. A sharded last
-// dim needs Auto axes or an out_sharding: then devices send the k largest of their shards.
+// k]. NaN is larger than all numbers, and -0 is smaller than 0. Of equal elements the first ones
+// are taken. A sharded last dim needs Auto axes or an out_sharding: then devices send the k largest
+// of their shards.
 TopK top_k(Operand x, int64_t k, OutOptions options = {}, Loc loc = Loc::Current());
 
 }  // namespace tessera

@@ -1,9 +1,16 @@
-// The whole public API.
+// The public API, but for headers that not every program needs:
+//   counts.h, expectations.h, testing.h     expectations about programs; testing.h needs GoogleTest
+//   data.h                                  pipelines of training data
+//   distributions.h                         densities of distributions, as in scipy.stats
+//   stablehlo.h                             programs of JAX and XLA
+//   lax_names.h, numpy_names.h              more functions under their names in jax.lax and NumPy
+//   mpi.h, c.h                              processes by MPI, and the interface for other languages
 #pragma once
 #include "tessera/arithmetic.h"
 #include "tessera/array.h"
 #include "tessera/batching.h"
 #include "tessera/callback.h"
+#include "tessera/check.h"
 #include "tessera/check_grads.h"
 #include "tessera/checkpoint.h"
 #include "tessera/combiners.h"
@@ -17,6 +24,7 @@
 #include "tessera/error.h"
 #include "tessera/explain.h"
 #include "tessera/fft.h"
+#include "tessera/first_difference.h"
 #include "tessera/fmt.h"
 #include "tessera/gradients.h"
 #include "tessera/hints.h"
@@ -25,6 +33,7 @@
 #include "tessera/jacobians.h"
 #include "tessera/linalg.h"
 #include "tessera/lookup.h"
+#include "tessera/memory_advice.h"
 #include "tessera/mesh.h"
 #include "tessera/modes.h"
 #include "tessera/nn.h"

@@ -123,7 +123,7 @@ Array Take(const Call& c) {
     index.emplace_back(c.array(1), c.loc());
     return At(x, index).get({.mode = LookupMode::kFill, .fill_value = FillValue(c)}, c.loc());
   }
-  return take(x, indices, dim, {c.spec()}, c.loc());
+  return take(x, indices, dim, {.out_sharding = c.spec()}, c.loc());
 }
 
 Array TakeAlong(const Call& c) {

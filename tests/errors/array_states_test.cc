@@ -428,9 +428,14 @@ TEST(ArrayStates, PrintAsWhatTheyAre) {
   };
   auto formatted = [](const Array& x) { return fmt::format("{}", x); };
   auto text = [](const Array& x) { return to_text(x); };
-  std::vector<std::pair<std::string, std::function<std::string(const Array&)>>> printers = {
-      {"operator<<", streamed}, {"operator<<", formatted}, {"to_text", text}};
-  for (const auto& [name, print] : printers) {
+  struct Printer {
+    std::string name;
+    std::function<std::string(const Array&)> print;
+    bool has_line = true;  // fmt has no line of its caller
+  };
+  const Printer printers[] = {
+      {"operator<<", streamed}, {"operator<<", formatted, false}, {"to_text", text}};
+  for (const auto& [name, print, has_line] : printers) {
     try {
       print(Donated());
       FAIL() << name << " printed a donated array";
@@ -438,7 +443,7 @@ TEST(ArrayStates, PrintAsWhatTheyAre) {
       EXPECT_EQ(e.op(), name) << e.what();
       EXPECT_THAT(e.what(), HasSubstr("donated at array_states_test.cc:"));
       EXPECT_THAT(e.what(), Not(HasSubstr("print.cc")));
-      EXPECT_EQ(e.where().empty(), name == "operator<<") << e.what();
+      EXPECT_EQ(!e.where().empty(), has_line) << e.what();
     }
     EXPECT_EQ(print(Array()), "Array()");
     EXPECT_EQ(print(abstract_array("f32[2,3]")), "abstract f32[2,3]");

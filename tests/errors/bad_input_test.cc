@@ -458,6 +458,49 @@ TEST(Tracing, DonatedArraysAreGone) {
   } catch (const TraceError& e) {
     ExpectGolden("trace_donated", e.what());
   }
+  ExpectRefused("trace_donated_printed", [&] {
+    std::ostringstream text;
+    text << x;
+  });
+}
+
+TEST(Tracing, ValuesOfTracedArraysAreNotKnown) {
+  ExpectRefused("trace_item",
+                [] { jit([](Array x) { return x.item<float>() > 0 ? x : -x; })(1.0); });
+  ExpectRefused("trace_to_vector",
+                [] { jit([](Array x) { return x * x.to_vector<float>()[0]; })(ones({2})); });
+}
+
+TEST(CheckedIndices, OutOfBounds) {
+  const CheckedIndices scope;
+  ExpectRefused("indices_of_take", [] { take(arange(5), array({1, 7}), 0); });
+  ExpectRefused("indices_in_a_loop", [] {
+    jit([](Array x) {
+      return fori_loop(
+          0, 8, [&](Array i, Array sum) { return sum + x[i]; }, Array(0));
+    })(arange(5));
+  });
+  ExpectRefused("indices_of_a_slice", [] { dynamic_slice(arange(5), {3}, {4}); });
+}
+
+TEST(Axes, NamesMuchLikeOneOfTheMesh) {
+  const MeshScope scope(abstract_mesh({{"data", 2}, {"model", 4}}));
+  const Array x = abstract_array("f32[8,16]");
+  ExpectRefused("axis_like_model", [&] { reshard(x, P("data", "modle")); });
+  ExpectRefused("axis_in_capitals", [&] { reshard(x, P("Data")); });
+  ExpectRefused("axis_cut_short", [&] {
+    shard_map([](Array v) { return psum(v, "mod"); },
+              {.in_specs = P("data"), .out_specs = P("data")})(abstract_array("f32[8@data,16]"));
+  });
+  ExpectRefused("axis_size_of_another", [] { current_mesh().axis_size("models"); });
+}
+
+TEST(SpecByName, NoRowMatches) {
+  const MeshScope scope(abstract_mesh({{"x", 2}}));
+  const std::map<std::string, Array> params = {{"layer.w", abstract_array("f32[8,16]")}};
+  ExpectRefused("spec_by_name_without_a_row", [&] {
+    reshard(params, spec_by_name({{"*.qkv", P("x")}, {"layer.b", P()}}));
+  });
 }
 
 TEST(Tracing, DonatedCapturesAreGone) {

@@ -118,6 +118,12 @@ const std::vector<RefusedCase>& Cases() {
          const Array k = abstract_array("f32[2,16,2@model:(2)2,8]");
          dot_product_attention(abstract_array("f32[2,16,8@model,8]"), k, k);
        }},
+      {"heads_of_groups_over_other_axes",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));
+         const Array k = abstract_array("f32[2,16,2@y,8]");
+         dot_product_attention(abstract_array("f32[2,16,4@x,8]"), k, k);
+       }},
       {"initialiser_fans", [] { initialisers::he_normal(random::key(0), {4}); }},
       {"initialiser_scale",
        [] {

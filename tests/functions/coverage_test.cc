@@ -36,15 +36,16 @@ std::set<std::string> PublicFunctions() {
       end("^\\}  // namesp"), name("(?:^|[\\s>&*])(\\w+)\\(");
   std::set<std::string> found;
   for (const auto& header : std::filesystem::directory_iterator(kRoot / "include/tessera")) {
-    std::string inside;
+    std::vector<std::string> inside = {""};  // per open namespace
     for (const std::string& line : LinesOf(header.path())) {
       const std::string code = line.substr(0, line.find("//"));
       std::smatch m;
-      if (std::regex_search(code, m, space) && m[1] != "tessera" && m[1] != "detail")
-        inside = m[1].str() + "::";
-      if (std::regex_search(line, end)) inside.clear();
+      if (std::regex_search(code, m, space) && m[1] != "tessera" && m[1] != "detail" &&
+          m[1] != "trace")
+        inside.push_back(inside.back() + m[1].str() + "::");
+      if (std::regex_search(line, end) && inside.size() > 1) inside.pop_back();
       for (std::sregex_iterator at(code.begin(), code.end(), name), none; at != none; ++at)
-        found.insert(inside + (*at)[1].str());
+        found.insert(inside.back() + (*at)[1].str());
     }
   }
   return found;
@@ -93,7 +94,8 @@ constexpr Module kModules[] = {{"lax", "", 95},
                                {"numpy.linalg", "np.linalg.", 90},
                                {"scipy.linalg", "scipy.linalg.", 90},
                                {"numpy.fft", "np.fft.", 100},
-                               {"scipy.signal", "scipy.signal.", 90}};
+                               {"scipy.signal", "scipy.signal.", 90},
+                               {"scipy.stats", "scipy.stats.", 90}};
 
 struct Line {
   std::string name, ours, reason;

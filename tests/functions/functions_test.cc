@@ -16,8 +16,8 @@ namespace tessera::functions {
 std::vector<const Row*> AllRows() {
   std::vector<const Row*> all;
   for (const Rows* part : {&NnRows(), &ArithmeticRows(), &PieceRows(), &SetRows(), &StatisticRows(),
-                           &PolynomialRows(), &NumpyNameRows(), &SpecialRows(), &LaxNameRows(),
-                           &LinalgRows(), &MaskedRows(), &SignalRows()})
+                           &PolynomialRows(), &NumpyNameRows(), &SpecialRows(), &DistributionRows(),
+                           &LaxNameRows(), &LinalgRows(), &MaskedRows(), &SignalRows()})
     for (const Row& row : *part) all.push_back(&row);
   return all;
 }

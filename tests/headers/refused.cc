@@ -1,5 +1,6 @@
-// Lines that must not compile end in `// no`; refused.sh says which compilers it asked. Each is a
-// function of its own; the lines between them must compile.
+// Lines that must not compile end in `// no`; refused.sh says which compilers it asked. After a
+// colon are words of the compiler's message. Each is a function of its own; the lines between them
+// must compile.
 #include <tessera/tessera.h>
 
 #include <array>
@@ -176,6 +177,34 @@ LINE(auto sizes = {1, 2}; zeros(sizes); sum(x, sizes))
 LINE(sum(x, std::vector<int>{0}); sum(x, std::array<long, 1>{}); sum(x, std::vector<unsigned>{0}))
 LINE(split(x, std::vector<int>{1, 2}); split(x, {3}); split(x, 3); split(x, 3u, 1); split(x, {}))
 LINE(ArrayOptions o{.shape = Shape{2, 3}}; (void)o)
+
+// ---- the message names the right form ----
+LINE(if (x) return) // no: cond
+LINE(while (x) return) // no: while_loop
+LINE(x ? 1 : 2) // no: where
+LINE(!x) // no: logical_not
+LINE(x && y) // no: logical_and
+LINE(x || y) // no: logical_or
+LINE(max(x, 0.0)) // no: maximum(x, y)
+LINE(max(x, 0.5f)) // no: maximum(x, y)
+LINE(max(x, y)) // no: maximum(x, y)
+LINE(min(x, 1.0)) // no: minimum(x, y)
+LINE(min(x, y)) // no: minimum(x, y)
+LINE(int n = 0; max(x, 0); max(x, n); min(x, -1, {.keepdims = true}); max(x, {0}); max(x, {}); max(x))
+LINE(zeros(3, 4)) // no: zeros({3, 4})
+LINE(zeros(3, 4, 5)) // no: zeros({3, 4})
+LINE(ones(3, 4)) // no: ones({3, 4})
+LINE(full(3, 4, 0.5)) // no: full({3, 4}, value)
+LINE(x.reshape(4, 8)) // no: x.reshape({4, 8})
+LINE(reshape(x, 4, 8)) // no: reshape(x, {4, 8})
+LINE(broadcast_to(x, 4, 8)) // no: broadcast_to(x, {4, 8})
+LINE(transpose(x, 1, 0)) // no: transpose(x, {1, 0})
+LINE(tile(x, 2, 3)) // no: tile(x, {2, 3})
+LINE(array("1 2 3")) // no: array({1, 2, 3})
+LINE(array(std::string("1 2 3"))) // no: array({1, 2, 3})
+LINE(ones({3}, P("x")); zeros(3, P()); full({3}, 1, P("x")); full(3, 1, f32); full(2, 3))
+LINE(reshard(x, {"x", None}); reshard(x, {}); reshard(x, {"x", "y"}); reshard(x, {P("x")}))
+LINE(with_sharding_constraint(x, {None, "x"}); with_sharding_constraint(x, {{"x", "y"}, Open()}))
 
 // ---- `{}` is the options by default ----
 LINE(ones({2}, {}); zeros(3, {}); ones({}, {}); full({2}, 1, {}); iota(2, 0, {}); eye(2, {}))

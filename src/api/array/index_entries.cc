@@ -34,7 +34,7 @@ IndexPiece SlicePiece(const Slice& s, int64_t size, Call call) {
   return {first, begin + 1, -s.step, true};
 }
 
-IndexEntry IndexEntryOf(const Index& i, size_t d, int64_t size, Call call) {
+IndexEntry IndexEntryOf(const Index& i, size_t d, int64_t size, bool is_checked, Call call) {
   if (i.kind() == Index::kSlice) return {IndexEntry::kSlice, SlicePiece(i.slice(), size, call)};
   if (i.kind() == Index::kArray) {
     trace::Use(i.array(), call.name, call.loc);
@@ -42,7 +42,7 @@ IndexEntry IndexEntryOf(const Index& i, size_t d, int64_t size, Call call) {
     if (t.is_bool())
       FailDType(call, 15, "indices must be integers, not bool",
                 {"the shape would depend on the data: use where(mask, a, b)"});
-    return {IndexEntry::kArray, {0, size, 1}, FromEnd(i.array(), size, call)};
+    return {IndexEntry::kArray, {0, size, 1}, FromEnd(i.array(), size, call, is_checked)};
   }
   int64_t at = i.integer() < 0 ? i.integer() + size : i.integer();
   if (at < 0 || at >= size)
@@ -53,7 +53,8 @@ IndexEntry IndexEntryOf(const Index& i, size_t d, int64_t size, Call call) {
 
 }  // namespace
 
-ParsedIndex ParseIndex(std::vector<Index> index, const base::Shape& shape, Call call) {
+ParsedIndex ParseIndex(std::vector<Index> index, const base::Shape& shape, bool is_checked,
+                       Call call) {
   size_t named = 0, dots = 0, d = 0;
   for (const Index& i : index) {
     named += i.kind() != Index::kNew && i.kind() != Index::kEllipsis;
@@ -72,7 +73,7 @@ ParsedIndex ParseIndex(std::vector<Index> index, const base::Shape& shape, Call 
       for (size_t k = named; k < shape.size(); ++k, ++d)
         parsed.entries.push_back({IndexEntry::kSlice, {0, shape[d], 1}});
     } else {
-      parsed.entries.push_back(IndexEntryOf(i, d, shape[d], call));
+      parsed.entries.push_back(IndexEntryOf(i, d, shape[d], is_checked, call));
       parsed.arrays = parsed.arrays || i.kind() == Index::kArray;
       ++d;
     }

@@ -34,6 +34,8 @@ struct ParsedIndex {
 };
 
 // Returns the entries of the index of an array of this shape. Throws if the index does not fit.
-ParsedIndex ParseIndex(std::vector<Index> index, const base::Shape& shape, Call call);
+// Index arrays are checked inside of a CheckedIndices, if `is_checked`.
+ParsedIndex ParseIndex(std::vector<Index> index, const base::Shape& shape, bool is_checked,
+                       Call call);
 
 }  // namespace tessera::api

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "api/array/apply_elementwise.h"
+#include "api/control/index_check.h"
 #include "ops/reference_values.h"
 
 namespace tessera::api {
@@ -37,10 +38,11 @@ Array SummedTable(const Array& x, const PartitionSpec& out, Call call) {
 
 }  // namespace
 
-Array FromEnd(const Array& indices, int64_t size, Call call) {
+Array FromEnd(const Array& indices, int64_t size, Call call, bool is_checked) {
   DType t = TypeOf(indices)->dtype();
   if (!t.is_integer())
     FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
+  if (is_checked) CheckIndices(indices, {{.size = size}}, Negative::kFromEnd, call);
   if (!t.is_signed()) return indices;
   DType wide = t.size() < 4 ? i32 : t;  // wide enough for the size
   Array i = Convert(indices, wide, call);

@@ -9,8 +9,8 @@
 namespace tessera::api {
 
 // Returns the indices into a dim of this size, with negative ones counted from its end. Throws
-// DTypeError if they are not integers.
-Array FromEnd(const Array& indices, int64_t size, Call call);
+// DTypeError if they are not integers. A CheckedIndices checks them if `is_checked`.
+Array FromEnd(const Array& indices, int64_t size, Call call, bool is_checked);
 // Returns the bits of the value for indices out of bounds. The default is NaN, the lowest signed or
 // the highest unsigned number.
 base::ElementBits FillBits(const std::optional<Scalar>& value, DType dtype, Call call);

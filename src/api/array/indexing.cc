@@ -311,9 +311,14 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
   return reshape(y, SizesOf(dims), {options.out_sharding}, call.loc);
 }
 
+// Whether the options leave the treatment of an index out of bounds open.
+bool LeavesBoundsOpen(const AtOptions& options) {
+  return options.mode.value_or(LookupMode::kPromise) == LookupMode::kPromise && !options.fill_value;
+}
+
 Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& options, Call call) {
   trace::Use(x, call.name, call.loc);
-  ParsedIndex parsed = ParseIndex(index, ShapeOf(x), call);
+  ParsedIndex parsed = ParseIndex(index, ShapeOf(x), LeavesBoundsOpen(options), call);
   if (parsed.arrays) return GetByArrays(x, parsed, options, call);
   std::vector<IndexPiece> pieces;
   base::Shape result;
@@ -428,7 +433,7 @@ Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Cal
 Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
              const Operand& values, const AtOptions& options, Call call) {
   trace::Use(x, call.name, call.loc);
-  const ParsedIndex parsed = ParseIndex(index, ShapeOf(x), call);
+  const ParsedIndex parsed = ParseIndex(index, ShapeOf(x), LeavesBoundsOpen(options), call);
   const std::vector<ResultDim> dims = ResultDimsOf(parsed, PickedShape(parsed, call));
   const std::vector<ResultDim> kept = WithoutNew(dims);
   if (IsEmpty(dims))

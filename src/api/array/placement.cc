@@ -12,6 +12,10 @@ Array reshard(Operand x, PartitionSpec spec, Loc loc) {
   return ReshardTo(ToArray(x, call), spec, call);
 }
 
+Array reshard(Operand x, std::initializer_list<DimSharding> dims, Loc loc) {
+  return reshard(std::move(x), PartitionSpec(std::vector(dims)), loc);
+}
+
 Array reshard(Operand x, Sharding target, Loc loc) {
   const Call call{"reshard", loc};
   const Array a = ToArray(x, call);
@@ -25,6 +29,10 @@ Array reshard(Operand x, Sharding target, Loc loc) {
 Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc) {
   const Call call{"with_sharding_constraint", loc};
   return Constrained(ToArray(x, call), spec, call);
+}
+
+Array with_sharding_constraint(Operand x, std::initializer_list<DimSharding> dims, Loc loc) {
+  return with_sharding_constraint(std::move(x), PartitionSpec(std::vector(dims)), loc);
 }
 
 std::pair<Array, Array> shard_alike(Operand x, Operand y, Loc loc) {

@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "api/array/apply_elementwise.h"
 #include "api/array/reductions.h"
 #include "api/core/edits.h"
 #include "base/at.h"
 #include "base/dtype.h"
+#include "base/error.h"
+#include "base/fork.h"
 #include "ops/params.h"
+#include "trace/retrace.h"
 
 namespace tessera {
 
@@ -154,6 +160,20 @@ Array max(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 }
 Array min(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   return ReduceAsOne(Extreme, ops::kReduceMin, x, dims, options, {"min", loc});
+}
+void detail::NoteDimZero(const char* function, Loc loc) {
+  if (!trace::RetraceNotesOn()) return;
+  static std::mutex& mutex = base::NewForkMutex();
+  static auto& said = *new std::set<std::string>;
+  const std::string line = base::Where(loc);
+  const std::lock_guard lock(mutex);
+  if (!said.insert(line).second) return;
+  fmt::print(
+      stderr,
+      "tessera: {0}: {1}(x, 0) reduces dim 0: {1}imum(x, 0) compares with 0, and {1}(x, {{0}}) "
+      "is this call without a note\n"
+      "  said once per line; RetraceNotes(false) silences it\n",
+      line, function);
 }
 Array any(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   return ReduceAsOne(Logical, ops::kReduceOr, x, dims, options, {"any", loc});

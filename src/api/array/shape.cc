@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "api/control/index_check.h"
 #include "api/core/edits.h"
 #include "api/core/operands.h"
 #include "base/at.h"
@@ -217,8 +218,10 @@ std::vector<Array> ArraysFrom(const Operands& xs, size_t first) {
   return arrays;
 }
 
-// Appends start indices in one integer dtype, with negative ones counted from the end.
-void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, Call call) {
+// Appends start indices in one integer dtype, with negative ones counted from the end. The slice
+// has these sizes.
+void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts,
+               const base::Shape& sizes, Call call) {
   const base::Shape shape = ShapeOf(operands[0]);
   DType index;
   for (const Array& s : starts) {
@@ -232,6 +235,8 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
   }
   for (size_t i = 0; i < starts.size(); ++i) {
     Array s = Convert(starts[i], index, call);
+    if (i < shape.size() && i < sizes.size())
+      CheckIndices(s, {{shape[i], sizes[i]}}, Negative::kFromEnd, call);
     if (index.is_signed() && i < shape.size() && TypeOf(s)->rank() == 0) {
       Array size = StrongScalar(shape[i], index, call), zero = StrongScalar(0, index, call);
       s = Run(ops::Elementwise(ops::ScalarOp::kSelect), nullptr,
@@ -249,7 +254,7 @@ Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc) 
   Call call{"dynamic_slice", loc};
   return AsOne(call, {{"operand", x}, {"starts", starts}, sizes}, [&](const Operands& xs) {
     std::vector<Array> operands{ToArray(xs[0], call)};
-    AddStarts(operands, ArraysFrom(xs, 1), call);
+    AddStarts(operands, ArraysFrom(xs, 1), sizes.dims(), call);
     ir::ShapeAndDType wanted{sizes.dims(), DType{}};
     return Run(ops::kDynamicSlice, nullptr, operands, call, {.wanted = &wanted});
   });
@@ -263,7 +268,7 @@ Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts,
                  Array u = xs[1].scalar() ? StrongScalar(*xs[1].scalar(), TypeOf(a)->dtype(), call)
                                           : ToArray(xs[1], call);
                  std::vector<Array> operands{a, u};
-                 AddStarts(operands, ArraysFrom(xs, 2), call);
+                 AddStarts(operands, ArraysFrom(xs, 2), ShapeOf(u), call);
                  return Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
                });
 }

@@ -113,9 +113,10 @@ void CheckSameDevices(const TracedCall& t, const std::vector<bool>& separate,
                     "separate results would be added up",
                     result->text(), fmt::join(names, ", "), argument_of[i],
                     t.inputs[i]->type()->text()),
-        {fmt::format("differentiate with respect to pcast(x, {{\"{}\"}}, Variance::kVarying), where "
-                     "x is that argument",
-                     fmt::join(names, "\", \""))});
+        {fmt::format(
+            "differentiate with respect to pcast(x, {{\"{}\"}}, Variance::kVarying), where "
+            "x is that argument",
+            fmt::join(names, "\", \""))});
   }
 }
 

@@ -31,7 +31,9 @@ const sharding::MeshDef* WithMode(const sharding::MeshDef* mesh, const AxisNames
   for (const std::string& name : names.names()) {
     int a = mesh->Find(name);
     if (a < 0)
-      FailSharding(call, 1, fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), name));
+      FailSharding(call, 1,
+                   fmt::format("the mesh {} has no axis \"{}\"{}", mesh->text(), name,
+                               mesh->DidYouMean(name)));
     change(base::Size(a));
   }
   return mesh->WithModes(modes);

@@ -79,8 +79,8 @@ struct ArrayField {
 // As AsOne, for a function that takes all operands. The fields that are given are operands too,
 // after those of `arguments`. While f runs they hold these operands, which edits may change.
 template <class F>
-auto AsOneWith(Call call, Arguments arguments, std::initializer_list<ArrayField> fields,
-               const F& f) {
+auto AsOneWith(Call call, Arguments arguments, std::initializer_list<ArrayField> fields, const F& f,
+               const Rewritten& how = {}) {
   // The arguments refer to these.
   absl::InlinedVector<Operand, 4> given;
   absl::InlinedVector<std::vector<Array>, 1> lists;
@@ -95,12 +95,15 @@ auto AsOneWith(Call call, Arguments arguments, std::initializer_list<ArrayField>
                                                                        field.arrays.end()))
                       : Argument::Field(field.name, given.emplace_back(field.arrays[0], call.loc)));
   }
-  return AsOne(call, arguments, [&](const Operands& xs) {
-    size_t next = xs.size() - count;
-    for (const ArrayField& field : fields)
-      for (Array& array : field.arrays) array = xs[next++].array();
-    return f(xs);
-  });
+  return AsOne(
+      call, arguments,
+      [&](const Operands& xs) {
+        size_t next = xs.size() - count;
+        for (const ArrayField& field : fields)
+          for (Array& array : field.arrays) array = xs[next++].array();
+        return f(xs);
+      },
+      how);
 }
 
 // Returns the code before and after an option in the call that takes it.

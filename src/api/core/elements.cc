@@ -186,7 +186,13 @@ std::shared_ptr<const Concrete> OnHost(const Array& x, Call call) {
 const Concrete& OnDevices(const Array& x, Call call, const std::string& name) {
   const trace::ArrayRef& impl = trace::Use(x, call.name, call.loc);
   if (impl->kind() == trace::ArrayImpl::kConcrete) return static_cast<const Concrete&>(*impl);
-  bool traced = impl->kind() == trace::ArrayImpl::kTraced;
+  const bool traced = impl->kind() == trace::ArrayImpl::kTraced;
+  std::vector<std::string> notes = {traced ? "return it from the function and read the result"
+                                           : "use a mesh of real devices"};
+  if (traced &&
+      (call.name == std::string_view("item") || call.name == std::string_view("to_vector")))
+    notes.push_back(
+        "where chooses elements by it, cond a branch, and while_loop repeats while it holds");
   base::ThrowTrace({.kind = {},
                     .op = call.name,
                     .label = std::string(call.name) + (traced ? ".traced" : ".abstract"),
@@ -194,8 +200,7 @@ const Concrete& OnDevices(const Array& x, Call call, const std::string& name) {
                     .reason = traced ? "the array is traced: it has a type, but no value yet"
                                      : "the array is abstract: it has a type, but no value",
                     .operands = {{name, impl->type()->text(), base::Where(impl->loc())}},
-                    .notes = {traced ? "return it from the function and read the result"
-                                     : "use a mesh of real devices"},
+                    .notes = std::move(notes),
                     .fixes = {}});
 }
 

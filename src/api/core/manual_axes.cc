@@ -63,7 +63,8 @@ sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
     if (axis < 0)
       FailSharding(
           call, 1,
-          mesh ? fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), ref.name)
+          mesh ? fmt::format("the mesh {} has no axis \"{}\"{}", mesh->text(), ref.name,
+                             mesh->DidYouMean(ref.name))
                : fmt::format("axis \"{}\" is not known here: no mesh is in scope", ref.name),
           {"call collectives only inside a shard_map"});
     const MeshAxis& of = base::At(mesh->axes(), axis);

@@ -40,7 +40,7 @@ Located WithSlopes(const std::vector<Located>& xs, const F& f, const G& slopes,
         order < kOrders ? WithSlopes(values, f, slopes, options, order + 1) : Located(f(values));
     const std::vector<Located> slope = slopes(values, y);
     const auto term = [&](size_t i) {
-      return values[0].With(mul(slope[i], changes[i], options, loc));
+      return values[0].With(tessera::mul(slope[i], changes[i], options, loc));
     };
     Located change = term(0);
     for (size_t i = 1; i < values.size(); ++i) change = change + term(i);

@@ -85,6 +85,17 @@ void ReshardTree(TreeRef tree, const Specs& specs, Loc loc) {
   Replace(tree, arrays);
 }
 
+void ReshardTree(TreeRef tree, const ParameterSpecs& specs, Loc loc) {
+  const Call call{"reshard", loc};
+  trace::UseAll(tree, kTreeName, call.name, loc);
+  std::vector<Array> arrays = LeavesOf(tree);
+  const std::vector<std::string> names = NamesOf(tree);
+  for (size_t i = 0; i < arrays.size(); ++i)
+    arrays[i] = ReshardNamed(arrays[i], specs(names[i], arrays[i]), call,
+                             [&] { return trace::TakeArrays(tree, kTreeName).names[i]; });
+  Replace(tree, arrays);
+}
+
 FunctionResult EvalShape(const FunctionCall& f) {
   const Call call{"eval_shape", f.loc};
   CheckArrays(f.arguments, call);

@@ -243,6 +243,18 @@ std::string Code(const LayerNormOptions& v) {
   return OptionFields().Add("epsilon", v.epsilon, LayerNormOptions().epsilon).code();
 }
 
+std::string Code(TakeMode v) {
+  return v == TakeMode::kFill   ? "TakeMode::kFill"
+         : v == TakeMode::kClip ? "TakeMode::kClip"
+                                : "TakeMode::kWrap";
+}
+std::string Code(const TakeOptions& v) {
+  return OptionFields()
+      .Add("mode", v.mode, TakeMode::kFill)
+      .Add("fill_value", v.fill_value)
+      .Add(v.out_sharding)
+      .code();
+}
 std::string Code(const TakeAlongOptions& v) {
   return OptionFields()
       .Add("mode", v.mode, LookupMode::kFill)

@@ -172,11 +172,11 @@ std::string to_text(const Array& x, TextOptions options, Loc loc) {
   return ArrayText(x, options, {"to_text", loc});
 }
 
-std::string detail::PrintedText(const Array& array) {
-  return ArrayText(array, {}, {"operator<<", Loc::Unknown()});
+std::string detail::PrintedText(const Array& array, Loc loc) {
+  return ArrayText(array, {}, {"operator<<", loc});
 }
-std::ostream& operator<<(std::ostream& os, const Array& array) {
-  return os << detail::PrintedText(array);
+std::ostream& operator<<(std::ostream& os, Printed printed) {
+  return os << detail::PrintedText(printed.array(), printed.loc());
 }
 
 fmt::format_context::iterator detail::FormatText(const fmt::formatter<fmt::string_view>& spec,

@@ -77,8 +77,9 @@ void ReadDescr(base::Reader& in, NpyHeader& h) {
   }
   h.dtype = FromDescr(little);
   if (!h.dtype.is_default()) return;
-  in.Fail(descr.substr(1, 1) == "O" ? "the elements are Python objects, not numbers"
-                                    : "elements of dtype '" + descr + "' are not supported");
+  in.Fail(descr.size() > 1 && descr[1] == 'O'
+              ? "the elements are Python objects, not numbers"
+              : "elements of dtype '" + descr + "' are not supported");
 }
 
 NpyHeader ParseHeader(const std::string& text, Loc loc) {

@@ -12,6 +12,7 @@
 #include "api/core/operands.h"
 #include "api/io/safetensors_file.h"
 #include "base/at.h"
+#include "base/pattern.h"
 #include "base/shape.h"
 #include "compile/run/executor.h"
 #include "runtime/buffers.h"
@@ -63,19 +64,9 @@ Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Ar
 
 // ---- which arrays -------------------------------------------------------------------------------
 
-// Whether the name matches the pattern, in which * matches any text.
-bool Matches(std::string_view pattern, std::string_view name) {
-  const size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return name == pattern;
-  if (!name.starts_with(pattern.substr(0, star))) return false;
-  const std::string_view rest = pattern.substr(star + 1);
-  for (size_t at = star; at <= name.size(); ++at)
-    if (Matches(rest, name.substr(at))) return true;
-  return false;
-}
 bool MatchesOne(const std::vector<std::string>& patterns, const std::string& name) {
   return absl::c_any_of(patterns,
-                        [&](const std::string& pattern) { return Matches(pattern, name); });
+                        [&](const std::string& pattern) { return base::Matches(pattern, name); });
 }
 
 // Returns the name with * in place of parts that are numbers: "layers.*.w".
@@ -92,7 +83,8 @@ std::string WithoutNumbers(const std::string& name) {
 std::vector<std::string> PatternsFor(const std::vector<std::string>& names,
                                      const std::vector<std::string>& others) {
   const auto matches_others = [&](const std::string& pattern) {
-    return absl::c_any_of(others, [&](const std::string& name) { return Matches(pattern, name); });
+    return absl::c_any_of(others,
+                          [&](const std::string& name) { return base::Matches(pattern, name); });
   };
   if (names.size() == 1) return names;
   const std::string &first = names.front(), &last = names.back();

@@ -84,7 +84,8 @@ MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arg
     const int a = border.outer->Find(name);
     if (a < 0)
       FailSharding(call, 1,
-                   fmt::format("the mesh {} has no axis \"{}\"", border.outer->text(), name));
+                   fmt::format("the mesh {} has no axis \"{}\"{}", border.outer->text(), name,
+                               border.outer->DidYouMean(name)));
     if (base::At(border.outer->axes(), a).mode == AxisMode::Manual)
       FailSharding(call, 12, fmt::format("axis \"{}\" is Manual already", name),
                    {"a shard_map inside of another takes other axes"});
@@ -111,7 +112,8 @@ void CheckSpecAxes(const PartitionSpec& spec, const MapBorder& b, Said said) {
     const int a = b.outer->Find(ref.name);
     if (a < 0)
       FailSharding(b.call, 1,
-                   fmt::format("the mesh {} has no axis \"{}\"", b.outer->text(), ref.name),
+                   fmt::format("the mesh {} has no axis \"{}\"{}", b.outer->text(), ref.name,
+                               b.outer->DidYouMean(ref.name)),
                    {fmt::format("{}: {}", said.option, spec.text())});
     if (!b.is_manual(sharding::WholeAxis(*b.outer, a)))
       FailSharding(b.call, 25,

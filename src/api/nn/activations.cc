@@ -76,9 +76,12 @@ Array log_sigmoid(Operand x, Loc loc) {
   return FloatFormula({"log_sigmoid", loc}, x, [](const Located& a) { return -Softplus(-a); });
 }
 Array soft_sign(Operand x, Loc loc) {
-  return FloatFormula({"soft_sign", loc}, x, [](const Located& a) {
+  return FloatFormula({"soft_sign", loc}, x, [loc](const Located& a) {
     return WithSlope(
-        a, [](const Located& v) { return v / (Abs(v) + 1); },
+        a,
+        [loc](const Located& v) {
+          return If(v.With(isinf(v, loc)), v.With(sign(v, loc)), v / (Abs(v) + 1));
+        },
         [](const Located& v, const Located&) { return Square(1 / (Abs(v) + 1)); });
   });
 }
@@ -89,11 +92,13 @@ Array mish(Operand x, Loc loc) {
 Array squareplus(Operand x, Operand b, Loc loc) {
   return FloatFormula({"squareplus", loc}, {"operand", x}, {"b", b},
                       [loc](const Located& a, const Located& offset) {
-                        // The sum cancels for a < 0.
-                        const Located root = a.With(hypot(a, Sqrt(offset), {}, loc)),
-                                      is_up = a >= 0;
-                        const Located gap = If(is_up, 1.0, 0.5 * root - 0.5 * a);
-                        return If(is_up, 0.5 * a + 0.5 * root, 0.25 * offset / gap);
+                        const Located is_infinite = a.With(isinf(a, loc)), is_up = a >= 0;
+                        const Located x = If(is_infinite, 0.0, a);
+                        // The sum cancels for x < 0.
+                        const Located root = x.With(hypot(x, Sqrt(offset), {}, loc));
+                        const Located gap = If(is_up, 1.0, 0.5 * root - 0.5 * x);
+                        const Located made = If(is_up, 0.5 * x + 0.5 * root, 0.25 * offset / gap);
+                        return If(is_infinite, If(is_up, a, 0.0), made);
                       });
 }
 Array sparse_plus(Operand x, Loc loc) {

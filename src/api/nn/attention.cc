@@ -234,6 +234,40 @@ class Attention {
   std::optional<SplitAxes> split_;  // of the query's heads, if they are grouped and sharded
 };
 
+// Returns the spec of x with its heads over these axes.
+PartitionSpec WithHeads(const Array& x, const sharding::AxisList& axes) {
+  sharding::TensorSharding s = TypeOf(x)->sharding();
+  base::At(s.dims, Rank(x) - 2).axes = axes;
+  return sharding::ToSpec(s);
+}
+
+// Returns the calls that give the heads of one side the axes of the other side.
+std::vector<OtherCall> WithHeadsAlike(const Operands& given, const AttentionOptions& options,
+                                      Call call) {
+  const Array q = ToArray(given[0], call), k = ToArray(given[1], call);
+  if (Rank(q) < 3 || Rank(k) != Rank(q) || !TypeOf(q)->mesh()) return {};
+  const auto axes_of = [](const Array& x) {
+    return base::At(TypeOf(x)->sharding().dims, Rank(x) - 2).axes;
+  };
+  const std::string rest = Code(options), end = rest.empty() ? ")" : ", " + rest + ")";
+  const PartitionSpec of_q = WithHeads(q, axes_of(k)), of_k = WithHeads(k, axes_of(q));
+  const auto run = [&options, call](Operands xs, size_t first, size_t last,
+                                    const PartitionSpec& spec) {
+    for (size_t i = first; i < last; ++i) xs[i] = Operand(reshard(xs[i], spec, call.loc), call.loc);
+    return std::vector<Array>{Attention(xs, options, call).Result()};
+  };
+  std::vector<OtherCall> calls = {
+      {fmt::format("dot_product_attention(query, reshard(key, {0}), reshard(value, {0}){1}",
+                   of_k.text(), end),
+       [=](const Operands& xs) { return run(xs, 1, 3, of_k); }}};
+  // Without groups the ops inside offer the reshard of the queries.
+  if (base::At(ShapeOf(q), Rank(q) - 2) != base::At(ShapeOf(k), Rank(k) - 2))
+    calls.push_back(
+        {fmt::format("dot_product_attention(reshard(query, {}), key, value{}", of_q.text(), end),
+         [=](const Operands& xs) { return run(xs, 0, 1, of_q); }});
+  return calls;
+}
+
 }  // namespace
 
 Array dot_product_attention(Operand query, Operand key, Operand value, AttentionOptions options,
@@ -244,7 +278,10 @@ Array dot_product_attention(Operand query, Operand key, Operand value, Attention
                     {"mask", &options.mask},
                     {"query_lengths", &options.query_lengths},
                     {"key_value_lengths", &options.key_value_lengths}},
-                   [&](const Operands& xs) { return Attention(xs, options, call).Result(); });
+                   [&](const Operands& xs) { return Attention(xs, options, call).Result(); },
+                   {.others = [&] {
+                     return WithHeadsAlike({query, key, value}, options, call);
+                   }});
 }
 
 }  // namespace tessera

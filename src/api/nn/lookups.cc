@@ -57,7 +57,7 @@ Array embedding(Operand table, Operand ids, OutOptions options, Loc loc) {
                  const Array a = ToArray(rows, call);
                  if (Rank(a) != 2)
                    FailShape(call, 17, fmt::format("a table has rank 2, not {}", Rank(a)));
-                 return take(a, at, 0, options, loc);
+                 return take(a, at, 0, {.out_sharding = options.out_sharding}, loc);
                });
 }
 

@@ -248,10 +248,7 @@ std::vector<Array> ColumnsOf(const Array& points, Call call) {
   if (Rank(points) != 2)
     FailShape(call, 17, fmt::format("points have dims [n, dims], not rank {}", Rank(points)));
   if (ShapeOf(points)[1] == 0) return {};
-  sharding::TensorSharding rows = TypeOf(points)->sharding();
-  rows.dims[1].axes.clear();
-  const bool is_own = rows == TypeOf(points)->sharding();
-  return unstack(is_own ? points : Moved(points, std::move(rows), call), 1, call.loc);
+  return unstack(WholeAlong(points, 1, call), 1, call.loc);
 }
 
 }  // namespace

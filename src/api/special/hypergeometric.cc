@@ -182,7 +182,7 @@ Series Series2f1(const Located& a, const Located& b, const Located& c, const Loc
   return {.ratio = [=](const Located& k) { return (a + k) * (b + k) / (c + k) / (k + 1.0) * x; }};
 }
 
-Located IsWhole(const Located& x) {
+Located IsNearWhole(const Located& x) {
   const Located nearest = x.With(round(x, {}, x.loc()));
   return Abs(x - nearest) < 50 * kUnit;
 }
@@ -228,13 +228,13 @@ Located NearOne(const Locateds& xs) {
 // For x < 1.
 Located GaussSeries(const Locateds& xs) {
   const Located &a = xs[0], &b = xs[1], &c = xs[2], &x = xs[3];
-  const Located is_finite = ((a <= 0) & IsWhole(a)) | ((b <= 0) & IsWhole(b));
+  const Located is_finite = ((a <= 0) & IsNearWhole(a)) | ((b <= 0) & IsNearWhole(b));
   // Pfaff's transformation maps x < 0 to between 0 and 1; c - b or c - a becomes a parameter.
   const Located maps = (x < 0) & (!is_finite), of_b = maps & (c - a > c - b);
   const Located p = If(of_b, c - a, a), q = If(maps & (!of_b), c - b, b);
   const Located z = If(maps, x / (x - 1.0), x);
   const Located scale = If(maps, PowerOf(1.0 - If(maps, x, 0.0), -If(of_b, b, a)), 1.0);
-  const Located is_near = (!is_finite) & (z > 0.9) & IsWhole(c - p - q);
+  const Located is_near = (!is_finite) & (z > 0.9) & IsNearWhole(c - p - q);
   Series series = Series2f1(p, q, c, If(is_near, 0.0, z));
   series.is_finite = is_finite;
   const Located safe = If(is_near, z, 0.95);
@@ -246,7 +246,7 @@ Located Gauss(const Locateds& xs) {
   const Located d = c - a - b, s = 1.0 - x;
   const Located is_one = (x == 0) | (((a == 0) | (b == 0)) & (c != 0));
   const Located is_pole = (c <= 0) & (c == Floor(c));
-  const Located is_euler = (d <= -1) & (IsWhole(d) | (s >= 0));
+  const Located is_euler = (d <= -1) & (IsNearWhole(d) | (s >= 0));
   const Located at_end = x == 1, is_over = x > 1;
   const Located is_series = (!is_one) & (!is_pole) & (is_euler | ((!at_end) & (!is_over)));
   const Located u = If(is_series, x, 0.5);

@@ -205,6 +205,40 @@ TEST(Jit, SaysOnceThatACapturedVariableWasAssigned) {
   EXPECT_EQ(f(ones({3}))[0].item<float>(), 2);
 }
 
+TEST(Jit, SaysOnceThatACapturedNumberChanged) {
+  double rate = 0.1;
+  float bias = 2.5F;
+  int64_t power = 3;
+  int width = 7;
+  const auto of_rate = jit([&](Array x) { return x * rate; }, {.name = "step"});
+  const auto of_bias = jit([&](Array x) { return x + bias; });
+  const auto of_power = jit(grad([&](Array x) { return sum(x * power); }));
+  const auto of_width = jit([&](Array x) { return x - width; });
+  const auto call = [&] { of_rate(1.0), of_bias(1.0), of_power(ones({2})), of_width(1.0); };
+  EXPECT_EQ(NotesOf([&] { call(), call(); }), "");
+  rate = 0.2, bias = 3, power = 4, width = 8;
+  EXPECT_THAT(NotesOf([&] { of_rate(1.0), of_rate(2.0); }),
+              testing::MatchesRegex(
+                  "tessera: jit_test.cc:[0-9]+: jit\\(step\\) captures a number by reference that "
+                  "changed from 0.1 to 0.2 since it was traced: its program has the old value\n"
+                  ".*parameter.*\n.*RetraceNotes\\(false\\).*\n"));
+  EXPECT_THAT(NotesOf([&] { of_bias(1.0); }), testing::HasSubstr("from 2.5 to 3 "));
+  EXPECT_THAT(NotesOf([&] { of_power(ones({2})); }), testing::HasSubstr("from 3 to 4 "));
+  EXPECT_THAT(NotesOf([&] { of_width(1.0); }), testing::HasSubstr("from 7 to 8 "));
+}
+
+TEST(Jit, SaysNothingOfOtherNumbers) {
+  int traces = 4, unused = 5;
+  double inside = 0.5;
+  const auto counts = jit([&](Array x) { return x * ++traces; });
+  const auto by_value = jit([inside](Array x) { return x * inside; });
+  const auto reads = jit([&](Array x) { return unused > 0 ? x * 2 : x; });
+  const auto call = [&] { counts(1.0), by_value(1.0), reads(1.0); };
+  call();
+  traces = 9, unused = 6, inside = 0.25;
+  EXPECT_EQ(NotesOf(call), "");
+}
+
 struct Pair {
   Array first, second;
 };

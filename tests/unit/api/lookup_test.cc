@@ -157,9 +157,10 @@ TEST(Updates, GradientsOfRowsHoldOneNumberPerRow) {
 TEST(Updates, TheLastOfTwoHasTheGradient) {
   const Array x = zeros({4, 3, 2}), i = array({1, 3, 1, 7, -1});
   const Array rows = reshape(arange(30.0), {5, 3, 2}), by = reshape(arange(24.0), {4, 3, 2});
-  const auto gradient = [&](auto f) {
+  const auto gradient = [&](const std::function<Array(Array)>& f) {
     return grad([&](Array r) { return sum(f(r) * by); })(rows).to_vector<float>();
   };
+
   // Index -1 is 3, after the update of row 3; 7 is dropped.
   std::vector<float> want(30, 0);
   for (int k = 0; k < 6; ++k) want[12 + k] = 6.0f + k, want[24 + k] = 18.0f + k;
@@ -167,12 +168,14 @@ TEST(Updates, TheLastOfTwoHasTheGradient) {
   // Along the middle dim, where rows are columns of the array.
   const Array columns = reshape(arange(16.0), {4, 2, 2}), twice = array({2, 2});
   const Array made = grad([&](Array c) { return sum(x.at({All, twice}).set(c) * by); })(columns);
-  EXPECT_THAT(made[{0, All}].reshape({4}).to_vector<float>(), ElementsAre(0, 0, 4, 5));
+  const Array first = made[{0, All}];
+  EXPECT_THAT(first.reshape({4}).to_vector<float>(), ElementsAre(0, 0, 4, 5));
   // A part of each row.
   const auto part = [&](Array r) { return x.at({i, Slice(1, 3)}).set(r); };
   const Array parts = grad([&](Array r) { return sum(part(r) * by); })(rows[{All, Slice(1, 3)}]);
-  EXPECT_THAT(parts[{2, All}].reshape({4}).to_vector<float>(), ElementsAre(8, 9, 10, 11));
-  EXPECT_THAT(parts[{0, All}].reshape({4}).to_vector<float>(), ElementsAre(0, 0, 0, 0));
+  const Array third = parts[{2, All}], none = parts[{0, All}];
+  EXPECT_THAT(third.reshape({4}).to_vector<float>(), ElementsAre(8, 9, 10, 11));
+  EXPECT_THAT(none.reshape({4}).to_vector<float>(), ElementsAre(0, 0, 0, 0));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ const Sample kSamples[] = {
      [](const Layout& at, Array x, Array w) {
        Array h = relu(matmul(at.Place(x, true, false), at.Place(w, false, true)));
        Array y = at.Product(h, reshape(w, {32, 16}));
-       return y - max(y, 0);
+       return y - max(y, {0});
      }},
     {"block",
      [](const Layout& at, Array x, Array w) {
