@@ -90,13 +90,18 @@ Arena::Block Arena::Take(int64_t bytes) {
   if (!list.empty()) {
     block.data = list.back();
     list.pop_back();
-    live_ += size;
+    AddLive(size);
     if (size > kMappedAlone) free_alone_ -= AloneLength(block.size_class);
   }
   lock_.unlock();
   if (!block.data) block.data = Create(block.size_class);
   TESSERA_UNPOISON(block.data, bytes);
   return block;
+}
+
+void Arena::AddLive(int64_t bytes) {
+  live_ += bytes;
+  most_live_ = std::max(most_live_, live_);
 }
 
 void Arena::Give(Block block) noexcept {
@@ -132,7 +137,7 @@ std::byte* Arena::Create(int size_class) {
   std::vector<std::byte*>& list = free_[size_class];
   const auto blocks = base::Size(++blocks_[size_class]);
   if (list.capacity() < blocks) list.reserve(blocks * 2);
-  live_ += bytes;
+  AddLive(bytes);
   return data;
 }
 
@@ -210,6 +215,11 @@ void Arena::Refuse(int64_t bytes, const char* why) {
 int64_t Arena::live() {
   const base::MutexLock lock(lock_);
   return live_;
+}
+
+int64_t Arena::TakeMostLive() {
+  const base::MutexLock lock(lock_);
+  return std::exchange(most_live_, live_);
 }
 
 int64_t Arena::reserved() {

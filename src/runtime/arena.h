@@ -53,6 +53,8 @@ class Arena {
   void Give(Block block) noexcept;
 
   int64_t live();
+  // Returns the most bytes that were live at one time since the last call.
+  int64_t TakeMostLive();
   int64_t reserved();
 
  private:
@@ -71,6 +73,7 @@ class Arena {
   static int64_t BytesOf(int size_class);
   static bool Alone(int size_class) { return BytesOf(size_class) > kMappedAlone; }
   static int64_t AloneLength(int size_class);
+  void AddLive(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lock_);
 
   std::byte* Create(int size_class);
   std::byte* Carve(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(grow_);
@@ -82,7 +85,7 @@ class Arena {
   std::array<std::vector<std::byte*>, kClasses> free_ ABSL_GUARDED_BY(lock_);
   // Blocks created so far: the capacity that free_ needs.
   std::array<int64_t, kClasses> blocks_ ABSL_GUARDED_BY(lock_) = {};
-  int64_t live_ ABSL_GUARDED_BY(lock_) = 0;
+  int64_t live_ ABSL_GUARDED_BY(lock_) = 0, most_live_ ABSL_GUARDED_BY(lock_) = 0;
   int64_t free_alone_ ABSL_GUARDED_BY(lock_) = 0;
   int64_t reserved_ ABSL_GUARDED_BY(lock_) = 0;
 

@@ -43,9 +43,9 @@ class Assigner {
     }
     places_.resize(storages);
     for (const Binding& b : executable.bindings) {
-      if (b.how == Binding::kBlock) {
-        places_[group_[b.storage]].push_back({b.offset, b.offset + Extent(b)});
-      }
+      if (b.how != Binding::kBlock) continue;
+      AddPlace(b, b.from, b.offset);
+      if (b.from != kNoView) AddPlace(executable.bindings[b.from], b.from, 0);
     }
   }
 
@@ -57,6 +57,7 @@ class Assigner {
 
  private:
   struct ByteRange {
+    ViewId output;  // whose buffers it is in; kNoView: in the run's block
     int64_t begin, end;
   };
   struct Touch {
@@ -219,14 +220,18 @@ class Assigner {
       if (mine.who == kFirstOnly && touched_[old].who == kFirstOnly) continue;
       for (const ByteRange& place : places_[group_[storage]]) {
         for (const ByteRange& other : places_[group_[old]]) {
-          if (other.begin < place.end && place.begin < other.end) return true;
+          if (other.output == place.output && other.begin < place.end && place.begin < other.end)
+            return true;
         }
       }
     }
     return false;
   }
 
-  static int64_t Extent(const Binding& b) { return RoundUp(b.bytes, kLine) * b.instances; }
+  void AddPlace(const Binding& b, ViewId output, int64_t offset) {
+    places_[group_[b.storage]].push_back(
+        {output, offset, offset + RoundUp(b.bytes, kLine) * b.instances});
+  }
 
   void Record(const ReadyNode& node, NodeAssignment::Mode mode) {
     for (const ViewUse& a : node.uses) {
@@ -254,7 +259,7 @@ class Assigner {
   base::IdVector<StorageId, Touch> written_, touched_;
   // a representative of the storages that each is swapped with
   base::IdVector<StorageId, StorageId> group_;
-  base::IdVector<StorageId, std::vector<ByteRange>> places_;  // of a group, in the run's block
+  base::IdVector<StorageId, std::vector<ByteRange>> places_;  // of a group
   base::IdVector<LoopId, bool> is_deep_;
   std::vector<StorageId> recent_;  // storages touched since the last barrier
   int64_t epoch_ = 0;

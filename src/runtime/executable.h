@@ -117,7 +117,7 @@ struct Binding {
   enum How : uint8_t {
     kInput,     // buffers of the caller
     kConstant,  // Executable::constants[constant]
-    kBlock,     // at `offset` of the run's block
+    kBlock,     // at `offset` of the run's block, or of the buffers of `from`: an output made later
     kFresh,     // allocated for an output
     kTake,      // the buffers of `from`, a donated input that is dead, if nobody else holds them
     kSame,      // the buffers of `from`, overwritten in place

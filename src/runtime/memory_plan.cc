@@ -9,65 +9,15 @@
 #include <utility>
 
 #include "runtime/alias.h"
-#include "runtime/packer.h"
+#include "runtime/arena.h"
+#include "runtime/storages.h"
 
 namespace tessera::runtime {
 namespace {
 
 using plan::PlanValueId;
 
-// The memory of one value, or of several that share it by aliasing or reuse in place.
-struct StoragePlan {
-  PlanValueId root = plan::kNoPlanValue;  // the value that it is made for
-  bool frame = false;
-  bool owned = false;       // allocated by the run; false for inputs and constants
-  bool escapes = false;     // holds an output
-  bool taken_over = false;  // some value is written in place of another
-  bool swapped = false;     // changes places with another storage
-  bool ranged = false;      // some value is a range of it, with another size
-  // bytes of the largest value's instance; bytes of all instances of the root
-  int64_t bytes = 0, total = 0;
-  FlowNodeId made_node = kNoNode, last_node = kNoNode;
-  int32_t made_step = -1, last_step = -1;
-  // The newest value of each family. A value overwritten in place by a newer one is dead, unless a
-  // loop carries it.
-  std::vector<PlanValueId> newest;
-  const CarryFlow* carry = nullptr;  // the carry whose value or successor it holds
-  bool carries = false;              // it holds values of several carries
-};
-
-using Storages = base::IdVector<StorageId, StoragePlan>;
-
-// The places of values and the storages that hold them. The steps below fill it in one after the
-// other: values share storages, storages change places, outputs take donated inputs, and the rest
-// gets offsets.
-struct Memory {
-  const plan::Plan& plan;
-  const Flow& flow;
-  MemoryPlan result = {};
-  Storages storages = {};
-  std::vector<PlanValueId> reordered = {};  // successors with an instance order of their own
-
-  const plan::PlanValue& ValueOf(PlanValueId v) const { return plan.values[v]; }
-  int32_t Instances(PlanValueId v) const { return plan.layouts[ValueOf(v).layout].instances; }
-  StoragePlan& StorageOf(PlanValueId v) { return storages[result.places[v].storage]; }
-  const StoragePlan& StorageOf(PlanValueId v) const { return storages[result.places[v].storage]; }
-};
-
-// Whether all families except the family of `v` are dead before node n. In node n another instance
-// may still read the memory that this one overwrites.
-bool AreOthersDead(const Flow& flow, const StoragePlan& storage, PlanValueId v, FlowNodeId n) {
-  return absl::c_none_of(storage.newest, [&](PlanValueId other) {
-    return other != v && flow.lives[other].last_node >= n;
-  });
-}
-
-// Whether the kernel may overwrite every operand that is `v`.
-bool CanOverwrite(const plan::Step& step, PlanValueId v) {
-  for (size_t i = 0; i < step.in.size(); ++i)
-    if (step.in[i] == v && (i >= 64 || !(step.kernel.in_place >> i & 1))) return false;
-  return true;
-}
+constexpr int64_t kLargeInFrame = int64_t{32} << 10;  // bytes
 
 // ---- who shares with whom -----------------------------------------------------------------------
 
@@ -213,10 +163,16 @@ class Sharer {
           TakeOver(out, in);
         } else {
           NewStorage(out, Binding::kFresh);
-          memory_.storages.back().frame = DiesInside(out);
+          memory_.storages.back().frame = DiesInside(out) && !SharesBlock(step, out);
         }
       }
     }
+  }
+
+  // Every worker has a frame. A large value with one instance is in the run's block instead, where
+  // others use its memory too.
+  bool SharesBlock(const plan::Step& step, PlanValueId out) const {
+    return plan_.layouts[step.layout].instances == 1 && ValueOf(out).bytes >= kLargeInFrame;
   }
 
   bool DiesInside(PlanValueId v) const {
@@ -433,74 +389,6 @@ void TakeDonated(Memory& memory) {
   MergeTaken(memory);
 }
 
-// ---- offsets ------------------------------------------------------------------------------------
-
-// Assigns frame offsets to the values that live inside one node; returns their peak bytes.
-int64_t PackFrame(Memory& memory, const std::vector<StorageId>& storages, size_t steps) {
-  std::vector<std::vector<StorageId>> made(steps), dead(steps);
-  for (StorageId i : storages) {
-    made[memory.storages[i].made_step].push_back(i);
-    dead[memory.storages[i].last_step].push_back(i);
-  }
-  Packer frame;
-  for (size_t s = 0; s < steps; ++s) {
-    for (StorageId i : made[s]) {
-      memory.result.places[memory.storages[i].root].offset = frame.Take(memory.storages[i].bytes);
-    }
-    for (StorageId i : dead[s]) {
-      frame.Give(memory.result.places[memory.storages[i].root].offset, memory.storages[i].bytes);
-    }
-  }
-  memory.result.frame_bytes = std::max(memory.result.frame_bytes, frame.extent());
-  return frame.peak();
-}
-
-void PlaceInBlock(Memory& memory, const StoragePlan& storage, Packer& block) {
-  Allocation& place = memory.result.places[storage.root];
-  place.how = Binding::kBlock;
-  place.offset = block.Take(storage.total);
-}
-
-// Assigns offsets to values that do not leave the run: in a worker's frame if they live inside one
-// node, else in the run's block.
-void Pack(Memory& memory) {
-  const Flow& flow = memory.flow;
-  MemoryPlan& result = memory.result;
-  const Storages& storages = memory.storages;
-  const size_t nodes = flow.nodes.size();
-  base::IdVector<FlowNodeId, std::vector<StorageId>> made(nodes), dead(nodes), frames(nodes);
-  int64_t fresh = 0;
-  for (StorageId i : storages.ids()) {
-    const StoragePlan& storage = storages[i];
-    if (!storage.owned) continue;
-    if (storage.frame) {
-      frames[storage.made_node].push_back(i);
-    } else if (!storage.escapes) {
-      made[storage.made_node].push_back(i);
-      dead[storage.last_node].push_back(i);
-    } else if (result.places[storage.root].how == Binding::kFresh) {
-      fresh += storage.bytes;
-    }
-  }
-  Packer block;
-  int64_t live = 0, peak = 0;
-  for (FlowNodeId n : flow.nodes.ids()) {
-    for (StorageId i : made[n]) live += storages[i].bytes, PlaceInBlock(memory, storages[i], block);
-    peak = std::max(peak, live + PackFrame(memory, frames[n], flow.nodes[n].steps.size()));
-    for (StorageId i : dead[n]) {
-      live -= storages[i].bytes;
-      block.Give(result.places[storages[i].root].offset, storages[i].total);
-    }
-  }
-  for (Allocation& place : result.places) {
-    if (place.storage == kNoStorage || !storages[place.storage].frame) continue;
-    place.frame = true;
-    place.offset = result.places[storages[place.storage].root].offset;
-  }
-  result.block_bytes = block.extent();
-  result.peak_bytes = fresh + peak;
-}
-
 }  // namespace
 
 MemoryPlan PlanMemory(const plan::Plan& plan, const Flow& flow) {
@@ -508,7 +396,8 @@ MemoryPlan PlanMemory(const plan::Plan& plan, const Flow& flow) {
   Sharer(memory).Run();
   FindSwaps(memory);
   TakeDonated(memory);
-  Pack(memory);
+  ShareInsideNodes(memory);
+  AssignOffsets(memory);
   return std::move(memory.result);
 }
 

@@ -17,7 +17,9 @@ std::string PlaceText(const Allocation& place) {
     case Binding::kConstant:
       return "constant";
     case Binding::kBlock:
-      return fmt::format("block +{}", place.offset);
+      if (place.from == plan::kNoPlanValue) return fmt::format("block +{}", place.offset);
+      return fmt::format("in the buffers of v{} before it is made, +{}", base::Number(place.from),
+                         place.offset);
     case Binding::kFresh:
       return place.frame ? fmt::format("frame +{}", place.offset) : "allocated";
     case Binding::kTake:

@@ -102,7 +102,10 @@ class BindingWriter {
     const Allocation& place = memory_.places[v];
     Binding b;
     b.how = place.how;
-    if (place.from != plan::kNoPlanValue) b.from = views_[place.from];
+    if (place.from != plan::kNoPlanValue) {
+      Bound(place.from);  // an output whose buffers this value borrows is made later
+      b.from = views_[place.from];
+    }
     b.storage = place.storage;
     b.family = place.family;
     b.instances = Instances(v);

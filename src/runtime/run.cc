@@ -164,7 +164,7 @@ class Binder {
       case Binding::kBlock:
         out.bytes = b.bytes;
         out.stride = RoundUp(b.bytes, kLine);
-        out.base = run_.block->data() + b.offset;
+        out.base = b.offset + (b.from == kNoView ? run_.block->data() : run_.buffers[b.from].base);
         break;
       case Binding::kTake:
         if (runner_.unique[b.from]) {

@@ -22,6 +22,19 @@ TEST(Packer, ReusesAndJoinsHoles) {
   EXPECT_EQ(p.peak(), 384 + 128);
 }
 
+TEST(Packer, UsesRegionsOnceTheyAreGiven) {
+  Packer p;
+  const int64_t small = p.TakeRegion(100), large = p.TakeRegion(9000);
+  EXPECT_GE(p.Take(64), p.start());
+  p.Give(large, 9000);
+  EXPECT_EQ(p.Take(9000), large);  // without the padding that follows other blocks
+  p.Give(small, 100);
+  EXPECT_EQ(p.Take(128), small);
+  EXPECT_GE(p.Take(1), p.start());
+  EXPECT_EQ(p.extent(), 128);
+  EXPECT_EQ(p.peak(), 9000 + 128 + 64 + 1);
+}
+
 TEST(Packer, NeverOverlaps) {
   std::mt19937 rng(1);
   struct Block {

@@ -10,6 +10,7 @@
 
 #include "plans.h"
 #include "runtime/executable.h"
+#include "runtime/memory_text.h"
 #include "tessera/error.h"
 
 namespace tessera::runtime {
@@ -271,7 +272,7 @@ TEST(Run, ReusesTemporariesInPlace) {
     b->Segment();
     b->Output(b->Apply(AddValue, {x}, 1, 4, kPerDevice));
   }
-  EXPECT_EQ(Prepare(plain.plan)->peak_bytes, 2 * kBytes + 4);
+  EXPECT_EQ(Prepare(plain.plan)->peak_bytes, 2 * kBytes);
   EXPECT_EQ(Prepare(in_place.plan)->peak_bytes, kBytes + 4);
   Buffers in = MakeInput(kBytes, 1);
   EXPECT_EQ(Read(RunPlan(in_place.plan, {in})[0], 1), Read(RunPlan(plain.plan, {in})[0], 1));
@@ -281,12 +282,40 @@ TEST(PeakBytes, CountsFramesCrossingValuesAndOutputs) {
   PlanBuilder b(8);
   const auto x = b.Input(1000, kPerDevice);
   b.Segment();
-  const auto a = b.Apply(AddValue, {x}, 1, 1000, kPerDevice);  // frame
+  const auto a = b.Apply(AddValue, {x}, 1, 2000, kPerDevice);  // frame
   const auto c = b.Apply(AddValue, {a}, 1, 1000, kPerDevice);  // crosses
   const auto sum = b.AddExchange(AllReduce(8, 1, f32, 250), c, 1000, kShared);
   b.Segment();
   b.Output(b.Apply(AddValue, {sum}, 1, 1000, kShared));
   EXPECT_EQ(Prepare(b.plan)->peak_bytes, 3000);
+}
+
+// The output is allocated for the whole run, and a value that dies before it is made is in it.
+TEST(Run, KeepsValuesInBuffersOfLaterOutputs) {
+  PlanBuilder b(4);
+  auto x = b.Input(kBytes, kPerDevice);
+  for (int k = 0; k < 4; ++k) {
+    b.Segment();
+    x = b.Apply(AddValue, {x}, k, kBytes, kPerDevice);
+  }
+  b.Output(x);
+  const auto executable = Prepare(b.plan);
+  EXPECT_EQ(executable->peak_bytes, 2 * kBytes);
+  EXPECT_EQ(executable->block_bytes, 4 * RoundUp(kBytes, kLine));
+  EXPECT_THAT(MemoryText(b.plan), testing::HasSubstr("in the buffers of v4 before it is made, +0"));
+}
+
+// Dead values of the same segment give their buffers to later ones of their size.
+TEST(Run, KeepsValuesWhereOthersOfTheSegmentDied) {
+  PlanBuilder b(4);
+  const auto x = b.Input(kBytes, kPerDevice);
+  b.Segment();
+  const auto crosses = b.Apply(AddValue, {x}, 1, kBytes, kPerDevice);
+  b.Segment();
+  const auto half = b.Apply(AddValue, {crosses}, 1, kBytes / 2, kPerDevice);
+  b.Output(b.Apply(AddValue, {half}, 1, kBytes, kPerDevice));
+  EXPECT_THAT(MemoryText(b.plan), testing::HasSubstr("v3: in place of v1"));
+  EXPECT_EQ(Prepare(b.plan)->peak_bytes, kBytes + kBytes / 2);
 }
 
 TEST(Run, RefusesOtherInputs) {
