@@ -159,7 +159,7 @@ int64_t LargestBlock(int64_t elements, int64_t size, int64_t most) {
 int64_t ProfitableBlock(const DimMembers& m, const std::vector<GroupInstructions>& groups,
                         int64_t size, const BlockLimits& limits) {
   const int64_t elements = m.facts.type(m.wide.product)->elements();
-  for (int64_t times : {1, 2, 4}) {
+  for (int64_t times : {1, 2, 4, 8, 16}) {
     const int64_t block = LargestBlock(elements, size, times * limits.block);
     if (block != 0 && absl::c_all_of(groups, [&](const GroupInstructions& group) {
           return AllTakeBlocks(m, group, block) && IsProfitable(m, group, size / block);

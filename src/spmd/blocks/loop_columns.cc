@@ -36,8 +36,11 @@ const ScalarOp* ScalarOpOf(const Instruction& i) {
   return elementwise ? &elementwise->op : nullptr;
 }
 
-LoopColumns::LoopColumns(const ir::Program& body)
-    : p_(body), definitions_(DefinitionsOf(body)), dim_(body.values.size(), kNoDim) {}
+LoopColumns::LoopColumns(const Instruction& scan)
+    : p_(*scan.regions[0]),
+      params_(ir::As<ir::ScanParams>(scan.params.get())),
+      definitions_(DefinitionsOf(p_)),
+      dim_(p_.values.size(), kNoDim) {}
 
 bool LoopColumns::FollowFrom(ValueId mask, int dim) {
   dim_.assign(dim_.size(), kNoDim);
@@ -48,7 +51,26 @@ bool LoopColumns::FollowFrom(ValueId mask, int dim) {
     for (const Instruction& i : p_.instructions)
       if (Touches(i) && !Follow(i, more)) return false;
   }
-  return absl::c_none_of(p_.outputs, [&](ValueId v) { return HasColumns(v); });
+  for (int64_t k = 0; k < std::ssize(p_.outputs); ++k) {
+    const bool carried = k < params_.carries;
+    if (HasColumns(base::At(p_.outputs, k)) && !(carried && AddedTo(k))) return false;
+    if (carried && HasColumns(base::At(p_.inputs, params_.constants + k)) && !AddedTo(k))
+      return false;
+  }
+  return true;
+}
+
+std::optional<ValueId> LoopColumns::AddedTo(int64_t k) const {
+  const ValueId carry = base::At(p_.inputs, params_.constants + k);
+  const Instruction* sum = DefinitionOf(base::At(p_.outputs, k));
+  const ScalarOp* op = sum ? ScalarOpOf(*sum) : nullptr;
+  if (!op || *op != ScalarOp::kAdd) return {};
+  int64_t reads = absl::c_count(p_.outputs, carry);
+  for (const Instruction& i : p_.instructions) reads += absl::c_count(i.operands, carry);
+  if (reads != 1 || absl::c_count(p_.outputs, sum->results[0]) != 1) return {};
+  if (sum->operands[0] == carry) return sum->operands[1];
+  if (sum->operands[1] == carry) return sum->operands[0];
+  return {};
 }
 
 std::optional<bool> LoopColumns::KnownBool(ValueId v, const ValueBounds& bounds, Columns at) const {

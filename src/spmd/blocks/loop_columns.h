@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/control_params.h"
 #include "spmd/blocks/factors.h"
 #include "spmd/blocks/index_bounds.h"
 
@@ -23,7 +24,7 @@ const plan::ScalarOp* ScalarOpOf(const ir::Instruction& i);
 // Finds the dim of each value of a loop's body that holds the columns.
 class LoopColumns {
  public:
-  explicit LoopColumns(const ir::Program& body);
+  explicit LoopColumns(const ir::Instruction& scan);
 
   const ir::Program& body() const { return p_; }
   int64_t count() const { return count_; }
@@ -42,8 +43,13 @@ class LoopColumns {
   }
 
   // Finds the columns in all values, starting with dim `dim` of a mask. Returns false if an
-  // instruction cannot run on some of the columns, or if the loop returns them.
+  // instruction cannot run on some of the columns, or if the loop returns them other than as sums
+  // over its iterations.
   bool FollowFrom(ir::ValueId mask, int dim);
+
+  // Returns the value that each iteration adds to carry k: the body returns carry + value, and
+  // reads the carry nowhere else. None for other carries.
+  std::optional<ir::ValueId> AddedTo(int64_t k) const;
 
   // Returns the value of a bool if it is known to be the same in these columns of all rows.
   std::optional<bool> KnownBool(ir::ValueId v, const ValueBounds& bounds, Columns at) const;
@@ -55,6 +61,7 @@ class LoopColumns {
   bool CanRunOnSome(const ir::Instruction& i, const sharding::Factor& factor) const;
 
   const ir::Program& p_;
+  const ir::ScanParams& params_;
   const ValueDefinitions definitions_;
   base::IdVector<ir::ValueId, int> dim_;
   int64_t count_ = 0;

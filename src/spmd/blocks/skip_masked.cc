@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "base/divide.h"
@@ -24,9 +25,6 @@ using plan::ScalarOp;
 // The least number of loops, and the most: there are more only while twice as many skip a fifth
 // more.
 constexpr int64_t kFewLoops = 8, kMostLoops = 32;
-
-// The sides of the visible columns on which hidden ones are skipped.
-enum class HiddenSides : uint8_t { kBoth, kAfter, kBefore };
 
 // Returns the largest n in [0, most] for which `holds` is true. If it is true for n, it is for all
 // smaller ones; it is for 0.
@@ -64,7 +62,7 @@ class MaskedLoop {
       : out_(p),
         loop_(loop),
         params_(ir::As<ir::ScanParams>(loop.params.get())),
-        columns_(*loop.regions[0]),
+        columns_(loop),
         bounds_(columns_.body()),
         outside_(outside),
         line_(limits.line) {}
@@ -96,6 +94,12 @@ class MaskedLoop {
     return masks;
   }
 
+  // A mask, and its value in the columns that it hides.
+  struct Mask {
+    ValueId value;
+    bool hides;
+  };
+
   // Iterations that run in one loop, with the bounds of the body's values in them.
   struct BoundedPart {
     LoopPart part;
@@ -106,21 +110,13 @@ class MaskedLoop {
     std::vector<Instruction>& instructions = out_.program().instructions;
     const auto before = static_cast<long>(instructions.size());
     for (int d = columns_.body().type(mask)->rank(); d-- > 0;) {
-      if (!columns_.FollowFrom(mask, d) || CarriesColumns()) continue;
-      for (const HiddenSides sides :
-           {HiddenSides::kBoth, HiddenSides::kAfter, HiddenSides::kBefore}) {
-        const std::vector<BoundedPart> parts = FindParts(mask, sides);
+      if (!columns_.FollowFrom(mask, d)) continue;
+      for (const bool hides : {false, true}) {
+        const std::vector<BoundedPart> parts = FindParts({mask, hides});
         if (!parts.empty() && TryAddParts(parts)) return true;
         instructions.erase(instructions.begin() + before, instructions.end());
       }
     }
-    return false;
-  }
-
-  bool CarriesColumns() const {
-    const std::vector<ValueId>& inputs = columns_.body().inputs;
-    for (int64_t k = 0; k < params_.carries; ++k)
-      if (columns_.HasColumns(base::At(inputs, params_.constants + k))) return true;
     return false;
   }
 
@@ -131,40 +127,37 @@ class MaskedLoop {
   }
 
   // Returns the parts of the loop; none if they skip less than a fifth of the columns.
-  std::vector<BoundedPart> FindParts(ValueId mask, HiddenSides sides) const {
+  std::vector<BoundedPart> FindParts(Mask mask) const {
     if (columns_.count() < 2 * line_) return {};
-    std::vector<BoundedPart> parts = FindParts(mask, sides, std::min(kFewLoops, params_.length));
+    std::vector<BoundedPart> parts = FindParts(mask, std::min(kFewLoops, params_.length));
     if (5 * VisibleIn(parts) > 4 * columns_.count() * params_.length) return {};
     while (2 * std::ssize(parts) <= std::min(kMostLoops, params_.length)) {
-      std::vector<BoundedPart> more = FindParts(mask, sides, 2 * std::ssize(parts));
+      std::vector<BoundedPart> more = FindParts(mask, 2 * std::ssize(parts));
       if (5 * VisibleIn(more) > 4 * VisibleIn(parts)) break;
       parts = std::move(more);
     }
     return parts;
   }
 
-  std::vector<BoundedPart> FindParts(ValueId mask, HiddenSides sides, int64_t loops) const {
+  std::vector<BoundedPart> FindParts(Mask mask, int64_t loops) const {
     std::vector<BoundedPart> parts;
     for (int64_t k = 0; k < loops; ++k) {
       const int64_t begin = k * params_.length / loops, end = (k + 1) * params_.length / loops;
       ValueBounds bounds = bounds_.Find(BoundsOfInputs(loop_, outside_, begin, end));
-      const Columns columns = VisibleColumns(mask, sides, bounds);
+      const Columns columns = VisibleColumns(mask, bounds);
       parts.push_back({{.begin = begin, .end = end, .visible = columns}, std::move(bounds)});
     }
     return parts;
   }
 
-  // Returns all columns without those on the given sides where the mask is known and constant.
-  Columns VisibleColumns(ValueId mask, HiddenSides sides, const ValueBounds& bounds) const {
+  // Returns all columns without those on either side that the mask hides in all rows.
+  Columns VisibleColumns(Mask mask, const ValueBounds& bounds) const {
     const int64_t n = columns_.count();
-    const auto is_known = [&](int64_t begin, int64_t end) {
-      return columns_.KnownBool(mask, bounds, {begin, end}).has_value();
+    const auto is_hidden = [&](int64_t begin, int64_t end) {
+      return columns_.KnownBool(mask.value, bounds, {begin, end}) == mask.hides;
     };
-    Columns visible{0, n};
-    if (sides != HiddenSides::kAfter)
-      visible.begin = LargestFor(n, [&](int64_t c) { return is_known(0, c); });
-    if (sides != HiddenSides::kBefore)
-      visible.end = n - LargestFor(n, [&](int64_t c) { return is_known(n - c, n); });
+    Columns visible{LargestFor(n, [&](int64_t c) { return is_hidden(0, c); }), n};
+    visible.end = n - LargestFor(n, [&](int64_t c) { return is_hidden(n - c, n); });
     // Whole lines of memory, and at least one column: a maximum over none does not exist.
     visible.begin = visible.begin / line_ * line_;
     visible.end = std::min(n, base::CeilDiv(visible.end, line_) * line_);
@@ -190,7 +183,7 @@ class MaskedLoop {
       for (size_t r = carries; r < results->size(); ++r)
         stacked[r - carries].push_back((*results)[r]);
     }
-    for (size_t r = 0; r < carries; ++r) p.instructions.back().results[r] = loop_.results[r];
+    for (size_t r = 0; r < carries; ++r) Rename(carried[r], loop_.results[r]);
     ops::DimParams along;
     along.dim.push_back(0);
     for (size_t r = 0; r < stacked.size(); ++r)
@@ -201,6 +194,16 @@ class MaskedLoop {
                                 .loc = loop_.loc,
                                 .cost = std::make_shared<const ir::Cost>()});
     return true;
+  }
+
+  // Renames a result of the newest instructions.
+  void Rename(ValueId from, ValueId to) {
+    for (Instruction& i : std::views::reverse(out_.program().instructions)) {
+      const auto result = absl::c_find(i.results, from);
+      if (result == i.results.end()) continue;
+      *result = to;
+      return;
+    }
   }
 
   Writer out_;

@@ -21,8 +21,10 @@ struct HiddenColumns {
   Columns columns;
   // Values of the body with one column that equals each of the hidden ones; none: they differ.
   absl::flat_hash_map<ValueId, std::optional<ValueId>> representatives = {};
-  // Means over the hidden columns of inputs of the body.
-  absl::flat_hash_map<ValueId, ValueId> means = {};
+  // Means over the hidden columns of values of the body, with one column; none: not computed here.
+  absl::flat_hash_map<ValueId, std::optional<ValueId>> means = {};
+  // Of each carry with columns: its sum over the iterations in one hidden column.
+  absl::flat_hash_map<int64_t, ValueId> sums = {};
 };
 
 // Returns the place of a device's sums over a dim: they are partial sums over the dim's axes.
@@ -51,6 +53,12 @@ ValueId BroadcastOperand(Writer& at, ValueId v, const ir::Type* place, Loc loc) 
   return at.Emit(ops::kBroadcastInDim, ir::MakeParams(all), {v}, place, loc);
 }
 
+// Whether an instruction with columns in its result has those of its operand.
+bool MovesColumns(const Instruction& i) {
+  return std::holds_alternative<ir::AsBroadcast>(*i.op->lowering) || IsView(i);
+}
+bool IsProduct(const Instruction& i) { return i.operands.size() == 2 && i.op->flops_per_point > 0; }
+
 class PartBuilder {
  public:
   PartBuilder(Writer& out, const Instruction& loop, const LoopColumns& columns,
@@ -75,8 +83,8 @@ class PartBuilder {
     for (size_t k = 0; k < p_.inputs.size(); ++k) AddInput(k, carries);
     for (const Instruction& i : p_.instructions)
       if (!Copy(i)) return {};
-    for (ValueId v : p_.outputs) body_.outputs.push_back(VisibleOf(v));
-    return AddLoop();
+    if (!AddOutputs()) return {};
+    return JoinCarries(AddLoop(), carries);
   }
 
  private:
@@ -93,20 +101,16 @@ class PartBuilder {
 
   void AddInput(size_t k, const std::vector<ValueId>& carries) {
     const ValueId v = p_.inputs[k];
-    ValueId outside = loop_.operands[k];
     const auto constants = base::Size(params_.constants), carried = base::Size(params_.carries);
-    const bool is_constant = k < constants;
-    if (is_constant) {
-      outside = SliceVisible(outside, v, 0);
-    } else if (k < constants + carried) {
-      outside = carries[k - constants];
-    } else {
-      outside = out_.Slice(outside, 0, part_.begin, part_.end, loop_.loc);
-      outside = SliceVisible(outside, v, 1);
-    }
     visible_[v] = in_.AddValue(PlaceOf(v, part_.visible.count()), loop_.loc);
-    (is_constant ? constants_ : varying_).push_back(outside);
-    (is_constant ? body_.inputs : varying_inputs_).push_back(VisibleOf(v));
+    if (k < constants) {
+      constants_.Add(VisibleOf(v), SliceVisible(loop_.operands[k], v, 0));
+    } else if (k < constants + carried) {
+      carries_.Add(VisibleOf(v), SliceVisible(carries[k - constants], v, 0));
+    } else {
+      const ValueId slices = out_.Slice(loop_.operands[k], 0, part_.begin, part_.end, loop_.loc);
+      slices_.Add(VisibleOf(v), SliceVisible(slices, v, 1));
+    }
   }
 
   // Slices the visible columns out of an operand of the loop. The operand has `leading` dims before
@@ -115,35 +119,6 @@ class PartBuilder {
     if (!columns_.HasColumns(v)) return operand;
     return out_.Slice(operand, columns_.dim(v) + leading, part_.visible.begin, part_.visible.end,
                       loop_.loc);
-  }
-
-  // Returns the mean over the hidden columns of an input that is the same in all iterations; none
-  // for other values. It is computed before the loop. Columns are divided before they are summed,
-  // since the sum of large numbers may overflow.
-  std::optional<ValueId> MeanOfHidden(HiddenColumns& hidden, ValueId v) {
-    const auto k = static_cast<size_t>(absl::c_find(p_.inputs, v) - p_.inputs.begin());
-    if (k >= base::Size(params_.constants) || !p_.type(v)->dtype().is_floating()) return {};
-    if (const auto it = hidden.means.find(v); it != hidden.means.end()) return it->second;
-    const Loc loc = loop_.loc;
-    const int dim = columns_.dim(v);
-    const ValueId columns = Widened(
-        out_, out_.Slice(loop_.operands[k], dim, hidden.columns.begin, hidden.columns.end, loc),
-        loc);
-    const ir::Type* place = out_.Place(columns);
-    const double share = 1.0 / static_cast<double>(hidden.columns.count());
-    const ValueId shares =
-        out_.Apply(ScalarOp::kMul, {columns, out_.Number(share, place, loc)}, place, loc);
-    ops::DimsParams over;
-    over.dims.push_back(dim);
-    const auto flops = static_cast<double>(LocalType(place)->elements());
-    const ValueId sum =
-        out_.Emit(ops::kReduceSum, ir::MakeParams(over), {shares}, PlaceOfSums(place, dim), loc,
-                  {.flops = flops, .whole_flops = flops});
-    const ir::Type* column = WithSize(place, dim, 1);
-    constants_.push_back(out_.Reshape(sum, column, loc));
-    const ValueId mean = in_.AddValue(column, loc);
-    body_.inputs.push_back(mean);
-    return hidden.means[v] = mean;
   }
 
   // ---- the body ----
@@ -187,7 +162,7 @@ class PartBuilder {
     const DType dtype = in_.Place(all)->dtype();
     for (HiddenColumns& hidden : hidden_) {
       std::optional<ValueId> row =
-          reduces ? RepresentativeReduction(hidden, i) : RepresentativeProduct(hidden, i);
+          reduces ? ReduceHidden(hidden, i, sums) : MultiplyHidden(hidden, i);
       if (!row) return false;
       if (sums) {
         *row = Widened(in_, *row, loop_.loc);
@@ -204,29 +179,35 @@ class PartBuilder {
     visible_[i.results[0]] = in_.Convert(all, dtype, i.loc);
     return true;
   }
-  // Reduces one hidden column.
-  std::optional<ValueId> RepresentativeReduction(HiddenColumns& hidden, const Instruction& i) {
-    const std::optional<ValueId> column = RepresentativeColumn(hidden, i.operands[0]);
+  // Reduces one hidden column, or in a sum the mean of the hidden ones.
+  std::optional<ValueId> ReduceHidden(HiddenColumns& hidden, const Instruction& i, bool sums) {
+    std::optional<ValueId> column =
+        sums ? MeanOfHidden(hidden, i.operands[0]) : RepresentativeColumn(hidden, i.operands[0]);
     if (!column) return {};
-    const ir::Type* place = p_.place(i.results[0]);
-    if (p_.type(i.operands[0])->rank() == p_.type(i.results[0])->rank() + 1)
+    const ir::Type* place = p_.place(i.results[0])->WithDType(in_.Place(*column)->dtype());
+    if (p_.type(i.operands[0])->rank() == place->rank() + 1)
       return in_.Reshape(*column, place, i.loc);
     return in_.Emit(*i.op, i.params, {*column}, place, i.loc, CostOf(i, 1));
   }
   // Multiplies one hidden column of an operand, or of both. If the hidden columns of one operand
   // differ, their mean takes the place of a column.
-  std::optional<ValueId> RepresentativeProduct(HiddenColumns& hidden, const Instruction& i) {
-    absl::InlinedVector<ValueId, 2> operands;
+  std::optional<ValueId> MultiplyHidden(HiddenColumns& hidden, const Instruction& i) {
+    absl::InlinedVector<ValueId, 3> operands;
     int means = 0;
     for (ValueId v : i.operands) {
       std::optional<ValueId> column = RepresentativeColumn(hidden, v);
       if (!column && means++ == 0) column = MeanOfHidden(hidden, v);
       if (!column) return {};
-      operands.push_back(Widened(in_, *column, loop_.loc));
+      operands.push_back(*column);
     }
-    const ir::Type* place = p_.place(i.results[0]);
+    return EmitWidened(i, std::move(operands), p_.place(i.results[0]), 1);
+  }
+  // Floats below 32 bits are multiplied in f32.
+  ValueId EmitWidened(const Instruction& i, absl::InlinedVector<ValueId, 3> operands,
+                      const ir::Type* place, int64_t columns) {
+    for (ValueId& v : operands) v = Widened(in_, v, loop_.loc);
     if (place->dtype().is_floating() && place->dtype().size() < 4) place = place->WithDType(f32);
-    return in_.Emit(*i.op, i.params, operands, place, i.loc, CostOf(i, 1));
+    return in_.Emit(*i.op, i.params, operands, place, i.loc, CostOf(i, columns));
   }
 
   // ---- one column for all hidden ones ----
@@ -253,7 +234,7 @@ class PartBuilder {
           RepresentativeColumn(hidden, i.operands[*known ? 2 : 1]);
       return column ? std::optional(BroadcastOperand(in_, *column, place, i.loc)) : column;
     }
-    if (!op && !std::holds_alternative<ir::AsBroadcast>(*i.op->lowering) && !IsView(i)) return {};
+    if (!op && !MovesColumns(i) && !IsProduct(i)) return {};
     absl::InlinedVector<ValueId, 3> operands;
     for (ValueId v : i.operands) {
       const std::optional<ValueId> column = RepresentativeColumn(hidden, v);
@@ -263,21 +244,136 @@ class PartBuilder {
     return in_.Emit(*i.op, i.params, operands, place, i.loc, CostOf(i, 1));
   }
 
+  // ---- the mean of the hidden columns ----
+
+  // Returns the mean over the hidden columns of v, with one column, in at least f32. None if it is
+  // not that of a linear function of inputs that are the same in all iterations.
+  std::optional<ValueId> MeanOfHidden(HiddenColumns& hidden, ValueId v) {
+    if (const auto column = RepresentativeColumn(hidden, v))
+      return Widened(in_, *column, loop_.loc);
+    if (const auto it = hidden.means.find(v); it != hidden.means.end()) return it->second;
+    std::optional<ValueId> mean;
+    if (p_.type(v)->dtype().is_floating()) {
+      const Instruction* i = columns_.DefinitionOf(v);
+      mean = i ? ComputeMean(hidden, *i) : MeanOfInput(hidden, v);
+    }
+    hidden.means.insert_or_assign(v, mean);
+    return mean;
+  }
+
+  // Returns the mean of an input that is the same in all iterations. It is computed before the
+  // loop. Columns are divided before they are summed, since the sum of large numbers may overflow.
+  std::optional<ValueId> MeanOfInput(const HiddenColumns& hidden, ValueId v) {
+    const auto k = static_cast<size_t>(absl::c_find(p_.inputs, v) - p_.inputs.begin());
+    if (k >= base::Size(params_.constants)) return {};
+    const Loc loc = loop_.loc;
+    const int dim = columns_.dim(v);
+    const ValueId columns = Widened(
+        out_, out_.Slice(loop_.operands[k], dim, hidden.columns.begin, hidden.columns.end, loc),
+        loc);
+    const ir::Type* place = out_.Place(columns);
+    const double share = 1.0 / static_cast<double>(hidden.columns.count());
+    const ValueId shares =
+        out_.Apply(ScalarOp::kMul, {columns, out_.Number(share, place, loc)}, place, loc);
+    ops::DimsParams over;
+    over.dims.push_back(dim);
+    const auto flops = static_cast<double>(LocalType(place)->elements());
+    const ValueId sum =
+        out_.Emit(ops::kReduceSum, ir::MakeParams(over), {shares}, PlaceOfSums(place, dim), loc,
+                  {.flops = flops, .whole_flops = flops});
+    const ir::Type* column = WithSize(place, dim, 1);
+    const ValueId mean = in_.AddValue(column, loc);
+    constants_.Add(mean, out_.Reshape(sum, column, loc));
+    return mean;
+  }
+
+  std::optional<ValueId> ComputeMean(HiddenColumns& hidden, const Instruction& i) {
+    const ir::Type* place = PlaceOf(i.results[0], 1);
+    const ScalarOp* op = ScalarOpOf(i);
+    if (op && *op == ScalarOp::kSelect) {
+      const auto known = columns_.KnownBool(i.operands[0], bounds_, hidden.columns);
+      if (!known) return {};
+      const auto mean = MeanOfHidden(hidden, i.operands[*known ? 2 : 1]);
+      if (!mean) return {};
+      return BroadcastOperand(in_, *mean, place->WithDType(in_.Place(*mean)->dtype()), i.loc);
+    }
+    if (!IsLinear(hidden, i)) return {};
+    absl::InlinedVector<ValueId, 3> operands;
+    for (ValueId v : i.operands) {
+      const std::optional<ValueId> mean = MeanOfHidden(hidden, v);
+      if (!mean) return {};
+      operands.push_back(*mean);
+    }
+    if (op && *op == ScalarOp::kConvert) return operands[0];
+    return EmitWidened(i, std::move(operands), place, 1);
+  }
+
+  // Whether the mean of the results is the result of the means.
+  bool IsLinear(HiddenColumns& hidden, const Instruction& i) {
+    const auto is_same = [&](ValueId v) { return RepresentativeColumn(hidden, v).has_value(); };
+    const ScalarOp* op = ScalarOpOf(i);
+    if (!op) {
+      return MovesColumns(i) || (IsProduct(i) && absl::c_any_of(i.operands, is_same));
+    }
+    switch (*op) {
+      case ScalarOp::kAdd:
+      case ScalarOp::kSub:
+      case ScalarOp::kNeg:
+        return true;
+      case ScalarOp::kConvert:
+        return p_.type(i.operands[0])->dtype().is_floating();
+      case ScalarOp::kMul:
+        return absl::c_any_of(i.operands, is_same);
+      case ScalarOp::kDiv:
+        return is_same(i.operands[1]);
+      default:
+        return false;
+    }
+  }
+
   // ---- the loop ----
 
+  // Adds the body's outputs: carries, the sums of their hidden columns, and stacked values. Returns
+  // false if hidden columns of a carry may differ.
+  bool AddOutputs() {
+    for (int64_t k = 0; k < params_.carries; ++k)
+      body_.outputs.push_back(VisibleOf(base::At(p_.outputs, k)));
+    for (HiddenColumns& hidden : hidden_)
+      for (int64_t k = 0; k < params_.carries; ++k)
+        if (columns_.HasColumns(base::At(p_.outputs, k)) && !AddSumOfHidden(hidden, k))
+          return false;
+    for (size_t k = base::Size(params_.carries); k < p_.outputs.size(); ++k)
+      body_.outputs.push_back(VisibleOf(p_.outputs[k]));
+    return true;
+  }
+  // Adds a carry with one column, to which each iteration adds a hidden column.
+  bool AddSumOfHidden(HiddenColumns& hidden, int64_t k) {
+    const ValueId added = *columns_.AddedTo(k);
+    const std::optional<ValueId> column = RepresentativeColumn(hidden, added);
+    if (!column) return false;
+    const ir::Type* place = PlaceOf(added, 1);
+    const ValueId sum = in_.AddValue(place, loop_.loc);
+    hidden.sums[k] = sum;
+    carries_.Add(sum, out_.Zeros(place, loop_.loc));
+    body_.outputs.push_back(in_.Apply(ScalarOp::kAdd, {sum, *column}, place, loop_.loc));
+    return true;
+  }
+
+  // Returns the results of the new loop.
   std::vector<ValueId> AddLoop() {
-    const auto constants = static_cast<int64_t>(body_.inputs.size());
-    body_.inputs.insert(body_.inputs.end(), varying_inputs_.begin(), varying_inputs_.end());
-    ir::RemoveDeadOutsideRegions(body_);
-    std::vector<ValueId> operands = constants_, results;
-    operands.insert(operands.end(), varying_.begin(), varying_.end());
-    for (size_t k = 0; k < loop_.results.size(); ++k) {
-      const ir::Type* place = out_.Place(loop_.results[k]);
-      if (k >= base::Size(params_.carries)) place = WithSize(place, 0, part_.end - part_.begin);
-      results.push_back(out_.AddValue(place, loop_.loc));
+    std::vector<ValueId> operands, results;
+    for (const Inputs* inputs : {&constants_, &carries_, &slices_}) {
+      body_.inputs.insert(body_.inputs.end(), inputs->values.begin(), inputs->values.end());
+      operands.insert(operands.end(), inputs->operands.begin(), inputs->operands.end());
     }
-    const ir::ScanParams params{
-        .constants = constants, .carries = params_.carries, .length = part_.end - part_.begin};
+    ir::RemoveDeadOutsideRegions(body_);
+    const ir::ScanParams params{.constants = std::ssize(constants_.values),
+                                .carries = std::ssize(carries_.values),
+                                .length = part_.iterations()};
+    for (ValueId v : carries_.values) results.push_back(out_.AddValue(in_.Place(v), loop_.loc));
+    for (size_t k = base::Size(params_.carries); k < loop_.results.size(); ++k)
+      results.push_back(
+          out_.AddValue(WithSize(out_.Place(loop_.results[k]), 0, params.length), loop_.loc));
     out_.program().instructions.push_back(
         {.op = loop_.op,
          .params = ir::MakeParams(params),
@@ -289,6 +385,49 @@ class PartBuilder {
     return results;
   }
 
+  // Returns the results of the loop that this is a part of. `results`: of the new loop. `before`:
+  // the carries before it.
+  std::vector<ValueId> JoinCarries(const std::vector<ValueId>& results,
+                                   const std::vector<ValueId>& before) {
+    const auto carries = base::Size(params_.carries);
+    std::vector<ValueId> joined(results.begin(), results.begin() + params_.carries);
+    for (size_t k = 0; k < carries; ++k)
+      if (columns_.HasColumns(p_.outputs[k])) joined[k] = JoinCarry(k, results, before[k]);
+    joined.insert(joined.end(), results.begin() + std::ssize(carries_.values), results.end());
+    return joined;
+  }
+  // Adds the sums of hidden columns to the carry, and puts the visible columns between them.
+  ValueId JoinCarry(size_t k, const std::vector<ValueId>& results, ValueId before) {
+    const int dim = columns_.dim(p_.outputs[k]);
+    const Loc loc = loop_.loc;
+    absl::InlinedVector<ValueId, 3> pieces;
+    const auto add_visible = [&] { pieces.push_back(results[k]); };
+    if (hidden_.empty() || hidden_[0].columns.begin > 0) add_visible();
+    for (HiddenColumns& hidden : hidden_) {
+      const auto [begin, end] = hidden.columns;
+      const ValueId columns = out_.Slice(before, dim, begin, end, loc);
+      const auto at = absl::c_find(carries_.values, hidden.sums.at(static_cast<int64_t>(k)));
+      const ValueId sum = results[static_cast<size_t>(at - carries_.values.begin())];
+      const ir::Type* place = out_.Place(columns);
+      pieces.push_back(out_.Apply(ScalarOp::kAdd,
+                                  {columns, BroadcastOperand(out_, sum, place, loc)}, place, loc));
+      if (begin == 0) add_visible();
+    }
+    if (pieces.size() == 1) return pieces[0];
+    ops::DimParams along;
+    along.dim.push_back(dim);
+    return out_.Emit(ops::kConcatenate, ir::MakeParams(along), pieces, out_.Place(before), loc);
+  }
+
+  // Inputs of the new body, and the operands of the new loop for them.
+  struct Inputs {
+    std::vector<ValueId> values = {}, operands = {};
+    void Add(ValueId value, ValueId operand) {
+      values.push_back(value);
+      operands.push_back(operand);
+    }
+  };
+
   ir::Program body_;  // of the new loop
   Writer &out_, in_;  // outside of the new loop, and in its body
   const Instruction& loop_;
@@ -299,8 +438,7 @@ class PartBuilder {
   const ValueBounds& bounds_;
   std::vector<HiddenColumns> hidden_;
   base::IdVector<ValueId, ValueId> visible_;
-  // Operands of the new loop: constants, and carries followed by slices with their inputs.
-  std::vector<ValueId> constants_, varying_, varying_inputs_;
+  Inputs constants_, carries_, slices_;
 };
 
 }  // namespace

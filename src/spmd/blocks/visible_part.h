@@ -5,8 +5,11 @@
 //   sum(row)    = sum(visible) + n * r
 //   max(row)    = max(max(visible), r)
 //   row @ V     = visible @ V[visible] + n * r * mean(V[hidden])
-// The results are those of all columns up to rounding. They are so for a mask of any number, for
-// rows with no visible column, and where V holds NaN.
+// The mean stands for hidden columns that differ wherever the sum is linear in them:
+//   sum(row * (g @ V.T)) = sum(visible) + n * r * (g @ mean(V[hidden]).T)
+// A carry with columns is a sum over the iterations. The loop adds to its visible columns, and adds
+// the one hidden column up beside them. The results are those of all columns up to rounding. They
+// are so for a mask of any number, for rows with no visible column, and where V holds NaN.
 #pragma once
 #include <optional>
 #include <vector>
