@@ -4,6 +4,7 @@
 #include "base/sum_order.h"
 #include "kernels/convolution/convolution_columns.h"
 #include "kernels/convolution/convolution_dnnl.h"
+#include "kernels/convolution/convolution_pieces.h"
 #include "kernels/convolution/convolution_widening.h"
 
 namespace tessera::kernels {
@@ -12,6 +13,12 @@ namespace {
 
 plan::Kernel KernelOf(const ConvolutionDesc& desc) {
   if (base::KeepsSumOrder()) return ConvolutionByColumns(desc);
+  const auto by_dnnl = [](const ConvolutionDesc& piece) -> std::optional<plan::Kernel> {
+    const auto dnnl = ConvolutionByDnnl(piece);
+    return dnnl ? std::optional(dnnl->kernel) : std::nullopt;
+  };
+  if (const auto pieces = ConvolutionByPieces(desc, by_dnnl)) return *pieces;
+  if (HasLongDim(desc)) return ConvolutionByColumns(desc);
   if (const auto dnnl = ConvolutionByDnnl(desc)) return dnnl->kernel;
   if (const auto widening = ConvolutionByWidening(desc)) return *widening;
   return ConvolutionByColumns(desc);

@@ -198,6 +198,21 @@ std::vector<ConvolutionCase> ConvolutionCases() {
                    {SpatialDim(5, SpatialWindow(2, 1, 1, 2), 1),
                     SpatialDim(6, SpatialWindow(3, 1), 0), SpatialDim(4, SpatialWindow(2), 1)},
                    {"nc012", "kc012", "nk012"}});
+  // Long dims run in pieces; longer ones and long windows without oneDNN.
+  for (const Layouts& layouts : {Layouts{"nc0", "kc0", "nk0"}, Layouts{"n0c", "0ck", "n0k"}}) {
+    cases.push_back({1, 1, 1, 1, {SpatialDim(9001, SpatialWindow(3, 1, 1), 1)}, layouts});
+    cases.push_back({2, 1, 3, 2, {SpatialDim(9001, SpatialWindow(4, 2, 3, 1, 3), 2)}, layouts});
+    cases.push_back({1, 1, 2, 3, {SpatialDim(4300, SpatialWindow(3, 1, -5), -7)}, layouts});
+    cases.push_back({1, 1, 1, 1, {SpatialDim(70000, SpatialWindow(3, 1, 9000), 0)}, layouts});
+    cases.push_back({1, 1, 1, 1, {SpatialDim(66000, SpatialWindow(65998), 0)}, layouts});
+  }
+  cases.push_back(
+      {1,
+       1,
+       2,
+       2,
+       {SpatialDim(3, SpatialWindow(2), 0), SpatialDim(5000, SpatialWindow(3, 1, 1), 1)},
+       {"nc01", "kc01", "nk01"}});
   return cases;
 }
 
