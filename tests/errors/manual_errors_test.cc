@@ -73,6 +73,38 @@ const std::vector<RefusedCase>& Cases() {
            return vmap(grad(loss), {.in_dims = {None, 0}})(ones({2}), v);
          });
        }},
+      {"vmap_vjp_of_invarying",
+       [] {
+         Inside([](Array v) {
+           const auto derivative = [](Array w, Array row) {
+             const auto [value, pullback] = vjp([&](Array x) { return sum(x * row); }, w);
+             return pullback(ones_like(value));
+           };
+           return vmap(derivative, {.in_dims = {None, 0}})(ones({2}), v);
+         });
+       }},
+      {"vmap_checkpoint_grad_of_invarying",
+       [] {
+         Inside([](Array v) {
+           const Array w = ones({2});
+           return vmap([&](Array row) {
+             return checkpoint(
+                 [&](Array r) { return grad([&](Array x) { return sum(x * r); })(w); })(row);
+           })(v);
+         });
+       }},
+      {"vmap_scan_grad_of_invarying",
+       [] {
+         Inside([](Array v) {
+           const Array w = ones({2});
+           return vmap([&](Array row) {
+             return fori_loop(
+                 0, 2,
+                 [&](Array, Array c) { return c + grad([&](Array x) { return sum(x * row); })(w); },
+                 row);
+           })(v);
+         });
+       }},
       {"no_mesh", [] { shard_map(Same, {.out_specs = P()})(ones({2})); }},
       {"other_mesh",
        [] {

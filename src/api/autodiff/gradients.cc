@@ -156,21 +156,30 @@ std::vector<ArrayRef> Closed(ir::Program& program) {
   return captured;
 }
 
+// Whether an array depends on the mapped arguments of a vmap. `lane`: of one batch element. The
+// parameters of a region inside may depend on them, so they count.
+bool IsMapped(trace::Trace& lane, const trace::ArrayImpl* array) {
+  const auto* traced = dynamic_cast<const trace::TracedArray*>(array);
+  if (!traced || !traced->trace->IsInside(&lane)) return false;
+  const ir::Program& program = traced->trace->program();
+  ir::ValueSet mapped(program.values.size());
+  const bool is_lane = traced->trace.get() == &lane;
+  for (size_t k = 0; k < program.inputs.size(); ++k)
+    mapped[program.inputs[k]] = !is_lane || lane.runs().mapped[k];
+  for (const ir::Capture& c : program.captures)
+    if (!is_lane) mapped[c.value] = IsMapped(lane, trace::CapturedArray(c).get());
+  return ir::MadeOf(program, std::move(mapped))[traced->value];
+}
+
 // Returns, per input, whether the gradients of batch elements with respect to it are separate: the
 // function of a vmap differentiates, and the input is no mapped value. Inside of a shard_map every
 // device then has batch elements of its own.
 std::vector<bool> HasSeparateElements(const std::vector<ArrayRef>& inputs) {
   std::vector<bool> separate(inputs.size());
-  trace::Trace* lane = trace::CurrentTrace();
-  if (!lane || lane->runs().mapped.empty()) return separate;
-  const ir::Program& program = lane->program();
-  ir::ValueSet mapped(program.values.size());
-  for (size_t k = 0; k < lane->runs().mapped.size(); ++k)
-    mapped[program.inputs[k]] = lane->runs().mapped[k];
-  mapped = ir::MadeOf(program, std::move(mapped));
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto* traced = dynamic_cast<const trace::TracedArray*>(inputs[i].get());
-    separate[i] = !traced || traced->trace.get() != lane || !mapped[traced->value];
+  for (trace::Trace* lane = trace::CurrentTrace(); lane; lane = lane->outer()) {
+    if (lane->runs().mapped.empty()) continue;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      separate[i] = separate[i] || !IsMapped(*lane, inputs[i].get());
   }
   return separate;
 }
@@ -371,6 +380,11 @@ FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const Functio
   trace::NestingScope nesting(call.name, call.loc);
   const std::vector<bool> all(arrays.size(), true);
   TracedCall t = TraceCall(RefsOf(arrays, call), f.body, all, call);
+  const bool is_transposed = argument == nullptr;
+  for (ir::ValueId v : t.program.outputs)
+    if (is_transposed && ops::HasTangent(t.program.type(v)))
+      CheckSameDevices(t, HasSeparateElements(t.inputs), ArgumentOf(f.arguments),
+                       t.program.type(v), call);
   LinearizedProgram l = Linearized(t, FloatingOutputs(t.program));
   FunctionResult result{.arrays = {}, .tree = {}, .made = LinearProgramOf(t, l, call, argument)};
   result.arrays = trace::CallProgram(ir::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
