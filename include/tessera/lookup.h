@@ -25,7 +25,7 @@ struct GatherDims {
   std::vector<int64_t> operand_batch = {}, indices_batch = {};  // batch dims, in pairs
 };
 struct GatherOptions {
-  LookupMode mode = LookupMode::kClip;
+  std::optional<LookupMode> mode = {};  // default: kClip
   // For kFill. Default: NaN; the lowest signed int; the highest unsigned int; true.
   std::optional<Scalar> fill_value = {};
   bool indices_are_sorted = false, unique_indices = false;  // promises
@@ -47,7 +47,7 @@ struct ScatterDims {
   std::vector<int64_t> operand_batch = {}, indices_batch = {};  // batch dims, in pairs
 };
 struct ScatterOptions {
-  LookupMode mode = LookupMode::kDrop;
+  std::optional<LookupMode> mode = {};                      // default: kDrop
   bool indices_are_sorted = false, unique_indices = false;  // promises
   std::optional<PartitionSpec> out_sharding = {};
 };
@@ -71,7 +71,7 @@ Array scatter_max(Operand x, Operand indices, Operand updates, ScatterDims dims,
                   ScatterOptions options = {}, Loc loc = Loc::Current());
 
 struct TakeAlongOptions {
-  LookupMode mode = LookupMode::kFill;
+  std::optional<LookupMode> mode = {};  // default: kFill
   std::optional<Scalar> fill_value = {};
   std::optional<PartitionSpec> out_sharding = {};
 };

@@ -82,6 +82,9 @@ base::Shape SlicesOf(const ops::ScatterParams& p, const base::Shape& x,
   return sizes;
 }
 
+// Whether a call says how it treats indices out of bounds. It is then not checked (CheckedIndices).
+bool StatesMode(std::optional<LookupMode> mode) { return mode && mode != LookupMode::kPromise; }
+
 Array RunScatter(const ir::OpDef& op, const char* name, const Operand& x, const Operand& indices,
                  const Operand& updates, ScatterDims& dims, ScatterOptions& options, Loc loc) {
   Call call{name, loc};
@@ -93,10 +96,10 @@ Array RunScatter(const ir::OpDef& op, const char* name, const Operand& x, const 
   p.dropped = std::move(dims.inserted);
   p.starts = std::move(dims.start);
   p.batch = {std::move(dims.operand_batch), std::move(dims.indices_batch)};
-  p.mode = options.mode;
+  p.mode = options.mode.value_or(LookupMode::kDrop);
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
-  if (p.mode != LookupMode::kClip)
+  if (!StatesMode(options.mode))
     CheckIndices(i, IndexedDims(p.starts, ShapeOf(a), SlicesOf(p, ShapeOf(a), ShapeOf(u))),
                  Negative::kOutside, call);
   return Scatter(op, a, i, u, std::move(p), options.out_sharding, call);
@@ -114,11 +117,11 @@ Array gather(Operand x, Operand indices, GatherDims dims, Shape slice_sizes, Gat
   p.dropped = std::move(dims.collapsed);
   p.starts = std::move(dims.start);
   p.batch = {std::move(dims.operand_batch), std::move(dims.indices_batch)};
-  p.mode = options.mode;
+  p.mode = options.mode.value_or(LookupMode::kClip);
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
   p.fill.bits = FillBits(options.fill_value, TypeOf(a)->dtype(), call);
-  if (p.mode != LookupMode::kFill)
+  if (!StatesMode(options.mode) && !options.fill_value)
     CheckIndices(i, IndexedDims(p.starts, ShapeOf(a), slice_sizes.dims()), Negative::kOutside,
                  call);
   return Gather(a, i, std::move(p), result, options.out_sharding, call);
@@ -217,9 +220,9 @@ Array TakeAlong(const Operand& x, const Operand& indices, int dim, const TakeAlo
     }
     queries.push_back(at[k]);
   }
-  const bool is_checked = options.mode != LookupMode::kClip && !options.fill_value;
+  const bool is_checked = !StatesMode(options.mode) && !options.fill_value;
   i = Reshape(FromEnd(i, shape[along], call, is_checked), queries, call);
-  p.mode = options.mode;
+  p.mode = options.mode.value_or(LookupMode::kFill);
   p.fill.bits = FillBits(options.fill_value, TypeOf(a)->dtype(), call);
   return Gather(a, AsVectors(i, call), std::move(p), result, options.out_sharding, call);
 }

@@ -257,7 +257,7 @@ std::string Code(const TakeOptions& v) {
 }
 std::string Code(const TakeAlongOptions& v) {
   return OptionFields()
-      .Add("mode", v.mode, LookupMode::kFill)
+      .Add("mode", v.mode)
       .Add("fill_value", v.fill_value)
       .Add(v.out_sharding)
       .code();

@@ -50,6 +50,7 @@ Array Flat(const Array& x, Call call) {
 Array AtRows(ScatterCall scatter, const Array& x, const Array& rows, const Array& updates,
              ScatterOptions options, Call call) {
   ScatterDims dims{.inserted = {0}, .start = {0}};
+  options.mode = LookupMode::kDrop;  // rows out of bounds are those to drop
   for (int64_t d = Rank(rows); d < Rank(updates); ++d) dims.window.push_back(d);
   return scatter(x, expand_dims(rows, {-1}, call.loc), updates, dims, std::move(options), call.loc);
 }

@@ -73,10 +73,30 @@ TEST_F(CheckedIndicesTest, NotWhereTheCallSaysOtherwise) {
               take(x, far, 0, {.mode = TakeMode::kWrap});
               take(x, far, 0, {.fill_value = 3});
               take_along_dim(x, far, 0, {.fill_value = 3});
+              take_along_dim(x, far, 0, {.mode = LookupMode::kFill});
+              gather(x, array({{9}}), {.collapsed = {0}, .start = {0}}, {1},
+                     {.mode = LookupMode::kClip});
+              scatter(x, array({{9}}), array({1}), {.inserted = {0}, .start = {0}},
+                      {.mode = LookupMode::kDrop});
             }),
             "");
   EXPECT_THAT(Found([&] { x.at(far).get({.mode = LookupMode::kPromise}); }), HasSubstr("index 9"));
   EXPECT_EQ(x[far].item<int>(), 4);  // outside of the scope
+}
+
+// These functions put the elements that they leave out into rows out of bounds.
+TEST_F(CheckedIndicesTest, NotOfFunctionsThatLeaveElementsOut) {
+  const Array x = array({0, 1, 0, 2});
+  EXPECT_EQ(Found([&] {
+              nonzero(x, {.size = 3});
+              flatnonzero(x, {.size = 3});
+              argwhere(x, {.size = 3});
+              unique(x, {.size = 2});
+              compress(array({false, true, false, true}), x, {.size = 1});
+              extract(x > 0, x, {.size = 1});
+              intersect1d(x, array({1, 7}), {.size = 1});
+            }),
+            "");
 }
 
 TEST_F(CheckedIndicesTest, OfATracedProgramAndOnlyInsideOfTheScope) {
