@@ -504,7 +504,8 @@ Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& o
 Array Convert(const Array& x, DType dtype, Call call) {
   const ir::Type* from = TypeOf(x);
   if (from->dtype() == dtype && !from->weak()) return Same(x);
-  if (from->weak() && from->dtype().is_inexact() && from->dtype().size() < dtype.size())
+  if (from->weak() && from->dtype().is_inexact() && dtype.is_inexact() &&
+      from->dtype().size() < dtype.size())
     if (const std::optional<Scalar> number = NumberOf(x)) return StrongScalar(*number, dtype, call);
   ShapeAndDType wanted{{}, dtype};
   return Run(ops::Elementwise(ops::ScalarOp::kConvert), nullptr, {x}, call, {.wanted = &wanted});

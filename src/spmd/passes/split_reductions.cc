@@ -78,7 +78,8 @@ class Splitter {
     const Reduction kind = std::get<ir::AsReduction>(*i.op->lowering).reduction;
     const sharding::TensorSharding& s = place->sharding();
     const bool rounds =
-        kind == Reduction::kSum && place->dtype().is_inexact() && place->dtype().size() < 4;
+        (kind == Reduction::kSum || kind == Reduction::kProd) && place->dtype().is_inexact() &&
+        place->dtype().size() < 4;
     if (inner == dims || row < kLeastRow || rounds || (!s.unreduced.empty() && s.kind != kind))
       return;
     const int64_t kept = place->rank() - inner;
