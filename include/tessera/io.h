@@ -52,7 +52,8 @@ void save_safetensors(const std::string& path, T tree, SafetensorsOptions option
 // Returns all arrays of a file by name, replicated on the current mesh. Throws RuntimeError if the
 // file is missing or malformed, or has a dtype that Tessera lacks.
 std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc = Loc::Current());
-// Returns the tree with each array replaced by an abstract array of the same type, without data.
+// Returns the tree with each array replaced by an abstract array of the same type and layout, also
+// over Auto axes, without data.
 // For load_safetensors_like, jit(f).lower and other functions that only read types.
 template <Tree T>
 T abstract_like(T tree, Loc loc = Loc::Current()) {

@@ -30,7 +30,7 @@ TypeList TypesOf(const Application& a) {
 TypeList PlacesOf(const Application& a) {
   TypeList places;
   for (size_t i = 0; i < a.operands.size(); ++i) {
-    const ir::Type* place = PlaceOf(*a.operands[i]);
+    const ir::Type* place = a.operands[i]->place();
     if (!place) continue;
     places.resize(a.operands.size(), nullptr);
     places[i] = place;

@@ -46,12 +46,6 @@ ConcreteArray::ConcreteArray(const ir::Type* type, const ir::Type* placed, Loc l
 ConcreteArray::~ConcreteArray() {
   if (type()->mesh()) ShardedArrays::Get().Remove(*this);
 }
-const ir::Type* PlaceOf(const ArrayImpl& array) {
-  if (array.kind() != ArrayImpl::kConcrete) return nullptr;
-  const ir::Type* placed = static_cast<const ConcreteArray&>(array).placed();
-  return placed == array.type() ? nullptr : placed;
-}
-
 namespace {
 
 // The kept arrays on meshes, and how often each is kept.
@@ -177,7 +171,7 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
   auto [it, fresh] = captured_.try_emplace(array.get(), ir::kNoValue);
   if (fresh) {
     it->second = program_.AddValue(array->type(), array->loc());
-    if (const ir::Type* place = PlaceOf(*array)) program_.SetPlace(it->second, place);
+    if (const ir::Type* place = array->place()) program_.SetPlace(it->second, place);
     program_.captures.push_back({it->second, Keep(array)});
   }
   return it->second;

@@ -27,6 +27,9 @@ class ArrayImpl {
 
   Kind kind() const { return kind_; }
   const ir::Type* type() const { return type_; }
+  // Returns the type with the complete sharding, including Auto axes, on the mesh without modes.
+  // Null: the type is complete, or the layout is not known.
+  virtual const ir::Type* place() const { return nullptr; }
   Loc loc() const { return loc_; }
   // The line that donated this array's buffers, if one did.
   std::optional<Loc> donated_at = {};
@@ -48,6 +51,17 @@ class ArrayImpl {
 };
 using ArrayRef = std::shared_ptr<ArrayImpl>;
 
+// An array without elements. `place`: as ArrayImpl::place.
+class AbstractArray : public ArrayImpl {
+ public:
+  AbstractArray(const ir::Type* type, const ir::Type* place, Loc loc)
+      : ArrayImpl(kAbstract, type, loc), place_(place) {}
+  const ir::Type* place() const override { return place_; }
+
+ private:
+  const ir::Type* place_;
+};
+
 // An array on devices, which the executor makes and takes.
 class ConcreteArray : public ArrayImpl {
  public:
@@ -55,6 +69,7 @@ class ConcreteArray : public ArrayImpl {
   ConcreteArray(const ir::Type* type, const ir::Type* placed, Loc loc);
   ~ConcreteArray() override;
   const ir::Type* placed() const { return placed_; }
+  const ir::Type* place() const override { return placed_ == type() ? nullptr : placed_; }
   // Whether devices with equal bits share a buffer. Compiled programs depend on it.
   virtual bool shares_replicas() const = 0;
 
@@ -64,8 +79,6 @@ class ConcreteArray : public ArrayImpl {
   ConcreteArray *older_ = nullptr, *newer_ = nullptr;
   friend struct ShardedArrays;
 };
-// Returns the layout of an array, or null if it has none or its type says it all.
-const ir::Type* PlaceOf(const ArrayImpl& array);
 // The concrete arrays on meshes, without those that only programs keep.
 struct LiveArrays {
   int64_t count = 0;

@@ -9,7 +9,7 @@
 namespace tessera::trace {
 
 Parameter LikeArray(const ArrayRef& array) {
-  return {array->type(), array->loc(), PlaceOf(*array)};
+  return {array->type(), array->loc(), array->place()};
 }
 
 TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detail::Body& f,

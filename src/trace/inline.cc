@@ -89,7 +89,7 @@ Executor::Compiled KeptCompilation::For(const std::shared_ptr<const ir::Program>
   std::vector<const ir::Type*> places;
   std::vector<bool> shares;
   for (const ArrayRef& input : inputs) {
-    places.push_back(PlaceOf(*input));
+    places.push_back(input->place());
     shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
   }
   {

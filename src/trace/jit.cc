@@ -194,7 +194,7 @@ JitKey MakeKey(const FunctionCall& call, const CallTree& arguments) {
   for (size_t i = 0; i < arguments.refs.size(); ++i) {
     const ArrayRef& leaf = arguments.refs[i];
     key.types.push_back(leaf->type());
-    if (const ir::Type* place = PlaceOf(*leaf)) key.types.push_back(place);
+    if (const ir::Type* place = leaf->place()) key.types.push_back(place);
     key.flags.push_back(arguments.donated[i]);
     key.flags.push_back(leaf->kind() != ArrayImpl::kConcrete || SharesReplicas(leaf));
   }

@@ -50,10 +50,11 @@ Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Ar
                Call call) {
   const ir::Type* type = TypeOf(like);
   const bool concrete = like.impl()->kind() == trace::ArrayImpl::kConcrete;
-  if (!concrete && type->mesh() && type->mesh()->is_abstract())
-    return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
   const ir::Type* placed =
-      concrete ? static_cast<const Concrete&>(*like.impl()).placed() : compile::WithoutModes(type);
+      concrete ? static_cast<const Concrete&>(*like.impl()).placed() : like.impl()->place();
+  if (!concrete && type->mesh() && type->mesh()->is_abstract())
+    return Array(std::make_shared<trace::AbstractArray>(type, placed, call.loc));
+  if (!placed) placed = compile::WithoutModes(type);
   const DType stored = tensor.type->dtype();
   const Array read = file.Read(tensor, type->WithDType(stored), placed->WithDType(stored));
   if (stored == type->dtype()) return read;
@@ -276,8 +277,8 @@ void detail::MakeAbstract(TreeRef tree, Loc loc) {
   trace::UseAll(tree, kTreeName, "abstract_like", loc);
   std::vector<Array> arrays = LeavesOf(tree);
   for (Array& array : arrays) {
-    const ir::Type* type = TypeOf(array);
-    array = Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
+    array =
+        Array(std::make_shared<trace::AbstractArray>(TypeOf(array), array.impl()->place(), loc));
   }
   Replace(tree, arrays);
 }

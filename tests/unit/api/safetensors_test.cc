@@ -246,6 +246,20 @@ TEST_F(Safetensors, TypesOfATreeAreEnoughToReadItAgain) {
   EXPECT_EQ(type_of(read.at("a")).text(), "f32[8@x]");
 }
 
+// Over Auto axes the type has no layout; an abstract array has that of its array.
+TEST_F(Safetensors, AbstractArraysKeepTheLayoutOverAutoAxes) {
+  const MeshScope scope(make_mesh({{"data", 2, Auto}, {"model", 4, Auto}}));
+  const Array w =
+      jit([](Array a) { return with_sharding_constraint(a, P("data", "model")); })(ones({16, 16}));
+  const Arrays tree{{"w", w}}, types = abstract_like(tree);
+  save_safetensors(Path("auto.safetensors"), tree);
+  const Arrays read = load_safetensors_like(Path("auto.safetensors"), types);
+  EXPECT_EQ(read.at("w").sharding(), w.sharding());
+  const auto f = jit([](Array x) { return matmul(x, x); });
+  EXPECT_EQ(f.lower(types.at("w")).comm().text(), f.lower(w).comm().text());
+  EXPECT_EQ(f.lower(types.at("w")).flops(), f.lower(w).flops());
+}
+
 TEST_F(Safetensors, EachDeviceReadsItsPartOnly) {
   // Rows of each device are 16 KiB.
   save_safetensors(Path("large.safetensors"), Arrays{{"x", ones({64, 1 << 15})}});
