@@ -85,6 +85,8 @@ TEST(NarrowParameters, OptionsKeepStatesNarrow) {
 // A step of adam with constant gradients is the rate. In f16 their squares, 1e-6, would be lost.
 TEST(NarrowParameters, StepsOfConstantGradientsAreEqual) {
   const Optimiser optimiser = dynamic_loss_scale(o::adam(1e-3));
+  EXPECT_EQ(loss_scale(multi_steps(optimiser, 3).init(ones({1}, f16))).item<float>(),
+            loss_scale(optimiser.init(ones({1}, f16))).item<float>());
   const Array p = zeros({1}, {.dtype = f16});
   const auto step = jit([&](OptimiserState state) {
     const Array g = (loss_scale(state) * full({1}, 1e-3)).astype(f16);

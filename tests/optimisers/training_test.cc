@@ -302,6 +302,11 @@ TEST(Training, NormsAreOfAllShards) {
   EXPECT_NEAR(in_map(tree).item<float>(), norm, 1e-5);
   EXPECT_TRUE(all_finite(tree).item<bool>());
   EXPECT_FALSE(all_finite(Params{{"a", tree.at("a") / 0.0}}).item<bool>());
+  const MeshScope mesh(make_mesh({{"x", 2}}));
+  Params sharded;
+  for (const char* name : {"a", "b", "c"}) sharded[name] = reshard(ones({4}), P("x"));
+  const auto finite = jit([](Params p) { return all_finite(p); });
+  EXPECT_EQ(finite.lower(sharded).comm().count(CommKind::kAllReduce), 1) << "one message for all arrays";
 }
 
 }  // namespace

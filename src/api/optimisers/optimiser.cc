@@ -204,14 +204,16 @@ Located SumOfSquares(const Located& x, const AxisSet& axes) {
 }
 
 Located AllFinite(const std::vector<Array>& xs, const AxisSet& axes, Call call) {
-  std::optional<Located> finite;
+  // Sums of counts are added before devices combine them: all arrays need one message. A sum of
+  // floats of at least 0 does not become 0 again.
+  std::optional<Located> lacking;
   for (const Array& x : xs) {
-    const Located one(all(is_finite(Operand(x, call.loc), call.loc), All, {}, call.loc), call.loc);
-    const Located lacking(Convert(!one, i32, call), call.loc);
-    const Located everywhere = SumOverShards(lacking, axes) == 0;
-    finite = finite ? *finite & everywhere : everywhere;
+    const Located finite(is_finite(Operand(x, call.loc), call.loc), call.loc);
+    const Located count(sum(Convert(!finite, f32, call), All, {}, call.loc), call.loc);
+    lacking = lacking ? *lacking + count : count;
   }
-  return finite ? *finite : Located(StrongScalar(true, bool_, call), call.loc);
+  return lacking ? SumOverShards(*lacking, axes) == 0
+                 : Located(StrongScalar(true, bool_, call), call.loc);
 }
 
 Debias::Debias(double decay, const Located& count) : decay_(decay), count_(count), by_(By(f32)) {}

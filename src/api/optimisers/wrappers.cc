@@ -1,4 +1,6 @@
 // Optimisers of optimisers: micro-steps, shards, and steps that are skipped.
+#include <absl/algorithm/container.h>
+#include <absl/strings/match.h>
 #include <fmt/format.h>
 
 #include "api/core/reshard_to.h"
@@ -236,7 +238,11 @@ Optimiser dynamic_loss_scale(Optimiser optimiser, LossScaleOptions options, Loc 
 }
 
 Array loss_scale(const OptimiserState& state, Loc loc) {
-  const auto found = state.find(fmt::format("{}.{}", kLossScale, kScale));
+  // Wrappers, such as multi_steps, put names before that of the state inside.
+  const std::string name = fmt::format("{}.{}", kLossScale, kScale);
+  const auto found = absl::c_find_if(state, [&](const auto& slot) {
+    return slot.first == name || absl::EndsWith(slot.first, "." + name);
+  });
   if (found == state.end())
     FailTrace({"loss_scale", loc}, 2, "the state has no loss scale",
               {"make the state by an optimiser of dynamic_loss_scale"});
