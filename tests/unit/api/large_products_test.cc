@@ -155,8 +155,8 @@ TEST(Blocks, DoLessWork) {
   EXPECT_NEAR(Work(Attention, q, q, q), 9 / 16., 0.02) << "columns behind the mask are left out";
   const auto gradient =
       grad<0, 1, 2>([](Array q, Array k, Array v) { return log(sum(square(Attention(q, k, v)))); });
-  EXPECT_NEAR(Work(gradient, q, q, q), 7 / 6. - 7 / 16. / 3, 0.03)
-      << "the scores are made again, with all columns";
+  EXPECT_NEAR(Work(gradient, q, q, q), 7 / 6. * 9 / 16, 0.03)
+      << "the scores are made again, with the same columns";
 }
 
 // A product that is needed whole is computed whole, and so are products that are not much larger
