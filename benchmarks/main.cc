@@ -27,7 +27,7 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,...,W15,spots] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,...,W16,spots] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
     "  --only LIST   only these workloads; spots:NAME, W15:NAME: the rows with NAME in their name\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
@@ -113,6 +113,7 @@ void Run(const Options& options) {
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);
   if (Wanted(options, "W11")) RandomNumbers(recorder);
+  if (Wanted(options, "W16")) ManyArraysInAFile(recorder);
   RunRows(options, "spots", [&](const std::string& part) { SlowSpots(recorder, part); });
   PrintTables(recorder.figures(), options.quick);
 }

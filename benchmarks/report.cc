@@ -367,6 +367,9 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
     floors.AtMost("W14.ring: to dense attention on 1 device", *ring / *dense, 1.15);
   floors.AtMost("W8.many_devices 512: MiB", figures.Ours("W8.many_devices devices=512 what=rss"),
                 50);
+  for (const char* what : {"save", "load", "load_like"})
+    floors.AtMost(fmt::format("W16.safetensors {}: us", what),
+                  figures.Ours(fmt::format("W16.safetensors arrays=200000 what={}", what)), 2e6);
   for (const Figure& f : figures.all())
     if (f.peer == kOurs && TaskOf(f) == "W8.many_devices devices=512 what=rss")
       floors.AtMost("W8.many_devices 512: threads", f.extra["threads"].get<double>(),

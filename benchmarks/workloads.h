@@ -53,6 +53,8 @@ void Decoding(Recorder& recorder, int devices);   // W13
 void Attention(Recorder& recorder, int devices);  // W14
 void RingAttention(Recorder& recorder);           // W14
 
+void ManyArraysInAFile(Recorder& recorder);  // W16
+
 // W15: the rows whose name contains `part`; JAX's times as in spots. The second are those of
 // convolutions by oneDNN, which need a thread that has measured no limits: its threads are not
 // pinned.

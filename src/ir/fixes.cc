@@ -10,6 +10,7 @@
 
 #include "ir/mapped_axes.h"
 #include "sharding/edit_code.h"
+#include "sharding/local.h"
 #include "sharding/partition.h"
 #include "sharding/project.h"
 #include "sharding/reshard.h"
@@ -33,8 +34,12 @@ TensorSharding WithSets(TensorSharding s, const TensorSharding& from) {
   return s;
 }
 
+sharding::ItemSize SizeOf(const ShapeAndDType& a) {
+  return sharding::ItemSize::OfBits(a.dtype.bits());
+}
+sharding::ItemSize SizeOf(const Type& t) { return sharding::ItemSize::OfBits(t.dtype().bits()); }
 Steps PlanOf(const Type& t, const TensorSharding& from, const TensorSharding& to) {
-  return sharding::PlanReshard(t.shape(), sharding::ItemSize::OfBits(t.dtype().bits()), from, to);
+  return sharding::PlanReshard(t.shape(), SizeOf(t), from, to);
 }
 // Returns `s` for the array as the user wrote it. Returns nothing if `s` shards a dim that the
 // library added or broadcast.
@@ -94,6 +99,7 @@ struct Moves {
   const sharding::MeshDef* mesh;
   int64_t bytes = 0;
   std::string text = {};
+  double work = 0;  // of a device, at one FLOP per point of the op
 
   void Add(const Steps& steps, const std::string& what) {
     for (const sharding::ReshardStep& step : steps) {
@@ -111,29 +117,6 @@ struct Moves {
     return step.axes.empty() ? "" : " over " + absl::StrJoin(step.axes, ",", axis_text);
   }
 };
-
-// Adds the moves of an op: those of its operands, those inside it, and those of its results.
-void AddMovesOf(const InferCall& call, const sharding::DimMap& map,
-                const std::vector<sharding::PartitionTensor>& operands,
-                const std::vector<sharding::PartitionTensor>& results, bool to_float,
-                Moves& moves) {
-  sharding::Shapes in_shapes, out_shapes;
-  for (const sharding::PartitionTensor& t : operands) in_shapes.push_back(t.shape);
-  for (const sharding::PartitionTensor& t : results) out_shapes.push_back(t.shape);
-  const sharding::Partition p = sharding::ChoosePartition(
-      OnDevices(map, in_shapes, out_shapes, to_float), operands, results, call.op.flops_per_point);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const sharding::PartitionTensor& t = operands[i];
-    moves.Add(sharding::PlanReshard(*t.shape, t.itemsize, *t.sharding, p.operands[i]),
-              OperandName(call.op, i));
-  }
-  moves.Add({{sharding::StepKind::kHaloExchange, {}, p.halo_axes, p.halo_bytes}}, "the operands");
-  moves.Add({{sharding::StepKind::kAllGather, {}, p.scan_axes, p.scan_bytes}}, "the last results");
-  for (size_t i = 0; i < results.size(); ++i) {
-    const sharding::PartitionTensor& t = results[i];
-    moves.Add(sharding::PlanReshard(*t.shape, t.itemsize, p.results[i], *t.sharding), "the result");
-  }
-}
 
 // Tries edits of a refused call.
 class Suggester {
@@ -249,8 +232,11 @@ class Suggester {
     if (rule.conflict || sharding::FirstUnevenDim(out, *shapes_[0]) >= 0) return;
     TensorSharding result = rule.results[0];
     if (mesh_ && mesh_->has_mode(AxisMode::Manual)) result.TakeSets({});
-    PartitionSpec spec = sharding::ToSpec(result);
-    Offer(-1, spec, sharding::OutShardingCode(spec), rule.results, {});
+    const PartitionSpec spec = sharding::ToSpec(result);
+    if (!CanOffer(-1, spec)) return;
+    Moves moves{mesh_};
+    AddMovesOf(PartitionFor(rule.results), rule.results, moves);
+    Offer(-1, spec, sharding::OutShardingCode(spec), rule.results, moves);
   }
 
   void TryOperand(int k) {
@@ -305,33 +291,96 @@ class Suggester {
     if (edit.empty()) return;
     operands_[i].sharding = &s;
     auto rule = sharding::ExplicitRule(map_, operands_, shapes_, call_.out_sharding, mapped_);
-    if (!rule.conflict)
-      Offer(k, sharding::ToSpec(*to), edit, rule.results, PlanOf(written, written.sharding(), *to),
+    if (PartitionSpec spec = sharding::ToSpec(*to); !rule.conflict && CanOffer(k, spec))
+      Offer(k, std::move(spec), edit, rule.results,
+            MovesWithEdit(i, *original.sharding, rule.results),
             PlanOf(written, GradientOf(written, *to, rule.results), *to));
     operands_[i] = original;
   }
 
-  // Records an edit, unless it is known. Its cost is `before` and the bytes that the op then moves;
-  // every gradient pays for `in_gradient` again.
-  void Offer(int operand, PartitionSpec spec, std::string edit,
-             const std::vector<TensorSharding>& results, const Steps& before,
-             const Steps& in_gradient = {}) {
-    if (!sharding::CanWrite(spec)) return;
-    for (const Offered& o : fixes_)
-      if (o.fix.operand == operand && o.fix.spec == spec) return;
-    Moves moves{mesh_};
-    if (operand >= 0) moves.Add(before, OperandName(call_.op, static_cast<size_t>(operand)));
+  // ---- costs ----
+
+  // Returns how devices compute the op with these results, its operands placed as in `operands_`.
+  sharding::Partition PartitionFor(const std::vector<TensorSharding>& results) const {
     std::vector<sharding::PartitionTensor> ins, outs;
-    for (size_t i = 0; i < operands_.size(); ++i)
-      ins.push_back({operands_[i].shape,
-                     sharding::ItemSize::OfBits(call_.operands[i]->dtype().bits()),
-                     operands_[i].sharding});
+    sharding::Shapes in_shapes;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      ins.push_back({operands_[i].shape, SizeOf(*call_.operands[i]), operands_[i].sharding});
+      in_shapes.push_back(operands_[i].shape);
+    }
     for (size_t i = 0; i < results.size(); ++i)
-      outs.push_back(
-          {shapes_[i], sharding::ItemSize::OfBits(results_[i].dtype.bits()), &results[i]});
+      outs.push_back({shapes_[i], SizeOf(results_[i]), &results[i]});
     const bool to_float = absl::c_any_of(
         results_, [](const ShapeAndDType& result) { return result.dtype.is_inexact(); });
-    AddMovesOf(call_, map_, ins, outs, to_float, moves);
+    return sharding::ChoosePartition(OnDevices(map_, in_shapes, shapes_, to_float), ins, outs,
+                                     call_.op.flops_per_point);
+  }
+
+  // Adds the moves of an op: those of its operands, those inside it, and those of its results.
+  void AddMovesOf(const sharding::Partition& p, const std::vector<TensorSharding>& results,
+                  Moves& moves) const {
+    moves.work = p.flops;
+    for (size_t i = 0; i < operands_.size(); ++i)
+      moves.Add(sharding::PlanReshard(*operands_[i].shape, SizeOf(*call_.operands[i]),
+                                      *operands_[i].sharding, p.operands[i]),
+                OperandName(call_.op, i));
+    moves.Add({{sharding::StepKind::kHaloExchange, {}, p.halo_axes, p.halo_bytes}}, "the operands");
+    moves.Add({{sharding::StepKind::kAllGather, {}, p.scan_axes, p.scan_bytes}},
+              "the last results");
+    for (size_t i = 0; i < results.size(); ++i)
+      moves.Add(sharding::PlanReshard(*shapes_[i], SizeOf(results_[i]), p.results[i], results[i]),
+                "the result");
+  }
+
+  // Whether the library broadcasts operand k.
+  bool IsRepeated(size_t k) const {
+    return WrittenOf(call_, k)->shape() != call_.operands[k]->shape();
+  }
+  // Returns the moves of a call whose operand k is resharded to the sharding it has in `operands_`,
+  // from `original`. Lowering computes an elementwise op elsewhere if less is sent then: the
+  // operand goes to the place of a neighbour in which no device holds more of it (`ChoosePlaces`).
+  Moves MovesWithEdit(size_t k, const TensorSharding& original,
+                      const std::vector<TensorSharding>& results) {
+    const TensorSharding& edited = *operands_[k].sharding;
+    Moves least = MovesVia(k, edited, results);
+    if (!std::holds_alternative<AsElementwise>(*call_.op.lowering)) return least;
+    const base::Shape& shape = *operands_[k].shape;
+    const auto consider = [&](const TensorSharding& via) {
+      if (!via.unreduced.empty() || !via.varying.empty() || via.rank() != edited.rank() ||
+          sharding::FirstUnevenDim(via, shape) >= 0 ||
+          sharding::LocalElements(shape, via) > sharding::LocalElements(shape, edited))
+        return;
+      if (Moves moves = MovesVia(k, via, results);
+          moves.bytes < least.bytes && moves.work <= least.work)
+        least = std::move(moves);
+    };
+    consider(original);
+    // Neighbours of one shape are there to be joined; others read what they need.
+    for (size_t i = 0; i < operands_.size(); ++i)
+      if (i != k && *operands_[i].shape == shape) consider(*operands_[i].sharding);
+    if (*shapes_[0] == shape)
+      consider(results[0]);
+    else
+      consider(PartitionFor(results).operands[k]);
+    return least;
+  }
+  // Returns the moves if the operand goes to `via` before the op.
+  Moves MovesVia(size_t k, const TensorSharding& via, const std::vector<TensorSharding>& results) {
+    const Type& written = *WrittenOf(call_, k);
+    Moves moves{mesh_};
+    if (const std::optional<TensorSharding> to = AsWritten(written.shape(), via))
+      moves.Add(PlanOf(written, written.sharding(), *to), OperandName(call_.op, k));
+    const TensorSharding* edited = std::exchange(operands_[k].sharding, &via);
+    AddMovesOf(PartitionFor(results), results, moves);
+    operands_[k].sharding = edited;
+    return moves;
+  }
+
+  // Records an edit, unless another one of the operand does the same. Every gradient pays for
+  // `in_gradient` again.
+  void Offer(int operand, PartitionSpec spec, std::string edit,
+             const std::vector<TensorSharding>& results, const Moves& moves,
+             const Steps& in_gradient = {}) {
     std::string cost = moves.bytes
                            ? fmt::format("sends {} B per device: {}", moves.bytes, moves.text)
                            : "sends nothing";
@@ -342,7 +391,20 @@ class Suggester {
       cost += fmt::format("; in each gradient {} B: {}{}", step.bytes, sharding::Name(step.kind),
                           moves.Over(step));
     }
-    fixes_.push_back({{operand, std::move(spec), moves.bytes, edit + "   " + cost, false}, later});
+    const bool is_known = absl::c_any_of(fixes_, [&](const Offered& o) {
+      return o.fix.operand == operand && o.results == results && o.cost == cost &&
+             o.fix.spec.reduced_axes() == spec.reduced_axes();
+    });
+    if (is_known) return;
+    fixes_.push_back({{operand, std::move(spec), moves.bytes, edit + "   " + cost, false},
+                      later,
+                      results,
+                      cost});
+  }
+  bool CanOffer(int operand, const PartitionSpec& spec) const {
+    return sharding::CanWrite(spec) && absl::c_none_of(fixes_, [&](const Offered& o) {
+             return o.fix.operand == operand && o.fix.spec == spec;
+           });
   }
 
   const InferCall& call_;
@@ -356,6 +418,8 @@ class Suggester {
   struct Offered {
     Fix fix;
     int64_t in_gradient;  // bytes that a device sends in each gradient
+    std::vector<TensorSharding> results;
+    std::string cost;
   };
   std::vector<Offered> fixes_;
 };

@@ -103,14 +103,14 @@ struct JitKey {
   std::string statics;
   const sharding::MeshDef* mesh;
   DType default_int, default_float;
-  bool strict, checks_keys, checks_indices;
+  bool strict, checks_keys, checks_indices, makes_checks;
   size_t compile_key;
   friend bool operator==(const JitKey&, const JitKey&) = default;
   template <class H>
   friend H AbslHashValue(H h, const JitKey& k) {
     return H::combine(std::move(h), k.arguments, k.types, k.flags, k.statics, k.mesh,
                       k.default_int.code(), k.default_float.code(), k.strict, k.checks_keys,
-                      k.checks_indices, k.compile_key);
+                      k.checks_indices, k.makes_checks, k.compile_key);
   }
 };
 
@@ -190,6 +190,7 @@ JitKey MakeKey(const FunctionCall& call, const CallTree& arguments) {
              base::StrictTypesActive(),
              ChecksKeyReuse(),
              ChecksIndices(),
+             MakesChecks(),
              TheExecutor().CompileKey()};
   for (size_t i = 0; i < arguments.refs.size(); ++i) {
     const ArrayRef& leaf = arguments.refs[i];
@@ -220,7 +221,7 @@ std::string RetraceNote(JitCache& cache, const JitKey& key, const JitEntry& fres
   if (!statics && fresh.number < kRetraces) return {};
   cache.noted = true;
   std::string change = ChangeText((statics ? last_alike : last)->given, fresh.given);
-  if (change.empty()) change = "the mesh, the dtype scopes or the donated arguments";
+  if (change.empty()) change = "the mesh, a scope or the donated arguments";
   return fmt::format(
       "tessera: {}: jit({}) has traced {} programs after the first; the last change: {}\n  {}\n"
       "  said once per function; RetraceNotes(false) silences it\n",

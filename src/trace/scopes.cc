@@ -18,6 +18,7 @@ thread_local const sharding::MeshDef* current_mesh = nullptr;
 thread_local Trace* current_trace = nullptr;
 thread_local int nesting = 0;
 thread_local bool checks_indices = false;
+thread_local bool makes_checks = true;
 std::atomic<int> mesh_scopes{0};
 std::atomic<int> devices{1};
 }  // namespace
@@ -26,6 +27,8 @@ const sharding::MeshDef* CurrentMesh() { return current_mesh; }
 Trace* CurrentTrace() { return current_trace; }
 bool ChecksIndices() { return checks_indices; }
 void SetChecksIndices(bool on) { checks_indices = on; }
+bool MakesChecks() { return makes_checks; }
+void SetMakesChecks(bool on) { makes_checks = on; }
 int Devices() { return devices; }
 void SetDevices(int n) { devices = n; }
 int MeshScopes() { return mesh_scopes; }

@@ -1,4 +1,4 @@
-// The scopes of this thread: mesh, trace, nesting depth, and checks of indices.
+// The scopes of this thread: mesh, trace, nesting depth, and checks.
 #pragma once
 #include "sharding/mesh.h"
 #include "tessera/mesh.h"
@@ -49,6 +49,9 @@ void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc);
 // Whether indices out of bounds are errors (CheckedIndices).
 bool ChecksIndices();
 void SetChecksIndices(bool on);
+// Whether `check` adds to programs (Checks).
+bool MakesChecks();
+void SetMakesChecks(bool on);
 
 // Returns the number of simulated devices.
 int Devices();

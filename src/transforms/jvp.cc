@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "ir/builder.h"
+#include "ir/differentiated.h"
 #include "ir/fixes.h"
 #include "ir/infer.h"
 #include "ir/simplify.h"
@@ -102,6 +103,7 @@ class Forward {
     auto results = builder_.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r) primal_[i.results[r]] = results[r];
     if (!any || absl::c_none_of(types.results, ops::HasTangent)) return;
+    ir::NoteDerivative(*i.op, i.loc);
     const ir::DiffCall call{builder_,       *i.op,         i.params,  operands, results,
                             types.operands, types.results, i.regions, &jvp_of_};
     Tangents out;

@@ -268,11 +268,8 @@ TEST_P(ShardingErrors, NameTheLineAndOfferFixesThatWork) {
     auto call = [&](std::vector<Array> a) { return c.program(fix.auto_axes ? Edit{} : edit, a); };
     Lowered lowered = fix.auto_axes ? auto_axes(call, {.out_sharding = fix.spec}).lower(arguments)
                                     : jit(call).lower(arguments);
-    // Exactly so around a contraction. Around lighter ops it may be moved elsewhere for less.
+    // Less if the program reads one of several results; else prices_test.cc wants equal numbers.
     EXPECT_LE(lowered.comm().bytes(), fix.bytes) << lowered.comm();
-    if (std::string(c.name).starts_with("matmul")) {
-      EXPECT_EQ(lowered.comm().bytes(), fix.bytes) << lowered.comm();
-    }
   }
 }
 

@@ -12,14 +12,13 @@
 #include "base/error.h"
 #include "compile/host/host_array.h"
 #include "ir/host_tensor.h"
+#include "trace/scopes.h"
 
 namespace tessera {
 
 using namespace api;
 
 namespace {
-
-thread_local bool checks_are_on = true;
 
 struct FalseElement {
   size_t position;  // in the mesh
@@ -114,8 +113,8 @@ void CheckShapes(const ir::Type& predicate, const std::vector<Array>& arrays, Ca
 
 }  // namespace
 
-Checks::Checks(bool on) : old_(checks_are_on) { checks_are_on = on; }
-Checks::~Checks() { checks_are_on = old_; }
+Checks::Checks(bool on) : old_(trace::MakesChecks()) { trace::SetMakesChecks(on); }
+Checks::~Checks() { trace::SetMakesChecks(old_); }
 
 namespace detail {
 
@@ -124,7 +123,7 @@ void Check(Operand predicate, const CheckText& text, const std::vector<Operand>&
   std::vector<Array> arrays = {ToArray(predicate, call)};
   for (const Operand& value : values) arrays.push_back(ToArray(value, call));
   CheckShapes(*TypeOf(arrays[0]), arrays, call);
-  if (!checks_are_on) return;
+  if (!trace::MakesChecks()) return;
   CallHost(std::make_shared<const CheckCall>(text), RefsOf(arrays, call), {}, call);
 }
 

@@ -1,5 +1,6 @@
 // Writes trees of arrays to safetensors files, and reads each device's shard back from them.
 #include <absl/algorithm/container.h>
+#include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ constexpr char kTreeName[] = "tree";  // in messages
 // Returns the names of a tree's arrays. Throws RuntimeError if a name is empty or not unique.
 std::vector<std::string> UniqueNames(const std::string& path, detail::TreeRef tree, Call call) {
   std::vector<std::string> names = detail::NamesOf(tree);
-  std::set<std::string> seen;
+  absl::flat_hash_set<std::string_view> seen;
   for (const std::string& name : names) {
     if (name.empty()) FailFile(call, path, "an array has no name: put it into a map or a struct");
     if (name == "__metadata__") FailFile(call, path, "an array cannot be named " + ShownName(name));
@@ -116,39 +117,23 @@ class Pairing {
           Call call)
       : path_(path), file_(file), options_(options), call_(call) {}
 
-  // Returns the tensor of the file for an array of the tree, or null if the array stays as it is.
-  const StoredTensor* TensorFor(const std::string& name) const {
-    const auto found = file_.tensors().find(name);
-    return found == file_.tensors().end() || MatchesOne(options_.ignore, name) ? nullptr
-                                                                               : &found->second;
-  }
-
-  // Throws if the file lacks a name, or has an extra one, that the options do not allow.
-  void CheckNames(const std::vector<std::string>& names) const {
-    std::vector<std::string> missing, unexpected, paired, notes;
-    for (const std::string& name : names)
-      if (TensorFor(name))
+  // Returns the tensors of the file for these names of a tree, null for an array that stays as it
+  // is. Throws if the file lacks a name, or has an extra one, that the options do not allow.
+  std::vector<const StoredTensor*> TensorsFor(const std::vector<std::string>& names) const {
+    std::vector<const StoredTensor*> tensors;
+    std::vector<std::string> missing, unexpected, paired;
+    for (const std::string& name : names) {
+      tensors.push_back(TensorFor(name));
+      if (tensors.back())
         paired.push_back(name);
       else if (!MatchesOne(options_.keep, name))
         missing.push_back(name);
-    const std::set<std::string> wanted(names.begin(), names.end());
+    }
+    const absl::flat_hash_set<std::string_view> wanted(names.begin(), names.end());
     for (const auto& [name, tensor] : file_.tensors())
-      if (TensorFor(name) && !wanted.contains(name)) unexpected.push_back(name);
-    if (missing.empty() && unexpected.empty()) return;
-    std::string reason;
-    const std::string renamed = RenamedNote(missing, unexpected);
-    if (!missing.empty()) {
-      reason = "the file lacks " + List(missing);
-      notes.push_back(Option("keep", missing, paired) + " keeps the values of the tree");
-    }
-    if (!unexpected.empty()) {
-      reason += fmt::format("{}the tree lacks {}", missing.empty() ? "" : "; ", List(unexpected));
-      notes.push_back(Option("ignore", unexpected, paired) + (unexpected.size() == 1
-                                                                  ? " leaves it in the file"
-                                                                  : " leaves them in the file"));
-    }
-    if (!renamed.empty()) notes = {renamed};  // the others would drop the arrays
-    FailFile(call_, path_, reason, notes);
+      if (!wanted.contains(name) && !MatchesOne(options_.ignore, name)) unexpected.push_back(name);
+    CheckNames(missing, unexpected, paired);
+    return tensors;
   }
 
   // Throws if the tensor cannot be read into an array of this type.
@@ -164,6 +149,33 @@ class Pairing {
   }
 
  private:
+  const StoredTensor* TensorFor(const std::string& name) const {
+    const auto found = file_.tensors().find(name);
+    return found == file_.tensors().end() || MatchesOne(options_.ignore, name) ? nullptr
+                                                                               : &found->second;
+  }
+  // Throws if a name of the tree is missing in the file, or one of the file unexpected. `paired`
+  // are the names that both have.
+  void CheckNames(const std::vector<std::string>& missing,
+                  const std::vector<std::string>& unexpected,
+                  const std::vector<std::string>& paired) const {
+    if (missing.empty() && unexpected.empty()) return;
+    std::vector<std::string> notes;
+    std::string reason;
+    const std::string renamed = RenamedNote(missing, unexpected);
+    if (!missing.empty()) {
+      reason = "the file lacks " + List(missing);
+      notes.push_back(Option("keep", missing, paired) + " keeps the values of the tree");
+    }
+    if (!unexpected.empty()) {
+      reason += fmt::format("{}the tree lacks {}", missing.empty() ? "" : "; ", List(unexpected));
+      notes.push_back(Option("ignore", unexpected, paired) + (unexpected.size() == 1
+                                                                  ? " leaves it in the file"
+                                                                  : " leaves them in the file"));
+    }
+    if (!renamed.empty()) notes = {renamed};  // the others would drop the arrays
+    FailFile(call_, path_, reason, notes);
+  }
   // Returns how to load arrays whose names differ by their beginning: all that the file lacks are
   // there under other names, or all that the tree lacks. Empty if that is not so.
   static std::string RenamedNote(const std::vector<std::string>& missing,
@@ -243,10 +255,11 @@ std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc) 
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   for (const auto& [name, tensor] : file.tensors()) {
     const ir::Type* type = ir::Type::Get(tensor.type->shape(), tensor.type->dtype(), mesh);
-    arrays[name] =
+    arrays.emplace_hint(
+        arrays.end(), name,
         mesh && mesh->is_abstract()
             ? Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc))
-            : file.Read(tensor, type, compile::WithoutModes(type));
+            : file.Read(tensor, type, compile::WithoutModes(type)));
   }
   return arrays;
 }
@@ -263,13 +276,11 @@ void detail::LoadSafetensorsLike(const std::string& path, TreeRef like,
       OnDevices(arrays[i], call, leaves.names[i]);
   const SafetensorsFile file(path, call);
   const Pairing pairs(path, file, options, call);
-  pairs.CheckNames(names);
+  const std::vector<const StoredTensor*> tensors = pairs.TensorsFor(names);
   for (size_t i = 0; i < names.size(); ++i)
-    if (const StoredTensor* stored = pairs.TensorFor(names[i]))
-      pairs.CheckType(names[i], *stored, *TypeOf(arrays[i]));
+    if (tensors[i]) pairs.CheckType(names[i], *tensors[i], *TypeOf(arrays[i]));
   for (size_t i = 0; i < names.size(); ++i)
-    if (const StoredTensor* stored = pairs.TensorFor(names[i]))
-      arrays[i] = LoadLike(file, *stored, arrays[i], call);
+    if (tensors[i]) arrays[i] = LoadLike(file, *tensors[i], arrays[i], call);
   Replace(like, arrays);
 }
 

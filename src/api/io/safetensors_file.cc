@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
 
 #include "base/at.h"
 #include "base/error.h"
@@ -34,71 +33,76 @@ struct BadHeader {
   std::string reason;
 };
 
-// Checks keys before the header is parsed, because a parser ignores a duplicate key. (The parser's
-// own callback would search all tensors again after each.)
-class KeyCheck : public nlohmann::json_sax<Json> {
+// Builds the header's JSON and refuses a duplicate key, which nlohmann's own builder ignores.
+class HeaderBuilder : public nlohmann::json_sax<Json> {
  public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override {
-    Open();
-    keys_.emplace_back();
-    return true;
-  }
+  Json Take() { return std::move(root_); }
+
+  bool null() override { return Put(nullptr); }
+  bool boolean(bool value) override { return Put(value); }
+  bool number_integer(number_integer_t value) override { return Put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return Put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return Put(value); }
+  bool string(string_t& value) override { return Put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // text has none
+  bool start_object(std::size_t) override { return Open(Json::object()); }
   bool key(string_t& name) override {
     CheckDepth();
-    if (!keys_.back().insert(name).second)
+    auto& object = open_.back()->get_ref<Json::object_t&>();
+    const size_t before = object.size();
+    // Files list their tensors in the order of their names, or nearly.
+    const auto at = object.try_emplace(object.end(), name);
+    if (object.size() == before)
       throw BadHeader{fmt::format("the header has {} twice", ShownName(name))};
+    value_ = &at->second;
     return true;
   }
-  bool end_object() override {
-    keys_.pop_back();
-    --depth_;
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    Open();
-    return true;
-  }
-  bool end_array() override {
-    --depth_;
-    return true;
-  }
-  bool parse_error(std::size_t, const std::string&, const Json::exception&) override {
-    return false;  // the parser throws it
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t) override { return Open(Json::array()); }
+  bool end_array() override { return Close(); }
+  bool parse_error(std::size_t at, const std::string&, const Json::exception& e) override {
+    if (dynamic_cast<const Json::parse_error*>(&e))
+      throw BadHeader{fmt::format("the header is not JSON from its byte {} on", at)};
+    throw BadHeader{"the header has a number that is too large"};
   }
 
  private:
   void CheckDepth() const {
-    constexpr int kDeepest = 2;  // the depth of lists such as shapes
-    if (depth_ > kDeepest) throw BadHeader{"the header is nested too deeply"};
+    constexpr size_t kDeepest = 2;  // the depth of lists such as shapes
+    if (open_.size() > kDeepest) throw BadHeader{"the header is nested too deeply"};
   }
-  void Open() {
+  bool Put(Json value) {
+    *Place() = std::move(value);
+    return true;
+  }
+  // Returns the place of the next value.
+  Json* Place() {
+    if (open_.empty()) return &root_;
+    return open_.back()->is_array() ? &open_.back()->emplace_back() : value_;
+  }
+  bool Open(Json empty) {
     CheckDepth();
-    ++depth_;
+    Json* place = Place();
+    *place = std::move(empty);
+    open_.push_back(place);
+    return true;
+  }
+  bool Close() {
+    open_.pop_back();
+    return true;
   }
 
-  int depth_ = 0;                                      // of the objects and lists that are open
-  std::vector<std::unordered_set<std::string>> keys_;  // of each open object
+  Json root_;
+  std::vector<Json*> open_;  // the objects and lists that are not complete
+  Json* value_ = nullptr;    // of the last key
 };
 
 // Parses the header as JSON. Throws BadHeader for a duplicate key.
 Json ParseJson(const std::string& text) {
   if (!text.starts_with('{')) throw BadHeader{"the header does not begin with {"};
-  KeyCheck check;
-  Json::sax_parse(text, &check);
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& e) {
-    throw BadHeader{fmt::format("the header is not JSON from its byte {} on", e.byte)};
-  } catch (const Json::exception&) {
-    throw BadHeader{"the header has a number that is too large"};
-  }
+  HeaderBuilder builder;
+  Json::sax_parse(text, &builder);
+  return builder.Take();
 }
 
 std::vector<int64_t> Sizes(const Json& list, const char* what) {
@@ -195,7 +199,7 @@ void SafetensorsFile::Parse(const std::string& header) {
       if (name == kMetadata)
         metadata_ = ParseMetadata(entry);
       else
-        tensors_.emplace(name, ParseTensor(entry));
+        tensors_.emplace_hint(tensors_.end(), name, ParseTensor(entry));  // in the same order
     } catch (const BadHeader& e) {
       throw BadHeader{fmt::format("{}: {}", ShownName(name), e.reason)};
     }

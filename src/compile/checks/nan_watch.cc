@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/float8.h"
 #include "compile/checks/counted_lanes.h"
+#include "ir/differentiated.h"
 #include "ir/host_call.h"
 #include "ir/inline.h"
 #include "ops/host_call.h"
@@ -130,27 +131,27 @@ std::optional<Found> Find(const ir::HostArgument& value, bool nans,
 }
 
 // The ops that each line of the user's program applies, by which the backward pass of a line is
-// named.
+// named: those that were differentiated in this process, or, in a program that was read from text,
+// those that it applies.
 class OpsOfLines {
  public:
   explicit OpsOfLines(const ir::Program& program) { Add(program); }
-  std::vector<std::string_view> At(Loc loc) const {
+  std::vector<std::string> At(Loc loc) const {
+    if (std::vector<std::string> ops = ir::DifferentiatedAt(loc); !ops.empty()) return ops;
     const auto found = ops_.find({loc.file(), loc.line()});
-    return found == ops_.end() ? std::vector<std::string_view>() : found->second;
+    return found == ops_.end() ? std::vector<std::string>() : found->second;
   }
 
  private:
   void Add(const ir::Program& program) {
     for (const ir::Instruction& i : program.instructions) {
       for (const ir::RegionPtr& region : i.regions) Add(*region);
-      const bool computes = !std::holds_alternative<ir::AsBroadcast>(*i.op->lowering) &&
-                            !std::holds_alternative<ir::AsView>(*i.op->lowering);
-      if (i.loc.is_backward() || i.operands.empty() || !computes) continue;
-      std::vector<std::string_view>& of = ops_[{i.loc.file(), i.loc.line()}];
-      if (std::find(of.begin(), of.end(), i.op->name) == of.end()) of.push_back(i.op->name);
+      if (i.loc.is_backward() || i.operands.empty() || !ir::ComputesElements(*i.op)) continue;
+      std::vector<std::string>& of = ops_[{i.loc.file(), i.loc.line()}];
+      if (std::find(of.begin(), of.end(), i.op->name) == of.end()) of.emplace_back(i.op->name);
     }
   }
-  std::map<std::pair<std::string_view, int>, std::vector<std::string_view>> ops_;
+  std::map<std::pair<std::string_view, int>, std::vector<std::string>> ops_;
 };
 
 // Checks the floating-point results of an instruction, which come first, then the operands, in
@@ -203,10 +204,7 @@ class NanCheck final : public ir::HostFunction {
       notes.push_back(fmt::format("in iteration {} of the loop{} around it, counted from 0",
                                   fmt::join(arguments.iterations, ", "),
                                   arguments.iterations.size() > 1 ? "s" : ""));
-    if (loc_.is_backward())
-      notes.push_back(forward_.empty()
-                          ? "in the backward pass of this line"
-                          : fmt::format("in the backward pass of {}", fmt::join(forward_, ", ")));
+    if (std::string note = DerivativeNote(); !note.empty()) notes.push_back(std::move(note));
     base::ThrowRuntime({.kind = {},
                         .op = std::string(op_),
                         .label = "NanWatch",
@@ -217,11 +215,19 @@ class NanCheck final : public ir::HostFunction {
                         .fixes = {}});
   }
 
+  // Returns the user's ops of the line, if the op that failed may be of their derivative.
+  std::string DerivativeNote() const {
+    const std::string ops = fmt::format("{}", fmt::join(forward_, ", "));
+    if (loc_.is_backward()) return "in the backward pass of " + (ops.empty() ? "this line" : ops);
+    const bool is_users = std::find(forward_.begin(), forward_.end(), op_) != forward_.end();
+    return is_users || ops.empty() ? "" : "this line has derivatives of " + ops;
+  }
+
   const std::string_view op_;
   const Loc loc_;
   const size_t results_, floats_;
   const NanChecks checks_;
-  const std::vector<std::string_view> forward_;  // the ops that the user's line applies
+  const std::vector<std::string> forward_;  // the ops that the user's line applies
 };
 
 ir::Program Checked(const ir::Program& program, NanChecks checks,

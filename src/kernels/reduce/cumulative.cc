@@ -46,23 +46,24 @@ struct Simple {
   }
 };
 
-// log(sum(exp(x))) as the largest x and the sum of exp(x - largest), which cannot overflow. The
-// largest of complex numbers is the one with the largest real part.
+// log(sum(exp(x))) as the largest x and the sum of exp(x - largest) over the others, which cannot
+// overflow, and keeps its digits beside the 1 of the largest. The largest of complex numbers is the
+// one with the largest real part.
 template <class T>
 struct LogSumExp {
-  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+  double largest = -std::numeric_limits<double>::infinity(), others = 0;
 
   explicit LogSumExp(Reduction) {}
   Compute<T> Next(Compute<T> v) {
     const auto x = static_cast<double>(v);
     if (x != x) largest = x;  // it stays: no comparison below is true for NaN
     if (x > largest) {
-      sum = sum * std::exp(largest - x) + 1;
+      others = (others + 1) * std::exp(largest - x);
       largest = x;
     } else if (x <= largest && !std::isinf(x)) {
-      sum += std::exp(x - largest);
+      others += std::exp(x - largest);
     }
-    return static_cast<Compute<T>>(std::isinf(largest) ? largest : largest + std::log(sum));
+    return static_cast<Compute<T>>(std::isinf(largest) ? largest : largest + std::log1p(others));
   }
 };
 

@@ -191,7 +191,8 @@ class PlaceSearch {
     if (IsReshard(i) || IsElementwise(i)) {
       for (ValueId w : i.operands) add(trial_.place(w));
       for (ValueId w : i.results) add(trial_.place(w));
-      return;
+      // An operand that the op repeats along a dim has a shape of its own.
+      if (trial_.place(v)->shape() == trial_.place(i.results[0])->shape()) return;
     }
     const std::shared_ptr<const Decision> decision = trial_.DecisionOf(i);
     for (size_t k = 0; k < i.operands.size(); ++k)

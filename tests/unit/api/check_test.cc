@@ -97,6 +97,23 @@ TEST_F(CheckTest, OffByAScope) {
   })(Array(1));
 }
 
+// A scope around a call decides, also if the function was traced without it, or with it.
+TEST_F(CheckTest, ScopesAroundACallDecide) {
+  for (const bool first : {false, true}) {
+    const auto f = jit([](Array x) {
+      check(x < 0, "negative");
+      return x;
+    });
+    const auto throws = [&](bool on) {
+      const Checks scope(on);
+      return !MessageOf([&] { f(Array(1)); }).empty();
+    };
+    EXPECT_EQ(throws(first), first);
+    EXPECT_EQ(throws(!first), !first);
+    EXPECT_EQ(throws(first), first);
+  }
+}
+
 TEST_F(CheckTest, RefusesOtherPredicatesAndShapes) {
   EXPECT_THROW(check(arange(3), "ints"), DTypeError);
   EXPECT_THROW(check(arange(3) < 5, "shapes", arange(2)), ShapeError);

@@ -36,6 +36,12 @@ out << to_text(sum(many)) << ", " << to_text(sum(many, All, {.dtype = f32})) << 
 const Array rows = full({1, 4096}, 0.1, bf16), columns = full({4096, 1}, 1.0, bf16);
 out << to_text(matmul(rows, columns)) << ", "
     << to_text(matmul(rows, columns, {.dtype = f32}), {.precision = 6}) << "\n";
+
+// Logarithms of probabilities of almost 1: log(1 + e^-40) is 4.248e-18.
+const Array logits = array({0.0, -40.0});
+out << to_text(logaddexp(0.0, -40.0)) << ", " << to_text(log_sigmoid(40.0)) << ", "
+    << to_text(softplus(-40.0)) << "\n" << to_text(cumlogsumexp(logits, 0)) << "\n"
+    << to_text(logsumexp(logits)) << ", " << to_text(log_softmax(logits)) << "\n";
 // end
 }
 // clang-format on
