@@ -464,8 +464,8 @@ Array mean(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc
 Array any(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns whether every element is not 0 (NaN is not 0): bool. True for an empty dim.
 Array all(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// Returns log(sum(e^x)) without overflow; floating. -inf for an empty dim.
-Array logsumexp(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+// Returns log(sum(e^x)) without overflow; floating. -inf for an empty dim; see signed_logsumexp.
+Array logsumexp(Operand x, Dims dims = All, LogsumexpOptions o = {}, Loc loc = Loc::Current());
 // Returns the variance, the sum of squared differences from the mean divided by n - ddof; floating,
 // computed as mean is. NaN unless n > ddof.
 Array var(Operand x, Dims dims = All, VarOptions options = {}, Loc loc = Loc::Current());

@@ -94,6 +94,7 @@ constexpr Module kModules[] = {{"lax", "", 95},
                                {"numpy.linalg", "np.linalg.", 90},
                                {"scipy.linalg", "scipy.linalg.", 90},
                                {"numpy.fft", "np.fft.", 100},
+                               {"scipy.ndimage", "scipy.ndimage.", 100},
                                {"scipy.signal", "scipy.signal.", 90},
                                {"scipy.stats", "scipy.stats.", 90}};
 

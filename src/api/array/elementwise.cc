@@ -326,7 +326,7 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
 Array HypotValue(const std::vector<Array>& xs, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
-  Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
+  Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, options, loc);
   Array zero = StrongScalar(0, TypeOf(x)->dtype(), call);
   Array one = StrongScalar(1, TypeOf(x)->dtype(), call);
   Array ratio = Apply(ScalarOp::kDiv,
@@ -338,7 +338,7 @@ Array HypotValue(const std::vector<Array>& xs, const OutOptions& options, Call c
             loc)},
       {}, call);
   Array inf = StrongScalar(std::numeric_limits<double>::infinity(), TypeOf(x)->dtype(), call);
-  Array infinite = bitwise_or(eq(x, inf, {}, loc), eq(y, inf, {}, loc), {}, loc);
+  Array infinite = bitwise_or(eq(x, inf, {}, loc), eq(y, inf, {}, loc), options, loc);
   return where(infinite, inf, length, {}, loc);
 }
 
