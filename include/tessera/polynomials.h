@@ -38,7 +38,7 @@ struct Polyfit {
   Array residuals;        // [1] or [k]: sums of squared distances, times w^2; empty as for lstsq
   Array rank;             // []
   Array singular_values;  // [degree + 1]
-  Array covariance;       // of the coefficients: [degree + 1, degree + 1] or [..., k]
+  Array covariance;       // of the coefficients: [degree + 1, degree + 1], or [..., k or 1]
 };
 // Returns polyfit with the numbers that say how good it is: NumPy's `full` and `cov`. Throws
 // ShapeError if there are not more points than coefficients, unless the covariance is unscaled.

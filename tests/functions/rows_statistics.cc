@@ -141,7 +141,7 @@ const Rows& StatisticRows() {
        [](A a) -> R { return {map_coordinates(a[0], {a[1]})}; }},
       {"map_coordinates.numbers", "map_coordinates(a, [b, c], 1)", "f32[4,4] i32[3]:0:4 f32[3]:0:3",
        [](A a) -> R {
-         return {map_coordinates(a[0], {a[1], a[2]}, {.out_sharding = P()})};
+         return {map_coordinates(a[0], {a[1], a[2]})};
        }},
       {"unwrap", "jnp.unwrap(a)", "f64[2,6]:-9:9", [](A a) -> R { return {unwrap(a[0])}; }},
       {"unwrap.period", "jnp.unwrap(a, period=2, discont=1.5, axis=0)", "f64[6]:-9:9",

@@ -3,6 +3,7 @@
 
 #include "api/array/reductions.h"
 #include "api/core/edits.h"
+#include "api/core/reshard_to.h"
 #include "base/dtype.h"
 #include "ops/params.h"
 #include "tessera/special.h"
@@ -52,7 +53,8 @@ ScaledSum SumOfExponentials(const Operand& x, const Dims& dims, const LogsumexpO
   Array terms = ToWide(exp(sub(a, shift, {}, loc), loc), call);
   if (weights.is_given()) terms = Weighted(terms, ToWide(weights, call), call);
   const Array total = Reduce(terms, {ops::kReduceSum, d, o.keepdims, o.out_sharding}, call);
-  const Array back = o.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
+  Array back = o.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
+  if (o.out_sharding) back = ReshardTo(back, TypeOf(total)->sharding(), call);
   return {total, ToWide(back, call), TypeOf(a)->dtype()};
 }
 

@@ -131,14 +131,10 @@ Array Quantile(const char* name, const Operand& x, const Operand& q, double most
                      if (most != 1) fraction = div(fraction, most, {}, loc);
                      if (!options.out_sharding) return AlongDims(a, fraction, dims, options, call);
                      // The weights enter as captures.
-                     const detail::Body body = [&](const std::vector<Array>& inside) {
-                       const Array y = AlongDims(inside[0], inside[1], dims, options, call);
-                       return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
+                     const OnArrays along = [&](const std::vector<Array>& inside) {
+                       return std::vector{AlongDims(inside[0], inside[1], dims, options, call)};
                      };
-                     auto arguments = std::tuple(a, fraction);
-                     return CallAutoAxes({arguments, body, loc},
-                                         {.out_sharding = *options.out_sharding})
-                         .arrays[0];
+                     return InAutoAxes({a, fraction}, *options.out_sharding, along, call)[0];
                    });
 }
 

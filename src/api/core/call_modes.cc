@@ -122,4 +122,14 @@ detail::FunctionResult CallExplicitAxes(const detail::FunctionCall& function,
   return result;
 }
 
+std::vector<Array> InAutoAxes(const std::vector<Array>& xs, const Specs& out, const OnArrays& f,
+                              Call call) {
+  const detail::Body body = [&](const std::vector<Array>& inside) {
+    std::vector<Array> made = f(inside);
+    return detail::FunctionResult{made, detail::AnyTree::Of(made)};
+  };
+  std::vector<Array> arguments = xs;
+  return CallAutoAxes({arguments, body, call.loc}, {.out_sharding = out}).arrays;
+}
+
 }  // namespace tessera::api

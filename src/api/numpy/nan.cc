@@ -7,6 +7,7 @@
 #include "api/array/between.h"
 #include "api/array/reductions.h"
 #include "api/array/weighted_quantiles.h"
+#include "api/core/call_modes.h"
 #include "api/core/located.h"
 #include "api/core/option_fields.h"
 #include "base/at.h"
@@ -183,22 +184,26 @@ Array QuantileOfNumbers(const Array& x, const Array& q, const Dims& given,
     const bool is_reduced = std::count(dims.begin(), dims.end(), d) > 0;
     if (!is_reduced || options.keepdims) shape.push_back(is_reduced ? 1 : base::At(ShapeOf(x), d));
   }
-  made = Reshape(made, shape, call);
-  return options.out_sharding ? reshard(made, *options.out_sharding, loc) : made;
+  return Reshape(made, shape, call);
 }
 
 Array QuantileOfNumbers(const char* name, const Operand& x, const Operand& q, double most,
                         const Dims& dims, QuantileOptions options, Loc loc) {
   const Call call{name, loc};
   CheckWeights(options, call);
-  return AsOneWith(call, {{"operand", x}, {"q", q}, dims, options}, {{"weights", &options.weights}},
-                   [&](const Operands& xs) {
-                     const Array a = ToFloat(xs[0], call);
-                     CheckReal(a, call);
-                     const Located fraction(Convert(ToFloat(xs[1], call), f64, call), loc);
-                     return QuantileOfNumbers(a, most == 1 ? fraction : fraction / most, dims,
-                                              options, call);
-                   });
+  return AsOneWith(
+      call, {{"operand", x}, {"q", q}, dims, options}, {{"weights", &options.weights}},
+      [&](const Operands& xs) {
+        const Array a = ToFloat(xs[0], call);
+        CheckReal(a, call);
+        const Located fraction(Convert(ToFloat(xs[1], call), f64, call), loc);
+        const Array at = most == 1 ? fraction : fraction / most;
+        const OnArrays along = [&](const std::vector<Array>& given) {
+          return std::vector{QuantileOfNumbers(given[0], given[1], dims, options, call)};
+        };
+        if (!options.out_sharding) return along({a, at})[0];
+        return InAutoAxes({a, at}, *options.out_sharding, along, call)[0];
+      });
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "api/core/call_modes.h"
 #include "api/core/option_fields.h"
 #include "api/core/positions.h"
-#include "api/core/reshard_to.h"
 #include "api/numpy/sized.h"
 #include "base/at.h"
 #include "base/dtype.h"
@@ -249,9 +249,18 @@ Histogram CountWhole(const std::vector<Array>& columns, const base::Shape& point
 // As CountWhole, laid out as the options say.
 Histogram CountPoints(const std::vector<Array>& columns, const base::Shape& points,
                       const HistogramddOptions& options, Call call) {
-  Histogram made = CountWhole(columns, points, options, call);
-  if (options.out_sharding) made.counts = ReshardTo(made.counts, *options.out_sharding, call);
-  return made;
+  if (!options.out_sharding) return CountWhole(columns, points, options, call);
+  const OnArrays count = [&](const std::vector<Array>& xs) {
+    Histogram made = CountWhole(xs, points, options, call);
+    made.edges.insert(made.edges.begin(), made.counts);
+    return made.edges;
+  };
+  std::vector<Specs> specs(columns.size() + 1, P());  // the edges are whole
+  specs[0] = *options.out_sharding;
+  std::vector<Array> made = InAutoAxes(columns, Specs(specs), count, call);
+  const Array counts = made[0];
+  made.erase(made.begin());
+  return {counts, std::move(made)};
 }
 
 // Returns the columns of points [n, dims]: each device has all coordinates of its points.
