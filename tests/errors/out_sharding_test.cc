@@ -308,7 +308,7 @@ TEST_P(OutShardings, AreAccepted) {
       ADD_FAILURE() << e.what();
     }
   };
-  // Refused calls offer what is accepted.
+  // A refused call offers an option that is accepted.
   const auto try_with = [&](Out out) {
     try {
       row.call(out, given);

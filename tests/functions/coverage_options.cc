@@ -25,7 +25,7 @@ std::vector<std::string> Split(const std::string& text, char at) {
   return parts;
 }
 
-// Returns the text without what stands between this pair of brackets, and without them.
+// Returns the text without these brackets and their content.
 std::string Without(const std::string& text, char open, char close) {
   std::string kept;
   int depth = 0;

@@ -20,14 +20,13 @@ struct ScaledSum {
   DType dtype;
 };
 
-// e^x * weights. A weight of 0 counts as 0 also where e^x is infinite, and has a derivative where
-// it is not.
-Array Weighted(const Array& e, const Array& weights, Call call) {
+// Returns exponents without those whose weight is 0 and whose e^x is not finite: these count as 0.
+// Others of weight 0 have a derivative in the weight.
+Array Counted(const Array& x, const Array& weights, Call call) {
   const Loc loc = call.loc;
-  const Operand zero(0, loc);
-  const Array ignored =
-      logical_and(eq(weights, zero, {}, loc), logical_not(isfinite(e, loc), loc), {}, loc);
-  return mul(where(ignored, zero, e, {}, loc), weights, {}, loc);
+  const Array is_finite = isfinite(exp(stop_gradient(x, loc), loc), loc);
+  const Array counts = logical_or(ne(weights, Operand(0, loc), {}, loc), is_finite, {}, loc);
+  return where(counts, x, Operand(-std::numeric_limits<double>::infinity(), loc), {}, loc);
 }
 
 ScaledSum SumOfExponentials(const Operand& x, const Dims& dims, const LogsumexpOptions& o,
@@ -50,8 +49,10 @@ ScaledSum SumOfExponentials(const Operand& x, const Dims& dims, const LogsumexpO
                     IdentityOf(ops::kReduceMax, TypeOf(a)->dtype(), call), {}, loc);
   const Array top = MaxAsConstant(real(counted, loc), d, call);
   const Array shift = where(isfinite(top, loc), top, Operand(0, loc), {}, loc);
-  Array terms = ToWide(exp(sub(a, shift, {}, loc), loc), call);
-  if (weights.is_given()) terms = Weighted(terms, ToWide(weights, call), call);
+  Array exponents = sub(a, shift, {}, loc);
+  if (weights.is_given()) exponents = Counted(exponents, weights, call);
+  Array terms = ToWide(exp(exponents, loc), call);
+  if (weights.is_given()) terms = mul(terms, ToWide(weights, call), {}, loc);
   const Array total = Reduce(terms, {ops::kReduceSum, d, o.keepdims, o.out_sharding}, call);
   Array back = o.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
   if (o.out_sharding) back = ReshardTo(back, TypeOf(total)->sharding(), call);

@@ -228,7 +228,7 @@ Located IsIn(const Array& x, const Array& values, Call call) {
 
 namespace {
 
-// What unique compares: [n], or slices [n, ...] along a dim.
+// Returns the elements [n] that unique compares, or the slices [n, ...] along a dim.
 Array ComparedOf(const Array& x, const std::optional<int>& dim, Call call) {
   if (!dim) return Flat(x, call);
   return moveaxis(Gathered(x, call), *dim, 0, call.loc);

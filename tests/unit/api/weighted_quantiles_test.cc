@@ -1,6 +1,7 @@
-// Quantiles by the inverted distribution function, with weights, and histograms over devices.
+// Quantiles and sums of exponentials with weights, and histograms over devices.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -63,6 +64,19 @@ TEST(WeightedQuantiles, OfShards) {
     EXPECT_TRUE(Same(slope, F64({0, 0, 1, 0, 0, 0, 0, 0})));
   }
   SetDeviceCount(1);
+}
+
+// Elements of weight 0 count as nothing also where e^x overflows.
+TEST(LogSumExp, WeightsOfZero) {
+  const Array x = F64({1, 2, 800}), w = F64({0, 3, 0});
+  const auto of_x = [&](Array v) { return logsumexp(v, All, {.weights = w}); };
+  const auto of_w = [&](Array v) { return logsumexp(x, All, {.weights = v}); };
+  EXPECT_NEAR(of_x(x).item<double>(), 2 + std::log(3.0), 1e-14);
+  EXPECT_TRUE(Same(grad(of_x)(x), F64({0, 1, 0})));
+  EXPECT_TRUE(allclose(grad(of_w)(w), F64({std::exp(-1.0) / 3, 1.0 / 3, 0})).item<bool>());
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(Same(logsumexp(F64({inf, 2}), All, {.weights = F64({0, 1})}), F64({2})[0]));
+  EXPECT_TRUE(isnan(logsumexp(F64({1, 2}), All, {.weights = F64({-1, 0})})).item<bool>());
 }
 
 TEST(Histograms, CountsTakeASharding) {
