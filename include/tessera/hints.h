@@ -20,7 +20,8 @@ Array any(Operand x, ReduceOptions) = delete;  // write any(x, All, {.keepdims =
 template <class = void>
 Array all(Operand x, ReduceOptions) = delete;  // write all(x, All, {.keepdims = true})
 template <class = void>
-Array logsumexp(Operand x, ReduceOptions) = delete;  // write logsumexp(x, All, {.keepdims = true})
+Array logsumexp(Operand x,
+                LogsumexpOptions) = delete;  // write logsumexp(x, All, {.keepdims = true})
 template <class = void>
 Array ptp(Operand x, ReduceOptions) = delete;  // write ptp(x, All, {.keepdims = true})
 template <class = void>

@@ -12,7 +12,8 @@
 //
 // One large matrix may be sharded over one or both dims, in cholesky, triangular_solve,
 // solve_triangular, lu, solve and qr with an out_sharding. These run block by block: devices
-// exchange panels, and none holds the whole matrix.
+// exchange panels, and none holds the whole matrix. It has any size n: devices need not divide it
+// (blocks are padded), but for the axes over which the matrix or the result is sharded.
 //
 // All functions throw ShapeError for arrays that are not matrices (or not square, where that is
 // needed), and DTypeError for other dtypes. Numbers are not checked: a singular matrix gives

@@ -35,7 +35,8 @@ struct ExplicitAxes : SameTree {
 // chooses the shardings, starting from with_sharding_constraint. The results are laid out by
 // `out_sharding`, over the axes that are Explicit outside. If the axes are Auto already, or without
 // a mesh, this is f itself. At top level each op runs at once; under jit the whole program is
-// propagated. Throws ShardingError for unknown axes or a missing out_sharding.
+// propagated. f may capture arrays from outside in any sharding: they are used as arguments are.
+// Throws ShardingError for unknown axes or a missing out_sharding.
 template <class F>
 auto auto_axes(F f, AutoAxesOptions options, Loc loc = Loc::Current()) {
   return detail::Wrap(std::move(f), detail::AutoAxes(std::move(options)), loc);

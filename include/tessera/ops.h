@@ -465,8 +465,8 @@ Array any(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc:
 // Returns whether every element is not 0 (NaN is not 0): bool. True for an empty dim.
 Array all(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns log(sum(e^x)) without overflow; floating. -inf for an empty dim. Near 0 its error is that
-// of 1 (docs/precision.md).
-Array logsumexp(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+// of 1 (docs/precision.md). See signed_logsumexp.
+Array logsumexp(Operand x, Dims dims = All, LogsumexpOptions o = {}, Loc loc = Loc::Current());
 // Returns the variance, the sum of squared differences from the mean divided by n - ddof; floating,
 // computed as mean is. NaN unless n > ddof.
 Array var(Operand x, Dims dims = All, VarOptions options = {}, Loc loc = Loc::Current());

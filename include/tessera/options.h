@@ -66,6 +66,13 @@ struct ReduceOptions {
   Array where = {};    // the elements that count, as bools that broadcast to x; default: all
   Array initial = {};  // a number with which the elements are combined: of sum, prod, max and min
 };
+struct LogsumexpOptions {
+  DType dtype = {};
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+  Array where = {};    // as in ReduceOptions
+  Array weights = {};  // factors of the e^x, of any sign, which broadcast with x; default: 1
+};
 struct VarOptions {
   DType dtype = {};
   bool keepdims = false;
@@ -100,16 +107,19 @@ struct AverageOptions {
 };
 // How a quantile between two elements follows from them.
 enum class QuantileMethod : uint8_t {
-  kLinear,   // on the line between them
-  kLower,    // the smaller one
-  kHigher,   // the larger one
-  kNearest,  // the nearer one; the smaller one if both are as near
-  kMidpoint  // their mean
+  kLinear,      // on the line between them
+  kLower,       // the smaller one
+  kHigher,      // the larger one
+  kNearest,     // the nearer one; the smaller one if both are as near
+  kMidpoint,    // their mean
+  kInvertedCdf  // the first element at which the share of the elements, or of weights, reaches q
 };
 struct QuantileOptions {
   QuantileMethod method = QuantileMethod::kLinear;
   bool keepdims = false;
   std::optional<PartitionSpec> out_sharding = {};
+  // Of each element, at least 0: with kInvertedCdf. Of the shape of x, or [n] along the one dim.
+  Array weights = {};
 };
 struct MedianOptions {
   bool keepdims = false;

@@ -7,8 +7,9 @@ namespace TESSERA_PUBLIC tessera {
 
 // Returns the element at fraction q, in [0, 1], of the sorted elements along the dims: [q's
 // dims..., other dims...]; floating. NaN if an element is NaN, and for a q outside of [0, 1]. With
-// an out_sharding the dims may be sharded: see sort. Throws ShapeError if there are no elements,
-// and DTypeError for complex numbers.
+// an out_sharding the dims may be sharded: see sort. With .weights (NumPy's) and the method
+// kInvertedCdf, it is the first element at which the share of the weights reaches q. Throws
+// ShapeError if there are no elements, and DTypeError for complex numbers.
 Array quantile(Operand x, Operand q, Dims dims = All, QuantileOptions options = {},
                Loc loc = Loc::Current());
 // Same, with q in [0, 100].

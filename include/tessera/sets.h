@@ -42,6 +42,7 @@ struct HistogramOptions {
   std::optional<std::pair<double, double>> range = {};  // default: the smallest and largest element
   Array weights = {};                                   // of each element; default: 1
   bool density = false;                                 // the histogram's area is 1
+  std::optional<PartitionSpec> out_sharding = {};       // of the counts; default: whole
 };
 struct Histogram {
   Array counts;
@@ -62,6 +63,7 @@ struct HistogramddOptions {
   std::vector<std::pair<double, double>> range = {};
   Array weights = {};
   bool density = false;
+  std::optional<PartitionSpec> out_sharding = {};  // of the counts
 };
 // Returns the number of the points x [n, dims] in each box: [bins...], in the
 // default int, or the dtype of the weights.
@@ -112,12 +114,19 @@ Array trim_zeros(Operand x, SizeOptions options = {}, Loc loc = Loc::Current());
 
 // ---- sets: sorted, each element once; NaN equals NaN ----
 
-struct UniqueOptions {
+struct SetOptions {
   std::optional<int64_t> size = {};
   std::optional<Scalar> fill_value = {};  // default: the smallest element
 };
+struct UniqueOptions {
+  std::optional<int64_t> size = {};
+  std::optional<Scalar> fill_value = {};  // default: the smallest element, or the first slice
+  std::optional<int> dim = {};            // compares slices along this dim; default: elements
+};
 // The different elements [size], the place of the first of each, the place of each element of x
-// among them (the shape of x), and how often each occurs.
+// among them (the shape of x), and how often each occurs. Along a dim: the different slices
+// [..., size, ...] in the order of their elements, the first element first; the places [n] are
+// those of slices.
 struct Unique {
   Array values, index, inverse, counts;
 };
@@ -127,10 +136,10 @@ Array unique(Operand x, UniqueOptions options = {}, Loc loc = Loc::Current());
 Array isin(Operand x, Operand values, Loc loc = Loc::Current());
 // Return the elements that are in either array, in both, in the first alone, and in one alone.
 // The default of fill_value is the smallest element of the result.
-Array union1d(Operand a, Operand b, UniqueOptions options = {}, Loc loc = Loc::Current());
-Array intersect1d(Operand a, Operand b, UniqueOptions options = {}, Loc loc = Loc::Current());
-Array setdiff1d(Operand a, Operand b, UniqueOptions options = {}, Loc loc = Loc::Current());
-Array setxor1d(Operand a, Operand b, UniqueOptions options = {}, Loc loc = Loc::Current());
+Array union1d(Operand a, Operand b, SetOptions options = {}, Loc loc = Loc::Current());
+Array intersect1d(Operand a, Operand b, SetOptions options = {}, Loc loc = Loc::Current());
+Array setdiff1d(Operand a, Operand b, SetOptions options = {}, Loc loc = Loc::Current());
+Array setxor1d(Operand a, Operand b, SetOptions options = {}, Loc loc = Loc::Current());
 
 // ---- orders ----
 

@@ -41,7 +41,7 @@ struct RootCall {
 };
 FunctionResult CallCustomRoot(const RootCall& call);
 
-enum class KrylovMethod { kCg, kGmres, kBicgstab };
+enum class KrylovMethod { kCg, kMinres, kGmres, kBicgstab };
 struct KrylovCall {
   KrylovMethod method;
   TreeRef b;  // a tuple
@@ -49,10 +49,11 @@ struct KrylovCall {
   std::vector<Array> x0;  // empty: zeros
   double tol, atol;
   std::optional<int64_t> maxiter;
-  int64_t restart;
+  int64_t restart, history;
+  std::function<void(int64_t, double)> monitor;
   Loc loc;
 };
-// Returns the arrays of x, and the number.
+// Returns the arrays of x, and then the other fields of a KrylovResult.
 std::vector<Array> CallKrylov(const KrylovCall& call);
 
 // The transpose of a linear function of trees like `like`, as a function.
@@ -137,14 +138,40 @@ struct KrylovOptions {
   std::optional<int64_t> maxiter = {};   // default: 10 times the number of elements of b
   std::function<X(X)> preconditioner{};  // an approximate inverse of a
   int64_t restart = 20;  // of gmres: iterations per restart; maxiter counts restarts
+  int64_t history = 0;  // norms of residuals that the result keeps: the start's, and those after it
+  // Is called with the number of iterations and the norm of the residual: first with 0 and the norm
+  // at x0, then after each iteration, as a debug_callback (debug.h). Solvers for derivatives in
+  // reverse do not call it. If it throws, the solver ends with a RuntimeError.
+  std::function<void(int64_t iteration, double residual)> monitor{};
 };
+// `auto [x, info] = cg(a, b)` takes the first two fields; the others are taken by name. A result is
+// a tree (tree.h).
 template <class X>
 struct KrylovResult {
   X x;
-  // i32 []: 0, or the number of iterations if they did not suffice. Below 0: -1 if there was no
-  // iteration, as for NaN in b or a(x0), and -10 or -11 if bicgstab had to divide by zero.
+  // i32 []: 0, or the number of iterations (of gmres: restarts) if they did not suffice. Below 0:
+  // -1 if there was no iteration, as for NaN in b or a(x0), and -10 or -11 if bicgstab had to
+  // divide by zero.
   Array info;
+  Array iterations;  // i32 []: of gmres, all iterations of all its restarts
+  // []: the norm of b - a(x) at the end, as the solver updates it. Of gmres: the norm of the
+  // preconditioned residual, here and in the history.
+  Array residual;
+  Array history;  // [.history]: the norm after 0, 1, 2, ... iterations; NaN after the last
+
+  template <size_t i>
+  const auto& get() const {
+    if constexpr (i == 0)
+      return x;
+    else
+      return info;
+  }
 };
+template <class X>
+auto tree_fields(KrylovResult<X>& r) {
+  return Fields("x", r.x, "info", r.info, "iterations", r.iterations, "residual", r.residual,
+                "history", r.history);
+}
 
 // The argument a of the solvers: a linear function of trees like b, or a matrix [n, n].
 template <class A, class X>
@@ -167,14 +194,16 @@ KrylovResult<X> SolveByKrylov(detail::KrylovMethod method, const A& a, const X& 
                           .atol = options.atol,
                           .maxiter = options.maxiter,
                           .restart = options.restart,
+                          .history = options.history,
+                          .monitor = options.monitor,
                           .loc = loc};
   if (options.preconditioner)
     call.preconditioner = detail::BodyOf<X>(options.preconditioner, arguments, loc);
   if (options.x0) call.x0 = detail::FunctionResult::Of(detail::AnyTree::Of(*options.x0)).arrays;
   std::vector<Array> made = detail::CallKrylov(call);
-  Array info = made.back();
-  made.pop_back();
-  return {detail::Rebuilt(b, made), std::move(info)};
+  const std::vector<Array> others(made.end() - 4, made.end());
+  made.resize(made.size() - 4);
+  return {detail::Rebuilt(b, made), others[0], others[1], others[2], others[3]};
 }
 
 // Returns the solution of a(x) = b for a symmetric positive definite a, by conjugate gradients.
@@ -182,6 +211,13 @@ template <class A, class X>
 KrylovResult<X> cg(const A& a, X b, KrylovOptions<std::type_identity_t<X>> options = {},
                    Loc loc = Loc::Current()) {
   return SolveByKrylov(detail::KrylovMethod::kCg, a, b, options, loc);
+}
+// Returns the solution of a(x) = b for a symmetric a, which need not be definite, by MINRES (Paige
+// and Saunders, 1975). The preconditioner must be symmetric positive definite.
+template <class A, class X>
+KrylovResult<X> minres(const A& a, X b, KrylovOptions<std::type_identity_t<X>> options = {},
+                       Loc loc = Loc::Current()) {
+  return SolveByKrylov(detail::KrylovMethod::kMinres, a, b, options, loc);
 }
 // Returns the solution of a(x) = b for any regular a, by restarted GMRES (Saad and Schultz, 1986),
 // preconditioned on the left.
@@ -198,5 +234,37 @@ KrylovResult<X> bicgstab(const A& a, X b, KrylovOptions<std::type_identity_t<X>>
   return SolveByKrylov(detail::KrylovMethod::kBicgstab, a, b, options, loc);
 }
 
+struct LobpcgOptions {
+  int64_t maxiter = 100;
+  // A pair of value w and vector v has converged if |a v - w v| is below tol * 10 n (|a v| + |w|);
+  // default: epsilon.
+  std::optional<double> tol = {};
+};
+struct Lobpcg {
+  Array eigenvalues;   // [k], descending
+  Array eigenvectors;  // [n, k], in columns; sharded like x
+  Array iterations;    // i32 []
+};
+// Returns the k largest eigenvalues of a symmetric matrix [n, n], or of a linear function of arrays
+// [n, m], by LOBPCG (Knyazev, 2001) from the columns of x [n, k], which must be linearly
+// independent. The function is given m = k and 3 k. Rows of x may be sharded, if a(x) is sharded
+// alike. It has no derivative in reverse. Throws ShapeError unless 0 < 5 k < n.
+Lobpcg lobpcg_standard(const std::function<Array(Array)>& a, Operand x, LobpcgOptions options = {},
+                       Loc loc = Loc::Current());
+Lobpcg lobpcg_standard(Operand a, Operand x, LobpcgOptions options = {}, Loc loc = Loc::Current());
+
 }  // namespace linalg
 }  // namespace tessera
+
+namespace std {
+template <class X>
+struct tuple_size<tessera::linalg::KrylovResult<X>> : integral_constant<size_t, 2> {};
+template <class X>
+struct tuple_element<0, tessera::linalg::KrylovResult<X>> {
+  using type = X;
+};
+template <class X>
+struct tuple_element<1, tessera::linalg::KrylovResult<X>> {
+  using type = tessera::Array;
+};
+}  // namespace std

@@ -127,4 +127,16 @@ struct HarmonicsOptions {
 Array sph_harm_y(Operand n, Operand m, Operand theta, Operand phi, HarmonicsOptions options = {},
                  Loc loc = Loc::Current());
 
+// ---- sums of exponentials ----
+
+// log|s| and the sign of s, which is s / |s| for complex numbers.
+struct SignedLogsumexp {
+  Array value, sign;
+};
+// Returns the logarithm and the sign of the sum of e^x along the dims, times .weights: [...]
+// without the dims. A sum of 0 has the value -inf and the sign 0. (logsumexp gives NaN for negative
+// sums.)
+SignedLogsumexp signed_logsumexp(Operand x, Dims dims = All, LogsumexpOptions options = {},
+                                 Loc loc = Loc::Current());
+
 }  // namespace tessera

@@ -86,6 +86,27 @@ struct InterpOptions {
 Array interp(Operand x, Operand xp, Operand fp, InterpOptions options = {},
              Loc loc = Loc::Current());
 
+// The elements beyond the ends of a dim a b c d.
+enum class EdgeMode : uint8_t {
+  kConstant,  // a fill value
+  kNearest,   // a a a | a b c d | d d d
+  kWrap,      // b c d | a b c d | a b c
+  kMirror,    // d c b | a b c d | c b a
+  kReflect    // c b a | a b c d | d c b
+};
+struct MapCoordinatesOptions {
+  int order = 1;  // 0: the nearest element; 1: on the line between two elements, in each dim
+  EdgeMode mode = EdgeMode::kConstant;
+  std::optional<Scalar> fill_value = {};           // of kConstant; default: 0
+  std::optional<PartitionSpec> out_sharding = {};  // needed if a dim of x is sharded
+};
+// Returns the elements of x at places between its elements. The coordinates are one array [...] for
+// each dim, which broadcast; the result [...] has their shape and sharding, and x's dtype; ints are
+// rounded, halves away from 0. Throws ShapeError for another number of arrays, and other orders
+// than 0 and 1.
+Array map_coordinates(Operand x, std::vector<Array> coordinates, MapCoordinatesOptions options = {},
+                      Loc loc = Loc::Current());
+
 struct UnwrapOptions {
   int dim = -1;
   std::optional<double> discont = {};  // a larger jump is a wrap; default: half a period

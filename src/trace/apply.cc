@@ -5,6 +5,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/error.h"
@@ -253,6 +254,7 @@ bool OnlyTypes(const Application& a) {
 
 // Whether `inner` is the mesh after some of its axes became Manual.
 bool IsOutside(const sharding::MeshDef* mesh, const sharding::MeshDef* inner) {
+  if (!mesh) return false;
   if (mesh->axes().size() != inner->axes().size()) return false;
   std::vector<AxisMode> modes;
   for (size_t a = 0; a < mesh->axes().size(); ++a) {
@@ -260,6 +262,13 @@ bool IsOutside(const sharding::MeshDef* mesh, const sharding::MeshDef* inner) {
     modes.push_back(entered ? AxisMode::Manual : mesh->axes()[a].mode);
   }
   return mesh->WithModes(modes) == inner;
+}
+
+// Whether arrays on `mesh` are outside of shard_map and auto_axes, which made `current` of it.
+bool IsAround(const sharding::MeshDef* mesh, const sharding::MeshDef* current) {
+  if (IsOutside(mesh, current)) return true;
+  const AutoMeshScope* scope = AutoMeshScope::Inside(mesh);
+  return scope && (scope->inner() == current || IsAround(scope->inner(), current));
 }
 
 const Trace* MadeIn(const ArrayImpl& array) {
@@ -285,8 +294,9 @@ Divergence DivergenceSince(const Trace* made) {
 
 bool MustEnter(const ArrayImpl& array) {
   const sharding::MeshDef *current = CurrentMesh(), *mesh = array.type()->mesh();
-  if (!current || !current->has_mode(AxisMode::Manual)) return false;
-  if (mesh && mesh != current) return IsOutside(mesh, current);
+  if (!current) return false;
+  if (mesh && mesh != current) return CanEnter(mesh, current);
+  if (!current->has_mode(AxisMode::Manual)) return false;
   const sharding::AxisList& varying = array.type()->sharding().varying;
   return !sharding::Difference(DivergenceSince(MadeIn(array)).axes, varying).empty();
 }
@@ -303,8 +313,11 @@ std::vector<Array> ApplyInside(Application a) {
 
 bool AnyMustEnter(const Application& a) {
   const sharding::MeshDef* current = CurrentMesh();
-  if (!current || !current->has_mode(AxisMode::Manual)) return false;
+  if (!current) return false;
   if (std::holds_alternative<ir::AsManualMove>(*a.op.lowering)) return false;
+  if (std::holds_alternative<ir::AsMove>(*a.op.lowering) &&
+      !IsOutside(a.operands[0]->type()->mesh(), current))
+    return false;
   return absl::c_any_of(a.operands, [](const ArrayRef& operand) { return MustEnter(*operand); });
 }
 
@@ -327,9 +340,26 @@ Trace* AroundRegions() {
   return t;
 }
 
+// Returns an array of the mesh around the scope under the mesh inside of it.
+Array HideAutoAxes(const ArrayRef& array, const AutoMeshScope& inside, Loc loc) {
+  const TraceScope scope(inside.trace());
+  const MeshDefScope mesh(inside.inner());
+  return Apply(
+      {.op = *ir::FindOp("implied_reshard"),
+       .params = {},
+       .operands = {array},
+       .loc = loc,
+       .result = array->type()->WithSharding(Under(array->type()->sharding(), inside.inner()))})[0];
+}
+
 Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
   const sharding::MeshDef *current = CurrentMesh(), *mesh = array->type()->mesh();
-  if (!mesh || mesh == current || !IsOutside(mesh, current)) return Array(array);
+  if (!mesh || mesh == current || !IsAround(mesh, current)) return Array(array);
+  if (!IsOutside(mesh, current)) {
+    const AutoMeshScope* inside = AutoMeshScope::Inside(mesh);
+    const Array shown = HideAutoAxes(array, *inside, loc);
+    return EnterMesh(shown.impl(), op, loc);
+  }
   sharding::TensorSharding s = array->type()->sharding();
   s.mesh = current;
   for (const sharding::DimAxes& d : s.dims)
@@ -376,8 +406,23 @@ Array BringIn(const ArrayRef& array, const char* op, Loc loc) {
 
 }  // namespace
 
+sharding::TensorSharding Under(sharding::TensorSharding s, const sharding::MeshDef* mesh) {
+  s.mesh = mesh;
+  const auto hide = [&](sharding::AxisList& axes) {
+    axes.erase(std::remove_if(axes.begin(), axes.end(),
+                              [&](sharding::AxisPart a) {
+                                return mesh->axes()[a.axis].mode != AxisMode::Explicit;
+                              }),
+               axes.end());
+  };
+  for (sharding::DimAxes& d : s.dims) hide(d.axes);
+  hide(s.unreduced);
+  hide(s.reduced);
+  return s;
+}
+
 bool CanEnter(const sharding::MeshDef* mesh, const sharding::MeshDef* current) {
-  return current->has_mode(AxisMode::Manual) && IsOutside(mesh, current);
+  return IsAround(mesh, current);
 }
 
 Array Enter(const ArrayRef& array, const char* op, Loc loc) {

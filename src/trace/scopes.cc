@@ -16,6 +16,7 @@ namespace trace {
 namespace {
 thread_local const sharding::MeshDef* current_mesh = nullptr;
 thread_local Trace* current_trace = nullptr;
+thread_local const AutoMeshScope* auto_scope = nullptr;  // the innermost
 thread_local int nesting = 0;
 thread_local bool checks_indices = false;
 thread_local bool makes_checks = true;
@@ -48,6 +49,21 @@ MeshDefScope::MeshDefScope(const sharding::MeshDef* mesh) : old_(current_mesh) {
   current_mesh = mesh;
 }
 MeshDefScope::~MeshDefScope() { current_mesh = old_; }
+
+AutoMeshScope::AutoMeshScope(const sharding::MeshDef* inner)
+    : inner_(inner), around_(current_mesh), trace_(current_trace), before_(auto_scope) {
+  current_mesh = inner;
+  auto_scope = this;
+}
+AutoMeshScope::~AutoMeshScope() {
+  current_mesh = around_;
+  auto_scope = before_;
+}
+const AutoMeshScope* AutoMeshScope::Inside(const sharding::MeshDef* mesh) {
+  const AutoMeshScope* scope = auto_scope;
+  while (scope && scope->around_ != mesh) scope = scope->before_;
+  return scope;
+}
 
 NestingScope::NestingScope(const char* op, Loc loc) {
   if (nesting >= ir::kMostNested)

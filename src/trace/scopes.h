@@ -34,6 +34,26 @@ class MeshDefScope {
   const sharding::MeshDef* old_;
 };
 
+// Scope: sets the current mesh to the one around it with other axes Auto. Arrays of the mesh around
+// it may be used inside (apply.h: Enter).
+class AutoMeshScope {
+ public:
+  explicit AutoMeshScope(const sharding::MeshDef* inner);
+  ~AutoMeshScope();
+  AutoMeshScope(const AutoMeshScope&) = delete;
+
+  // Returns the innermost scope around which `mesh` is the current one, or null.
+  static const AutoMeshScope* Inside(const sharding::MeshDef* mesh);
+  const sharding::MeshDef* inner() const { return inner_; }
+  // The trace around the scope.
+  Trace* trace() const { return trace_; }
+
+ private:
+  const sharding::MeshDef *inner_, *around_;
+  Trace* trace_;
+  const AutoMeshScope* before_;
+};
+
 // Scope: a function that runs or is traced inside another. Throws TraceError if more than
 // ir::kMostNested are nested, since tracing and passes recurse.
 class NestingScope {

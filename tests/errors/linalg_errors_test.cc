@@ -220,6 +220,16 @@ const std::vector<RefusedCase>& Cases() {
                                           [](auto, Array r) { return r / 2; }));
          })(ones({3}));
        }},
+      {"cg_history", [] { linalg::cg(eye(2), ones({2}), {.history = -1}); }},
+      {"minres_maxiter", [] { linalg::minres(eye(2), ones({2}), {.maxiter = -1}); }},
+      {"lobpcg_many",
+       [] {
+         linalg::lobpcg_standard(eye(10), ones({10, 2}));
+       }},
+      {"lobpcg_function",
+       [] {
+         linalg::lobpcg_standard([](Array x) { return sum(x); }, ones({10, 1}));
+       }},
       {"linear_solve_types",
        [] {
          jit([](Array b) {

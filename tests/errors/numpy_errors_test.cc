@@ -116,6 +116,18 @@ const std::vector<RefusedCase>& Cases() {
       {"polydiv_empty", [] { polydiv(ones({2}), ones({0})); }},
       {"polyder_order", [] { polyder(ones({2}), -1); }},
       {"polyint_constants", [] { polyint(ones({2}), 3, ones({2})); }},
+      {"quantile_weights_method", [] { quantile(ones({2}), 0.5, All, {.weights = ones({2})}); }},
+      {"quantile_weights_shape",
+       [] {
+         quantile(ones({2, 3}), 0.5, 1,
+                  {.method = QuantileMethod::kInvertedCdf, .weights = ones({2})});
+       }},
+      {"map_coordinates_order", [] { map_coordinates(ones({2}), {ones({3})}, {.order = 3}); }},
+      {"map_coordinates_rank",
+       [] {
+         map_coordinates(ones({2, 2}), {ones({3})});
+       }},
+      {"polyfit_covariance", [] { polyfit_all(ones({2}), ones({2}), 1); }},
       {"polyfit_degree", [] { polyfit(ones({2}), ones({2}), -1); }},
       {"polyfit_shapes", [] { polyfit(ones({2}), ones({3}), 1); }},
       {"vander_rank",

@@ -1,5 +1,6 @@
 // Rows of reductions with .where and .initial.
 #include <tessera/nn.h>
+#include <tessera/special.h>
 #include <tessera/statistics.h>
 
 #include "functions/rows.h"
@@ -42,6 +43,30 @@ const Rows& MaskedRows() {
        [](A a) -> R { return {all(a[0], 1, {.where = a[1]})}; }},
       {"logsumexp.where", "jnn.logsumexp(a, 1, where=b)", "f64[2,4] bool[2,4]=1,0,1,1,0,1,0,0",
        [](A a) -> R { return {logsumexp(a[0], 1, {.where = a[1]})}; }},
+      {"logsumexp.weights", "jsp.logsumexp(a, 1, b=b)", "f64[2,4] f64[2,4]:0.5:2",
+       [](A a) -> R { return {logsumexp(a[0], 1, {.weights = a[1]})}; }},
+      {"logsumexp.weights.broadcast", "jsp.logsumexp(a, 0, b=b, keepdims=True)",
+       "f32[2,4] f32[3,2,4]:0.5:2",
+       [](A a) -> R { return {logsumexp(a[0], 0, {.keepdims = true, .weights = a[1]})}; }},
+      {"logsumexp.weights.where", "jsp.logsumexp(a, 1, b=b, where=c)",
+       "f64[2,4] f64[4]=1,-0.5,2,nan bool[2,4]=1,0,1,0,1,0,1,0",
+       [](A a) -> R { return {logsumexp(a[0], 1, {.where = a[2], .weights = a[1]})}; }},
+      {"logsumexp.weights.negative", "jnp.isnan(jsp.logsumexp(a, b=b))", "f64[3] f64[3]:-2:-1",
+       [](A a) -> R { return {isnan(logsumexp(a[0], All, {.weights = a[1]}))}; }},
+      {"logsumexp.complex", "jsp.logsumexp(a, 1)", "c128[2,4]:-9:9",
+       [](A a) -> R { return {logsumexp(a[0], 1)}; }},
+      {"signed_logsumexp", "list(jsp.logsumexp(a, 1, b=b, return_sign=True))",
+       "f64[4,2] f64[4,2]=1,2,-1,-2,1,-4,-1,3",
+       [](A a) -> R {
+         const SignedLogsumexp s = signed_logsumexp(a[0], 1, {.weights = a[1]});
+         return {s.value, s.sign};
+       }},
+      {"signed_logsumexp.large", "list(jsp.logsumexp(a, 0, b=b, return_sign=True))",
+       "f32[3,2]=900,-inf,800,-inf,-900,-inf f32[3,2]=-1,1,2,1,4,1",
+       [](A a) -> R {
+         const SignedLogsumexp s = signed_logsumexp(a[0], 0, {.weights = a[1]});
+         return {s.value, s.sign};
+       }},
       {"logmeanexp.where", "jnn.logmeanexp(a, 1, where=b)", "f64[2,4] bool[2,4]=1,0,1,1,0,1,0,0",
        [](A a) -> R { return {logmeanexp(a[0], 1, {.where = a[1]})}; }},
       {"count_nonzero.where", "jnp.sum(a != 0, 1, where=b)", "i32[2,4] bool[4]",

@@ -31,6 +31,20 @@ const Rows& PolynomialRows() {
        "None])",
        "f64[5]:0.5:2 f64[5,2] f64[5]:1:2",
        [](A a) -> R { return {polyfit(a[0], a[1], 1, {.w = a[2]})}; }, 1e-9},
+      {"polyfit_all", "[*jnp.polyfit(a, b, 2, full=True)[:4], jnp.polyfit(a, b, 2, cov=True)[1]]",
+       "f64[6]=0.5,1,1.5,2,2.5,3 f64[6]",
+       [](A a) -> R {
+         const Polyfit p = polyfit_all(a[0], a[1], 2);
+         return {p.coefficients, p.residuals, p.rank, p.singular_values, p.covariance};
+       },
+       1e-9},
+      {"polyfit_all.unscaled", "(lambda c, v: [c, v])(*jnp.polyfit(a, b, 1, w=c, cov='unscaled'))",
+       "f64[4]=0.5,1,1.5,2 f64[4,2] f64[4]:1:2",
+       [](A a) -> R {
+         const Polyfit p = polyfit_all(a[0], a[1], 1, {.w = a[2], .unscaled = true});
+         return {p.coefficients, p.covariance};
+       },
+       1e-9},
       {"poly", "jnp.poly(a)", "f64[3]", [](A a) -> R { return {poly(a[0])}; }},
       {"roots", "jnp.sort_complex(jnp.roots(a, strip_zeros=False))", "f64[4]=1,-6,11,-6",
        [](A a) -> R { return {sort(roots(a[0]))}; }, 1e-9},

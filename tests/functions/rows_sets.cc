@@ -94,6 +94,18 @@ const Rows& SetRows() {
          const Unique u = unique_all(a[0], {.size = 5});
          return {u.values, u.index, u.inverse, u.counts};
        }},
+      {"unique.dim", "jnp.unique(a, axis=0, size=4)", "i32[6,2]:0:2",
+       [](A a) -> R { return {unique(a[0], {.size = 4, .dim = 0})}; }},
+      {"unique.dim.fill", "jnp.unique(a, axis=1, size=5, fill_value=7)",
+       "f64[2,4]=1,0,1,0,nan,2,nan,-2",
+       [](A a) -> R { return {unique(a[0], {.size = 5, .fill_value = 7, .dim = -1})}; }},
+      {"unique.dim.empty", "jnp.unique(a, axis=0, size=1)", "f32[3,0]",
+       [](A a) -> R { return {unique(a[0], {.size = 1, .dim = 0})}; }},
+      {"unique_all.dim", "list(jnp.unique(a, True, True, True, 1, size=4))", "i32[2,6,2]:0:2",
+       [](A a) -> R {
+         const Unique u = unique_all(a[0], {.size = 4, .dim = 1});
+         return {u.values, u.index, u.inverse, u.counts};
+       }},
       {"isin", "jnp.isin(a, b)", "i32[2,4]:0:8 i32[3]:0:8",
        [](A a) -> R { return {isin(a[0], a[1])}; }},
       {"isin.empty", "jnp.isin(a, b)", "f32[4] f32[0]",

@@ -77,6 +77,72 @@ const Rows& StatisticRows() {
        [](A a) -> R { return {interp(a[0], a[1], a[2], {.left = -9, .right = 9})}; }},
       {"interp.period", "jnp.interp(a, b, c, period=4)", "f64[6]:-9:9 f64[3]=3,-3,6 f64[3]",
        [](A a) -> R { return {interp(a[0], a[1], a[2], {.period = 4})}; }},
+      {"map_coordinates.constant0", "map_coordinates(a, [b, c], 0, mode='constant', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 0, .mode = EdgeMode::kConstant, .fill_value = 3})};
+       }},
+      {"map_coordinates.constant1", "map_coordinates(a, [b, c], 1, mode='constant', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 1, .mode = EdgeMode::kConstant, .fill_value = 3})};
+       }},
+      {"map_coordinates.nearest0", "map_coordinates(a, [b, c], 0, mode='nearest', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 0, .mode = EdgeMode::kNearest, .fill_value = 3})};
+       }},
+      {"map_coordinates.nearest1", "map_coordinates(a, [b, c], 1, mode='nearest', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 1, .mode = EdgeMode::kNearest, .fill_value = 3})};
+       }},
+      {"map_coordinates.wrap0", "map_coordinates(a, [b, c], 0, mode='wrap', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 0, .mode = EdgeMode::kWrap, .fill_value = 3})};
+       }},
+      {"map_coordinates.wrap1", "map_coordinates(a, [b, c], 1, mode='wrap', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 1, .mode = EdgeMode::kWrap, .fill_value = 3})};
+       }},
+      {"map_coordinates.mirror0", "map_coordinates(a, [b, c], 0, mode='mirror', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 0, .mode = EdgeMode::kMirror, .fill_value = 3})};
+       }},
+      {"map_coordinates.mirror1", "map_coordinates(a, [b, c], 1, mode='mirror', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 1, .mode = EdgeMode::kMirror, .fill_value = 3})};
+       }},
+      {"map_coordinates.reflect0", "map_coordinates(a, [b, c], 0, mode='reflect', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 0, .mode = EdgeMode::kReflect, .fill_value = 3})};
+       }},
+      {"map_coordinates.reflect1", "map_coordinates(a, [b, c], 1, mode='reflect', cval=3)",
+       "f64[4,3] f64[2,5]:-9:9 f64[2,5]:-9:9",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]},
+                                 {.order = 1, .mode = EdgeMode::kReflect, .fill_value = 3})};
+       }},
+      {"map_coordinates.ints", "map_coordinates(a, [b], 1)", "i32[6]:-9:9 f32[8]:0:6",
+       [](A a) -> R { return {map_coordinates(a[0], {a[1]})}; }},
+      {"map_coordinates.numbers", "map_coordinates(a, [b, c], 1)", "f32[4,4] i32[3]:0:4 f32[3]:0:3",
+       [](A a) -> R {
+         return {map_coordinates(a[0], {a[1], a[2]})};
+       }},
       {"unwrap", "jnp.unwrap(a)", "f64[2,6]:-9:9", [](A a) -> R { return {unwrap(a[0])}; }},
       {"unwrap.period", "jnp.unwrap(a, period=2, discont=1.5, axis=0)", "f64[6]:-9:9",
        [](A a) -> R { return {unwrap(a[0], {.dim = 0, .discont = 1.5, .period = 2})}; }},

@@ -9,6 +9,7 @@ os.environ['JAX_PLATFORMS'] = 'cpu'
 import numpy as np
 import jax, jax.numpy as jnp, jax.scipy.special as jsp, jax.nn as jnn
 import jax.scipy.linalg as jsl, jax.scipy.signal as jss, jax.scipy.stats as jst
+from jax.scipy.ndimage import map_coordinates
 from jax import lax
 
 jax.config.update('jax_enable_x64', True)
@@ -93,7 +94,8 @@ def smooth(x):
 def evaluate(name, code, operands):
     rng = np.random.default_rng(sum(map(ord, name)))
     xs = [data(spec, rng) for spec in operands.split()]
-    scope = dict(jnp=jnp, jsp=jsp, jsl=jsl, jss=jss, jst=jst, jnn=jnn, lax=lax, jax=jax, np=np, math=math)
+    scope = dict(jnp=jnp, jsp=jsp, jsl=jsl, jss=jss, jst=jst, jnn=jnn, lax=lax, jax=jax, np=np, math=math,
+                 map_coordinates=map_coordinates)
     call = eval('lambda ' + ', '.join('abcdefgh'[:len(xs)]) + ': ' + code, scope)
 
     def results(*xs):

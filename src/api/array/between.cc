@@ -20,6 +20,7 @@ Array Between(const Array& low, const Array& high, const Array& fraction, Quanti
       return If(share(f) <= 0.5, Located(low, call.loc), Located(high, call.loc));
     case QuantileMethod::kMidpoint:
       return Convert(If(a == b, a, a * 0.5 + b * 0.5), t, call);
+    case QuantileMethod::kInvertedCdf:  // by InvertedCdf
     case QuantileMethod::kLinear:
       break;
   }

@@ -158,34 +158,6 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
   });
 }
 
-// logsumexp is max + log(sum(exp(x - max))). An infinite max counts as 0, which avoids inf - inf.
-namespace {
-// Returns the maximum as a constant for derivatives, because the shift of the exponents
-// cancels out.
-Array MaxAsConstant(const Array& a, const std::vector<int64_t>& dims, Call call) {
-  return stop_gradient(Reduce(a, {ops::kReduceMax, dims, true}, call), call.loc);
-}
-}  // namespace
-
-Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  Call call{"logsumexp", loc};
-  CheckHasNo("initial", options.initial, call);
-  return AsOneWith(
-      call, {{"operand", x}, dims, options}, {{"where", &options.where}}, [&](const Operands& xs) {
-        Array a = ToFloat(xs[0], call);
-        if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
-        a = Masked(ops::kReduceMax, a, options.where, call);
-        std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-        Array top = MaxAsConstant(a, d, call);
-        Array zero = StrongScalar(0, TypeOf(a)->dtype(), call);
-        Array shift = where(isfinite(top, loc), top, zero, {}, loc);
-        Array total = Reduce(ToWide(exp(sub(a, shift, {}, loc), loc), call),
-                             {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-        Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
-        return Convert(add(log(total, loc), ToWide(back, call), {}, loc), TypeOf(a)->dtype(), call);
-      });
-}
-
 namespace {
 Array Softmax(const Array& a, const std::vector<int64_t>& d, Call call) {
   const Loc loc = call.loc;

@@ -1,12 +1,14 @@
 // Elementwise functions promote their operands and apply an op. Some are composed of several ops.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "api/array/apply_elementwise.h"
 #include "api/core/operands.h"
+#include "api/core/reshard_to.h"
 #include "api/core/slopes.h"
 #include "base/dtype.h"
 #include "tessera/custom_rules.h"
@@ -250,10 +252,10 @@ namespace {
 // Computes the remainder with the sign of the divisor, as in Python.
 // Whether quotients and remainders of x need no comparison: x / y for a positive number y. Of 64
 // bits the shifts are slower.
-bool IsByPositiveNumber(const Array& x, const Operand& y, const OutOptions& options) {
+bool IsByPositiveNumber(const Array& x, const Operand& y) {
   const DType t = TypeOf(x)->dtype();
-  return t.is_integer() && !t.is_unsigned() && t.size() <= 4 && !options.out_sharding &&
-         y.scalar() && y.scalar()->as_double() > 0;
+  return t.is_integer() && !t.is_unsigned() && t.size() <= 4 && y.scalar() &&
+         y.scalar()->as_double() > 0;
 }
 Array SignBits(const Array& x, Call call) {  // the sign bit of x in all bits
   const DType t = TypeOf(x)->dtype();
@@ -261,13 +263,13 @@ Array SignBits(const Array& x, Call call) {  // the sign bit of x in all bits
   return Apply(ScalarOp::kShiftRightArithmetic, {x, by}, {}, call);
 }
 
-Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
+Array Remainder(const Operand& a, const Operand& b, Call call) {
   const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
   CheckReal(xs[0], call);
   Array zero = StrongScalar(0, TypeOf(xs[0])->dtype(), call);
-  if (IsByPositiveNumber(xs[0], b, options)) {
-    Array r = Apply(ScalarOp::kRem, xs, options, call);
+  if (IsByPositiveNumber(xs[0], b)) {
+    Array r = Apply(ScalarOp::kRem, xs, {}, call);
     return Apply(ScalarOp::kAdd, {r, Apply(ScalarOp::kAnd, {SignBits(r, call), xs[1]}, {}, call)},
                  {}, call);
   }
@@ -276,7 +278,7 @@ Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, C
   if (!IsInexact(xs[0]))
     divisor = where(eq(xs[1], zero, {}, loc), StrongScalar(1, TypeOf(xs[0])->dtype(), call), xs[1],
                     {}, loc);
-  Array r = Apply(ScalarOp::kRem, {xs[0], divisor}, options, call);
+  Array r = Apply(ScalarOp::kRem, {xs[0], divisor}, {}, call);
   if (TypeOf(r)->dtype().is_unsigned()) return r;
   const Array is_low = lt(divisor, zero, {}, loc);
   Array fix = bitwise_and(ne(lt(r, zero, {}, loc), is_low, {}, loc), ne(r, zero, {}, loc), {}, loc);
@@ -288,7 +290,7 @@ Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, C
   return where(fix, Apply(ScalarOp::kAdd, {r, divisor}, {}, call), r, {}, loc);
 }
 
-Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
+Array FloorDivide(const Operand& a, const Operand& b, Call call) {
   const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
   CheckReal(xs[0], call);
@@ -297,8 +299,8 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
   const auto unless_by_zero = [&](const Array& q) {
     return where(eq(xs[1], zero, {}, loc), zero, q, {}, loc);
   };
-  if (t.is_unsigned()) return unless_by_zero(Apply(ScalarOp::kDiv, xs, options, call));
-  if (IsByPositiveNumber(xs[0], b, options)) {
+  if (t.is_unsigned()) return unless_by_zero(Apply(ScalarOp::kDiv, xs, {}, call));
+  if (IsByPositiveNumber(xs[0], b)) {
     const Array sign = SignBits(xs[0], call);  // if x is negative, the quotient is ~(~x / y)
     Array q =
         Apply(ScalarOp::kDiv, {Apply(ScalarOp::kXor, {xs[0], sign}, {}, call), xs[1]}, {}, call);
@@ -306,7 +308,7 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
   }
   if (!t.is_floating()) {
     // If a remainder is left, x is not 0.
-    Array q = Apply(ScalarOp::kDiv, xs, options, call);
+    Array q = Apply(ScalarOp::kDiv, xs, {}, call);
     Array rest =
         Apply(ScalarOp::kSub, {xs[0], Apply(ScalarOp::kMul, {q, xs[1]}, {}, call)}, {}, call);
     Array differ = ne(lt(xs[0], zero, {}, loc), lt(xs[1], zero, {}, loc), {}, loc);
@@ -314,7 +316,7 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
     return unless_by_zero(where(differ, Apply(ScalarOp::kSub, {q, one}, {}, call), q, {}, loc));
   }
   // As in NumPy, divides x - rem(x, y), a multiple of y, and rounds the quotient.
-  Array r = Apply(ScalarOp::kRem, xs, options, call);
+  Array r = Apply(ScalarOp::kRem, xs, {}, call);
   Array q = Apply(ScalarOp::kDiv, {Apply(ScalarOp::kSub, {xs[0], r}, {}, call), xs[1]}, {}, call);
   Array fix = bitwise_and(ne(r, zero, {}, loc),
                           ne(lt(xs[1], zero, {}, loc), lt(r, zero, {}, loc), {}, loc), {}, loc);
@@ -323,10 +325,10 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
   return where(eq(xs[1], zero, {}, loc), Apply(ScalarOp::kDiv, xs, {}, call), whole, {}, loc);
 }
 
-Array HypotValue(const std::vector<Array>& xs, const OutOptions& options, Call call) {
+Array HypotValue(const std::vector<Array>& xs, Call call) {
   const Loc loc = call.loc;
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
-  Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
+  Array larger = maximum(x, y, {}, loc), smaller = minimum(x, y, {}, loc);
   Array zero = StrongScalar(0, TypeOf(x)->dtype(), call);
   Array one = StrongScalar(1, TypeOf(x)->dtype(), call);
   Array ratio = Apply(ScalarOp::kDiv,
@@ -344,29 +346,33 @@ Array HypotValue(const std::vector<Array>& xs, const OutOptions& options, Call c
 
 // The value's choice of the larger operand has no second derivative where they are equal. At 0 each
 // slope is 1/2, as in JAX.
-Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
+Array Hypot(const Operand& a, const Operand& b, Call call) {
   const Loc loc = call.loc;
   const std::vector<Array> xs = PromoteFloat({a, b}, call);
   CheckReal(xs[0], call);
   const auto value = [=](const std::vector<Located>& v) {
-    return v[0].With(HypotValue({v[0], v[1]}, options, call));
+    return v[0].With(HypotValue({v[0], v[1]}, call));
   };
   const auto slopes = [=](const std::vector<Located>& v, const Located& y) {
     const Located is_zero = y == 0, safe = If(is_zero, 1.0, y);
     const auto slope = [&](const Located& x) {
-      return If(is_zero, 0.5, x.With(divide(x, safe, options, loc)));
+      return If(is_zero, 0.5, x.With(divide(x, safe, {}, loc)));
     };
     return std::vector<Located>{slope(v[0]), slope(v[1])};
   };
-  return WithSlopes({{xs[0], loc}, {xs[1], loc}}, value, slopes, options);
+  return WithSlopes({{xs[0], loc}, {xs[1], loc}}, value, slopes);
 }
 
-using BinaryOf = Array (*)(const Operand&, const Operand&, const OutOptions&, Call);
+using BinaryOf = Array (*)(const Operand&, const Operand&, Call);
 
 // Runs a composed function of two operands as one call.
 Array BinaryAsOne(BinaryOf f, const Operand& a, const Operand& b, OutOptions options, Call call) {
-  return AsOne(call, {a, b, options},
-               [&](const Operand& lhs, const Operand& rhs) { return f(lhs, rhs, options, call); });
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    const int64_t rank =
+        std::max(lhs.scalar() ? 0 : Rank(lhs.array()), rhs.scalar() ? 0 : Rank(rhs.array()));
+    return f(LaidOut(lhs, rank, options.out_sharding, call),
+             LaidOut(rhs, rank, options.out_sharding, call), call);
+  });
 }
 
 }  // namespace

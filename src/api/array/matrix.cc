@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "api/core/call_modes.h"
 #include "api/core/edits.h"
 #include "base/at.h"
 #include "ops/params.h"
@@ -237,7 +238,7 @@ Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
 
 namespace {
 // Interleaves the dims of x and y, multiplies by broadcasting, and joins each pair of dims.
-Array Kron(const Array& x, const Array& y, const OutOptions& options, Call call) {
+Array Kron(const Array& x, const Array& y, Call call) {
   auto rank = base::Size(std::max(Rank(x), Rank(y)));
   auto spread = [&](const Array& of, size_t first) {
     base::Shape own(rank - ShapeOf(of).size(), 1), shape(2 * rank, 1);
@@ -248,14 +249,19 @@ Array Kron(const Array& x, const Array& y, const OutOptions& options, Call call)
   auto [own_x, spread_x] = spread(x, 0);
   auto [own_y, spread_y] = spread(y, 1);
   for (size_t d = 0; d < rank; ++d) own_x[d] *= own_y[d];
-  return reshape(mul(spread_x, spread_y, {}, call.loc), own_x, options, call.loc);
+  return reshape(mul(spread_x, spread_y, {}, call.loc), own_x, {}, call.loc);
 }
 }  // namespace
 
 Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"kron", loc};
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
-    return Kron(ToArray(lhs, call), ToArray(rhs, call), options, call);
+    const OnArrays product = [&](const std::vector<Array>& xs) {
+      return std::vector{Kron(xs[0], xs[1], call)};
+    };
+    const std::vector<Array> xs{ToArray(lhs, call), ToArray(rhs, call)};
+    if (!options.out_sharding) return product(xs)[0];
+    return InAutoAxes(xs, *options.out_sharding, product, call)[0];
   });
 }
 

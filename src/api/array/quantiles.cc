@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "api/array/between.h"
+#include "api/array/weighted_quantiles.h"
 #include "api/core/call_modes.h"
 #include "api/core/located.h"
 #include "base/at.h"
@@ -82,13 +83,25 @@ class Quantiles {
   const Loc loc_;
 };
 
+// Returns the quantiles of the lines of x, whose dims are last.
+Array Along(const Array& lines, const Array& x, const std::vector<int64_t>& dims, const Array& q,
+            const QuantileOptions& options, Call call) {
+  const Loc loc = call.loc;
+  if (options.method != QuantileMethod::kInvertedCdf)
+    return Quantiles(options.method, call).Of(lines, q);
+  const Array weights = DimsLast(WeightsFor(x, options.weights, dims, call), dims, call);
+  const Array nan = ScalarLike(std::numeric_limits<double>::quiet_NaN(), TypeOf(x), call);
+  return where(any(isnan(lines, loc), -1, {}, loc), nan, InvertedCdf(lines, weights, q, call), {},
+               loc);
+}
+
 // C17: there must be an element.
 Array AlongDims(const Array& x, const Array& q, const Dims& given, const QuantileOptions& options,
                 Call call) {
   const std::vector<int64_t> dims = NormalDims(given, Rank(x), call);
   const Array lines = DimsLast(x, dims, call);
   if (ShapeOf(lines).back() == 0) FailShape(call, 17, "there are no elements to choose from");
-  const Array made = Quantiles(options.method, call).Of(lines, q);
+  const Array made = Along(lines, x, dims, q, options, call);
   if (!options.keepdims) return made;
   base::Shape shape = ShapeOf(q);
   for (int64_t d = 0; d < Rank(x); ++d) {
@@ -110,21 +123,19 @@ Array ToReal(const Operand& x, Call call) {
 Array Quantile(const char* name, const Operand& x, const Operand& q, double most, const Dims& dims,
                QuantileOptions options, Loc loc) {
   const Call call{name, loc};
-  return AsOne(call, {{"operand", x}, {"q", q}, dims, options},
-               [&](const Operand& operand, const Operand& at) {
-                 const Array a = ToReal(operand, call);
-                 Array fraction = Convert(ToReal(at, call), f64, call);
-                 if (most != 1) fraction = div(fraction, most, {}, loc);
-                 if (!options.out_sharding) return AlongDims(a, fraction, dims, options, call);
-                 const detail::Body body = [&](const std::vector<Array>& xs) {
-                   const Array y = AlongDims(xs[0], xs[1], dims, options, call);
-                   return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
-                 };
-                 auto arguments = std::tuple(a, fraction);
-                 return CallAutoAxes({arguments, body, loc},
-                                     {.out_sharding = *options.out_sharding})
-                     .arrays[0];
-               });
+  CheckWeights(options, call);
+  return AsOneWith(call, {{"operand", x}, {"q", q}, dims, options}, {{"weights", &options.weights}},
+                   [&](const Operands& xs) {
+                     const Array a = ToReal(xs[0], call);
+                     Array fraction = Convert(ToReal(xs[1], call), f64, call);
+                     if (most != 1) fraction = div(fraction, most, {}, loc);
+                     if (!options.out_sharding) return AlongDims(a, fraction, dims, options, call);
+                     // The weights enter as captures.
+                     const OnArrays along = [&](const std::vector<Array>& inside) {
+                       return std::vector{AlongDims(inside[0], inside[1], dims, options, call)};
+                     };
+                     return InAutoAxes({a, fraction}, *options.out_sharding, along, call)[0];
+                   });
 }
 
 }  // namespace

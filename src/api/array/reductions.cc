@@ -50,6 +50,10 @@ void CheckMask(const Array& mask, const base::Shape& shape, Call call) {
 }
 }  // namespace
 
+Array MaxAsConstant(const Array& x, const std::vector<int64_t>& dims, Call call) {
+  return stop_gradient(Reduce(x, {ops::kReduceMax, dims, true}, call), call.loc);
+}
+
 Array Masked(const ir::OpDef& op, const Array& x, const Array& mask, Call call) {
   if (!mask.is_given()) return x;
   CheckMask(mask, ShapeOf(x), call);

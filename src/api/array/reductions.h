@@ -11,6 +11,9 @@ struct Reduced {
   std::optional<PartitionSpec> out_sharding = {};
 };
 Array Reduce(const Array& x, Reduced r, Call call);
+// Returns the maximum along the dims, kept, as a constant for derivatives: as a shift of exponents,
+// which cancels out.
+Array MaxAsConstant(const Array& x, const std::vector<int64_t>& dims, Call call);
 // Returns the identity of a reduction, by the reduction of nothing.
 Array IdentityOf(const ir::OpDef& op, DType t, Call call);
 // Returns x with the identity of a reduction where the mask does not hold, if a mask is given. The

@@ -1,8 +1,10 @@
 // Special functions that are more than one op.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "api/core/edits.h"
+#include "api/core/reshard_to.h"
 #include "tessera/custom_rules.h"
 
 namespace tessera {
@@ -58,11 +60,11 @@ Array polygamma(Operand n, Operand x, Loc loc) {
 // logaddexp is max(a, b) + log1p(e^-|a - b|). If a - b is NaN, as for two infinities of one sign,
 // the result is a + b.
 namespace {
-Array LogAddExp(const Array& a, const Array& b, const OutOptions& options, Loc loc) {
-  Array delta = sub(a, b, options, loc);
-  Array sum = add(a, b, options, loc);
+Array LogAddExp(const Array& a, const Array& b, Loc loc) {
+  Array delta = sub(a, b, {}, loc);
+  Array sum = add(a, b, {}, loc);
   Array tail = log1p(exp(neg(abs(delta, loc), loc), loc), loc);
-  Array top = maximum(a, b, options, loc);
+  Array top = maximum(a, b, {}, loc);
   return where(isnan(delta, loc), sum, add(top, tail, {}, loc), {}, loc);
 }
 // Returns the share of e^x in e^x + e^other. The share is 1 if x is infinite. It does not go
@@ -77,20 +79,24 @@ Array ShareOf(const Array& x, const Array& other, Loc loc) {
 
 Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
   const Call call{"logaddexp", loc};
-  const auto f = [&](Array u, Array v) { return LogAddExp(u, v, options, loc); };
+  const auto f = [&](Array u, Array v) { return LogAddExp(u, v, loc); };
   using Pair = std::tuple<Array, Array>;
   const auto rule = [&](const Pair& primals, const Pair& tangents) {
     const auto& [u, v] = primals;
     const auto& [du, dv] = tangents;
-    Array y = LogAddExp(u, v, options, loc);
-    Array dy = add(mul(du, ShareOf(u, v, loc), options, loc),
-                   mul(dv, ShareOf(v, u, loc), options, loc), {}, loc);
+    Array y = LogAddExp(u, v, loc);
+    Array dy =
+        add(mul(du, ShareOf(u, v, loc), {}, loc), mul(dv, ShareOf(v, u, loc), {}, loc), {}, loc);
     return std::pair(y, dy);
   };
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
     const std::vector<Array> xs = PromoteFloat({lhs, rhs}, call);
     CheckReal(xs[0], call);
-    return custom_jvp(f, rule, loc)(xs[0], xs[1], loc);
+    const int64_t rank = std::max(Rank(xs[0]), Rank(xs[1]));
+    const auto laid = [&](const Array& x) {
+      return LaidOut({x, loc}, rank, options.out_sharding, call).array();
+    };
+    return custom_jvp(f, rule, loc)(laid(xs[0]), laid(xs[1]), loc);
   });
 }
 

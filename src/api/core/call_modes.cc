@@ -9,6 +9,7 @@
 #include "api/core/specs.h"
 #include "api/core/tree_match.h"
 #include "base/at.h"
+#include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera::api {
@@ -45,23 +46,11 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   const ArrayRef& ref = trace::Use(x, call.name, call.loc);
   const ir::Type* type = ref->type();
   if (!type->mesh()) return x;
-  sharding::TensorSharding s = type->sharding();
-  s.mesh = mesh;
-  auto hide = [&](sharding::AxisList& axes) {
-    axes.erase(std::remove_if(axes.begin(), axes.end(),
-                              [&](sharding::AxisPart a) {
-                                return base::At(mesh->axes(), a.axis).mode != AxisMode::Explicit;
-                              }),
-               axes.end());
-  };
   if (type->mesh()->axes().size() != mesh->axes().size())
     FailSharding(call, 10,
                  fmt::format("an array is on the mesh {}, but the current one is {}",
                              type->mesh()->text(), mesh->text()));
-  for (sharding::DimAxes& d : s.dims) hide(d.axes);
-  hide(s.unreduced);
-  hide(s.reduced);
-  return Moved(x, std::move(s), call);
+  return Moved(x, trace::Under(type->sharding(), mesh), call);
 }
 
 std::vector<Array> UsableLeaves(detail::TreeRef arguments, Call call) {
@@ -100,7 +89,7 @@ detail::FunctionResult CallAutoAxes(const detail::FunctionCall& function,
   if (!options.out_sharding.given()) FailMissing("out_sharding", call);
   detail::FunctionResult result;
   {
-    trace::MeshDefScope scope(inner);
+    const trace::AutoMeshScope scope(inner);
     std::vector<Array> inside;
     inside.reserve(arguments.size());
     for (const Array& x : arguments) inside.push_back(Under(x, inner, call));
@@ -131,6 +120,16 @@ detail::FunctionResult CallExplicitAxes(const detail::FunctionCall& function,
   trace::MeshDefScope scope(outer);
   for (Array& x : result.arrays) x = Under(x, outer, call);
   return result;
+}
+
+std::vector<Array> InAutoAxes(const std::vector<Array>& xs, const Specs& out, const OnArrays& f,
+                              Call call) {
+  const detail::Body body = [&](const std::vector<Array>& inside) {
+    std::vector<Array> made = f(inside);
+    return detail::FunctionResult{made, detail::AnyTree::Of(made)};
+  };
+  std::vector<Array> arguments = xs;
+  return CallAutoAxes({arguments, body, call.loc}, {.out_sharding = out}).arrays;
 }
 
 }  // namespace tessera::api

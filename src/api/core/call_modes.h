@@ -10,4 +10,10 @@ detail::FunctionResult CallAutoAxes(const detail::FunctionCall& function,
 detail::FunctionResult CallExplicitAxes(const detail::FunctionCall& function,
                                         const ExplicitAxesOptions& options);
 
+// Returns f(xs) with all axes Auto, laid out by these specs: one for all results, or one for each.
+// For functions that take an out_sharding and are composed of ops that do not.
+using OnArrays = std::function<std::vector<Array>(const std::vector<Array>&)>;
+std::vector<Array> InAutoAxes(const std::vector<Array>& xs, const Specs& out, const OnArrays& f,
+                              Call call);
+
 }  // namespace tessera::api

@@ -199,4 +199,21 @@ Array Constrained(const Array& x, const PartitionSpec& spec, Call call) {
       {"over Explicit axes this is an assertion: use reshard to move data"});
 }
 
+Operand LaidOut(const Operand& x, int64_t rank, const std::optional<PartitionSpec>& out,
+                Call call) {
+  if (!out || x.scalar()) return x;
+  const base::Shape& shape = ShapeOf(x.array());
+  const size_t leading = base::Size(rank) - shape.size();
+  std::vector<DimSharding> dims;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool is_named = leading + d < out->dims().size() && shape[d] != 1;
+    dims.push_back(is_named ? out->dims()[leading + d] : DimSharding(None));
+  }
+  PartitionSpec spec(std::move(dims));
+  if (!out->unreduced_axes().empty())
+    spec = spec.unreduced(out->unreduced_axes(), out->reduction());
+  if (!out->reduced_axes().empty()) spec = spec.reduced(out->reduced_axes());
+  return {ReshardTo(x.array(), spec, call), x.loc()};
+}
+
 }  // namespace tessera::api

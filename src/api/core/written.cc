@@ -129,6 +129,15 @@ std::string Code(const ReduceOptions& v) {
       .AddNamed("initial", v.initial)
       .code();
 }
+std::string Code(const LogsumexpOptions& v) {
+  return OptionFields()
+      .Add(v.dtype)
+      .Add("keepdims", v.keepdims, false)
+      .Add(v.out_sharding)
+      .AddNamed("where", v.where)
+      .AddNamed("weights", v.weights)
+      .code();
+}
 std::string Code(const VarOptions& v) {
   return OptionFields()
       .Add(v.dtype)
@@ -165,6 +174,8 @@ std::string Code(QuantileMethod v) {
       return "QuantileMethod::kNearest";
     case QuantileMethod::kMidpoint:
       return "QuantileMethod::kMidpoint";
+    case QuantileMethod::kInvertedCdf:
+      return "QuantileMethod::kInvertedCdf";
     case QuantileMethod::kLinear:
       break;
   }
@@ -175,6 +186,7 @@ std::string Code(const QuantileOptions& v) {
       .Add("method", v.method, QuantileMethod::kLinear)
       .Add("keepdims", v.keepdims, false)
       .Add(v.out_sharding)
+      .AddNamed("weights", v.weights)
       .code();
 }
 std::string Code(const MedianOptions& v) {

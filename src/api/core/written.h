@@ -49,6 +49,7 @@ std::string Code(const CloseOptions& v);
 std::string Code(const EqualOptions& v);
 std::string Code(const GeluOptions& v);
 std::string Code(const ReduceOptions& v);
+std::string Code(const LogsumexpOptions& v);
 std::string Code(const VarOptions& v);
 std::string Code(const NormOrder& v);
 std::string Code(const NormOptions& v);

@@ -80,10 +80,17 @@ Located OfGroups(const Located& x, int64_t groups, double epsilon, Call call) {
 
 Array logmeanexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   const Call call{"logmeanexp", loc};
+  CheckHasNo("initial", options.initial, call);
   return AsOneWith(call, {{"operand", x}, dims, options}, {{"where", &options.where}},
                    [&](const Operands& xs) -> Array {
                      const Array given = ToFloat(xs[0], call), a = ToWide(given, call);
-                     const Located total(logsumexp(a, dims, options, loc), loc);
+                     const Located total(logsumexp(a, dims,
+                                                   {.dtype = options.dtype,
+                                                    .keepdims = options.keepdims,
+                                                    .out_sharding = options.out_sharding,
+                                                    .where = options.where},
+                                                   loc),
+                                         loc);
                      const DType t = TypeOf(a)->dtype() == total.dtype() ? TypeOf(given)->dtype()
                                                                          : total.dtype();
                      const std::vector<int64_t> d = NormalDims(dims, Rank(a), call);

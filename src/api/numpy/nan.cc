@@ -6,6 +6,8 @@
 
 #include "api/array/between.h"
 #include "api/array/reductions.h"
+#include "api/array/weighted_quantiles.h"
+#include "api/core/call_modes.h"
 #include "api/core/located.h"
 #include "api/core/option_fields.h"
 #include "base/at.h"
@@ -145,47 +147,63 @@ Array LinesOf(const Array& x, const std::vector<int64_t>& dims, Call call) {
   return Reshape(moveaxis(x, dims, to, call.loc), shape, call);
 }
 
+// Returns the quantiles of the lines at q: [q's elements, others...].
+Array BetweenNumbers(const Array& lines, const Array& q, QuantileMethod method, Call call) {
+  const Loc loc = call.loc;
+  const int64_t others = Rank(lines) - 1;
+  const Located sorted(sort(lines, -1, {}, loc), loc);
+  const Located n(sum(IsNumber(lines, loc), -1, {.dtype = f64, .keepdims = true}, loc), loc);
+  base::Shape row(base::Size(others), 1);
+  row.push_back(TypeOf(q)->elements());
+  const Located share = n.With(Reshape(q, row, call)), is_share = (share >= 0) & (share <= 1);
+  const Located position = share * n.With(maximum(n - 1, Operand(0, loc), {}, loc));
+  const Located low = Floor(position), high(ceil(position, loc), loc);
+  const auto at = [&](const Located& place) {
+    return sorted.With(take_along_dim(sorted, Convert(place, i64, call), -1, {}, loc));
+  };
+  const Located chosen = n.With(Between(at(low), at(high), position - low, method, call));
+  const Array made = If((n == 0) | !is_share, kNan, chosen);
+  return moveaxis(Convert(made, sorted.dtype(), call), -1, 0, loc);
+}
+
 Array QuantileOfNumbers(const Array& x, const Array& q, const Dims& given,
                         const QuantileOptions& options, Call call) {
   const Loc loc = call.loc;
   const std::vector<int64_t> dims = NormalDims(given, Rank(x), call);
   const Array lines = LinesOf(x, dims, call);
-  const int64_t others = Rank(lines) - 1, elements = ShapeOf(lines).back();
-  if (elements == 0) FailShape(call, 17, "there are no elements to choose from");
-  const Located sorted(sort(lines, -1, {}, loc), loc);
-  const Located n(sum(IsNumber(lines, loc), -1, {.dtype = f64, .keepdims = true}, loc), loc);
-  base::Shape row(base::Size(others), 1);
-  row.push_back(TypeOf(q)->elements());
-  const Located position =
-      n.With(Reshape(q, row, call)) * n.With(maximum(n - 1, Operand(0, loc), {}, loc));
-  const Located low = Floor(position), high(ceil(position, loc), loc);
-  const auto at = [&](const Located& place) {
-    return sorted.With(take_along_dim(sorted, Convert(place, i64, call), -1, {}, loc));
-  };
-  const Located share = n.With(Reshape(q, row, call)), is_share = (share >= 0) & (share <= 1);
-  const Located chosen = n.With(Between(at(low), at(high), position - low, options.method, call));
-  Array made = If((n == 0) | !is_share, kNan, chosen);
-  made = moveaxis(Convert(made, sorted.dtype(), call), -1, 0, loc);
+  if (ShapeOf(lines).back() == 0) FailShape(call, 17, "there are no elements to choose from");
+  Array made;
+  if (options.method == QuantileMethod::kInvertedCdf) {
+    const Located weights(LinesOf(WeightsFor(x, options.weights, dims, call), dims, call), loc);
+    made = InvertedCdf(lines, If(weights.With(IsNumber(lines, loc)), weights, 0.0), q, call);
+  } else {
+    made = BetweenNumbers(lines, q, options.method, call);
+  }
   base::Shape shape = ShapeOf(q);
   for (int64_t d = 0; d < Rank(x); ++d) {
     const bool is_reduced = std::count(dims.begin(), dims.end(), d) > 0;
     if (!is_reduced || options.keepdims) shape.push_back(is_reduced ? 1 : base::At(ShapeOf(x), d));
   }
-  made = Reshape(made, shape, call);
-  return options.out_sharding ? reshard(made, *options.out_sharding, loc) : made;
+  return Reshape(made, shape, call);
 }
 
 Array QuantileOfNumbers(const char* name, const Operand& x, const Operand& q, double most,
                         const Dims& dims, QuantileOptions options, Loc loc) {
   const Call call{name, loc};
-  return AsOne(call, {{"operand", x}, {"q", q}, dims, options},
-               [&](const Operand& operand, const Operand& at) {
-                 const Array a = ToFloat(operand, call);
-                 CheckReal(a, call);
-                 const Located fraction(Convert(ToFloat(at, call), f64, call), loc);
-                 return QuantileOfNumbers(a, most == 1 ? fraction : fraction / most, dims, options,
-                                          call);
-               });
+  CheckWeights(options, call);
+  return AsOneWith(
+      call, {{"operand", x}, {"q", q}, dims, options}, {{"weights", &options.weights}},
+      [&](const Operands& xs) {
+        const Array a = ToFloat(xs[0], call);
+        CheckReal(a, call);
+        const Located fraction(Convert(ToFloat(xs[1], call), f64, call), loc);
+        const Array at = most == 1 ? fraction : fraction / most;
+        const OnArrays along = [&](const std::vector<Array>& given) {
+          return std::vector{QuantileOfNumbers(given[0], given[1], dims, options, call)};
+        };
+        if (!options.out_sharding) return along({a, at})[0];
+        return InAutoAxes({a, at}, *options.out_sharding, along, call)[0];
+      });
 }
 
 }  // namespace

@@ -20,7 +20,11 @@ static std::string Code(const VanderOptions& v) {
   return OptionFields().Add("columns", v.columns).Add("increasing", v.increasing, false).code();
 }
 static std::string Code(const PolyfitOptions& v) {
-  return OptionFields().AddNamed("w", v.w).Add("rcond", v.rcond).code();
+  return OptionFields()
+      .AddNamed("w", v.w)
+      .Add("rcond", v.rcond)
+      .Add("unscaled", v.unscaled, false)
+      .code();
 }
 
 namespace {
@@ -162,35 +166,94 @@ Array vander(Operand x, VanderOptions options, Loc loc) {
 }
 
 // The columns are scaled to length 1 first, so that few singular values are small.
+namespace {
+
+// The least squares problem of a fit, whose columns have norm 1, and its solution.
+struct Fit {
+  Located matrix, scale;  // [n, degree + 1], [degree + 1]
+  linalg::Lstsq solution;
+  bool many;  // y is [n, k]
+
+  // Returns coefficients [degree + 1, ...] of the columns before they were scaled.
+  Located Unscaled(const Located& c) const {
+    return c / (many ? scale.With(expand_dims(scale, 1, c.loc())) : scale);
+  }
+};
+
+Fit FitOf(const Operands& xs, int64_t degree, const PolyfitOptions& options, Call call) {
+  const Loc loc = call.loc;
+  const DType t = FloatOf(PromotedDType({xs[0], xs[1]}, call));
+  const Array at = Convert(ToArray(xs[0], call), t, call);
+  Located values(Convert(ToArray(xs[1], call), t, call), loc);
+  if (Rank(at) != 1 || Rank(values) < 1 || Rank(values) > 2 ||
+      values.shape()[0] != ShapeOf(at)[0] || ShapeOf(at)[0] == 0)
+    FailShape(call, 18,
+              fmt::format("places have shape [n] and values [n] or [n, k], not {} and {}",
+                          ir::FieldText(ShapeOf(at)), ir::FieldText(values.shape())));
+  const auto n = static_cast<double>(ShapeOf(at)[0]);
+  const bool many = Rank(values) == 2;
+  Located matrix(vander(at, {.columns = degree + 1}, loc), loc);
+  if (options.w.is_given()) {
+    const Located w(Convert(options.w, t, call), loc);
+    matrix = matrix * w.With(expand_dims(w, 1, loc));
+    values = values * (many ? w.With(expand_dims(w, 1, loc)) : w);
+  }
+  const Located scale = Sqrt(matrix.With(sum(Square(matrix), 0, {}, loc)));
+  const double epsilon =
+      t == f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  matrix = matrix / scale;
+  return {matrix, scale,
+          linalg::lstsq(matrix, values, {.rcond = options.rcond.value_or(n * epsilon)}, loc), many};
+}
+
+// Returns the covariance of the coefficients: the inverse of the normal matrix, times the variance
+// of a distance.
+Located Covariance(const Fit& fit, bool unscaled, Call call) {
+  const Loc loc = call.loc;
+  const Located& m = fit.matrix;
+  const int64_t n = m.shape()[0], count = m.shape()[1];
+  const Located normal = m.With(matmul(swapaxes(m, 0, 1, loc), m, {}, loc));
+  Located base =
+      m.With(linalg::inv(normal, loc)) / fit.scale / m.With(expand_dims(fit.scale, 1, loc));
+  if (fit.many) base = m.With(expand_dims(base, -1, loc));
+  if (unscaled) return base;
+  if (n <= count)
+    FailShape(call, 17,
+              fmt::format("the covariance of {} coefficients needs more points than {}", count, n),
+              {"give .unscaled = true"});
+  Located variance = m.With(fit.solution.residuals) / static_cast<double>(n - count);
+  if (!fit.many) variance = m.With(Reshape(variance, {}, call));
+  return base * variance;
+}
+
+void CheckDegree(int64_t degree, Call call) {
+  if (degree < 0) FailShape(call, 17, fmt::format("there is no degree {}", degree));
+}
+
+}  // namespace
+
 Array polyfit(Operand x, Operand y, int64_t degree, PolyfitOptions options, Loc loc) {
   const Call call{"polyfit", loc};
-  if (degree < 0) FailShape(call, 17, fmt::format("there is no degree {}", degree));
+  CheckDegree(degree, call);
   const Arguments arguments{{"x", x}, {"y", y}, degree, options};
   return AsOneWith(call, arguments, {{"w", &options.w}}, [&](const Operands& xs) -> Array {
-    const DType t = FloatOf(PromotedDType({xs[0], xs[1]}, call));
-    const Array at = Convert(ToArray(xs[0], call), t, call);
-    Located values(Convert(ToArray(xs[1], call), t, call), loc);
-    if (Rank(at) != 1 || Rank(values) < 1 || Rank(values) > 2 ||
-        values.shape()[0] != ShapeOf(at)[0] || ShapeOf(at)[0] == 0)
-      FailShape(call, 18,
-                fmt::format("places have shape [n] and values [n] or [n, k], not {} and {}",
-                            ir::FieldText(ShapeOf(at)), ir::FieldText(values.shape())));
-    const auto n = static_cast<double>(ShapeOf(at)[0]);
-    Located matrix(vander(at, {.columns = degree + 1}, loc), loc);
-    if (options.w.is_given()) {
-      const Located w(Convert(options.w, t, call), loc);
-      matrix = matrix * w.With(expand_dims(w, 1, loc));
-      values = values * (Rank(values) == 2 ? w.With(expand_dims(w, 1, loc)) : w);
-    }
-    const Located scale = Sqrt(matrix.With(sum(Square(matrix), 0, {}, loc)));
-    const double epsilon =
-        t == f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-    const Array solution =
-        linalg::lstsq(matrix / scale, values, {.rcond = options.rcond.value_or(n * epsilon)}, loc)
-            .x;
-    const Located c(solution, loc);
-    return c / (Rank(values) == 2 ? scale.With(expand_dims(scale, 1, loc)) : scale);
+    const Fit fit = FitOf(xs, degree, options, call);
+    return fit.Unscaled({fit.solution.x, loc});
   });
+}
+
+Polyfit polyfit_all(Operand x, Operand y, int64_t degree, PolyfitOptions options, Loc loc) {
+  const Call call{"polyfit_all", loc};
+  CheckDegree(degree, call);
+  const Arguments arguments{{"x", x}, {"y", y}, degree, options};
+  const std::vector<Array> made = AsOneWith(
+      call, arguments, {{"w", &options.w}}, [&](const Operands& xs) -> std::vector<Array> {
+        const Fit fit = FitOf(xs, degree, options, call);
+        const linalg::Lstsq& s = fit.solution;
+        return {fit.Unscaled({s.x, loc}), s.residuals, s.rank, s.singular_values,
+                Covariance(fit, options.unscaled, call)};
+      });
+  return {made[0], made[1], made[2], made[3], made[4]};
 }
 
 Array poly(Operand roots, Loc loc) {

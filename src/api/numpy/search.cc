@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "api/core/call_modes.h"
 #include "api/core/option_fields.h"
 #include "api/core/positions.h"
 #include "api/numpy/sized.h"
@@ -30,6 +31,7 @@ static std::string Code(const HistogramOptions& v) {
       .Add("range", v.range)
       .AddNamed("weights", v.weights)
       .Add("density", v.density, false)
+      .Add(v.out_sharding)
       .code();
 }
 static std::string Code(const HistogramddOptions& v) {
@@ -39,6 +41,7 @@ static std::string Code(const HistogramddOptions& v) {
       .Add("range", v.range, {})
       .AddNamed("weights", v.weights)
       .Add("density", v.density, false)
+      .Add(v.out_sharding)
       .code();
 }
 
@@ -186,8 +189,8 @@ namespace {
 
 // Counts points by boxes. The columns are the coordinates of the points: arrays of one shape, which
 // may be sharded. Devices count their own points and add up.
-Histogram CountPoints(const std::vector<Array>& columns, const base::Shape& points,
-                      const HistogramddOptions& options, Call call) {
+Histogram CountWhole(const std::vector<Array>& columns, const base::Shape& points,
+                     const HistogramddOptions& options, Call call) {
   const Loc loc = call.loc;
   const size_t rank = columns.size();
   const auto fits = [&](size_t size) { return size == 0 || size == 1 || size == rank; };
@@ -243,6 +246,23 @@ Histogram CountPoints(const std::vector<Array>& columns, const base::Shape& poin
   return made;
 }
 
+// As CountWhole, laid out as the options say.
+Histogram CountPoints(const std::vector<Array>& columns, const base::Shape& points,
+                      const HistogramddOptions& options, Call call) {
+  if (!options.out_sharding) return CountWhole(columns, points, options, call);
+  const OnArrays count = [&](const std::vector<Array>& xs) {
+    Histogram made = CountWhole(xs, points, options, call);
+    made.edges.insert(made.edges.begin(), made.counts);
+    return made.edges;
+  };
+  std::vector<Specs> specs(columns.size() + 1, P());  // the edges are whole
+  specs[0] = *options.out_sharding;
+  std::vector<Array> made = InAutoAxes(columns, Specs(specs), count, call);
+  const Array counts = made[0];
+  made.erase(made.begin());
+  return {counts, std::move(made)};
+}
+
 // Returns the columns of points [n, dims]: each device has all coordinates of its points.
 std::vector<Array> ColumnsOf(const Array& points, Call call) {
   if (Rank(points) != 2)
@@ -290,7 +310,8 @@ Histogram histogram(Operand x, HistogramOptions options, Loc loc) {
   Histogram made;
   const auto count = [&](const Operands& xs) {
     const Array a = ToFloat(xs[0], call);
-    HistogramddOptions each{.bins = {options.bins}, .density = options.density};
+    HistogramddOptions each{
+        .bins = {options.bins}, .density = options.density, .out_sharding = options.out_sharding};
     if (options.edges.is_given()) each.edges = {options.edges};
     if (options.range) each.range = {*options.range};
     if (options.weights.is_given()) each.weights = options.weights;

@@ -17,8 +17,15 @@ using namespace api;
 static std::string Code(const SizeOptions& v) {
   return OptionFields().Add("size", v.size).Add("fill_value", v.fill_value).code();
 }
-static std::string Code(const UniqueOptions& v) {
+static std::string Code(const SetOptions& v) {
   return OptionFields().Add("size", v.size).Add("fill_value", v.fill_value).code();
+}
+static std::string Code(const UniqueOptions& v) {
+  return OptionFields()
+      .Add("size", v.size)
+      .Add("fill_value", v.fill_value)
+      .Add("dim", v.dim)
+      .code();
 }
 
 namespace {
@@ -126,34 +133,56 @@ Located Same(const Located& a, const Located& b) {
   return (a == b) | (IsNan(a) & IsNan(b));
 }
 
-// The elements in order, and whether each is the first of its kind.
+// The elements [n], or slices [n, ...], in order, and whether each is the first of its kind.
 struct Runs {
   Array sorted, order;
   Located is_first;
 };
 
-Runs RunsOf(const Array& x, Call call) {
-  const Loc loc = call.loc;
-  const Array flat = Flat(x, call);
-  const int64_t n = ShapeOf(flat)[0];
-  const std::vector<Array> both =
-      sort({flat, Positions(n, 0, 1, base::DefaultInt(), call)}, 0, {}, loc);
-  const Located all(both[0], loc);
-  const Array ahead = slice(all, {0}, {std::max<int64_t>(n - 1, 0)}, {}, loc);
-  const Array behind = slice(all, {std::min<int64_t>(n, 1)}, {n}, {}, loc);
-  const Array differs = !Same(all.With(behind), all.With(ahead));
-  const Array first = full({std::min<int64_t>(n, 1)}, Operand(true, loc), {}, loc);
-  return {both[0], both[1], all.With(concatenate({first, differs}, 0, loc))};
+// Returns the order of elements [n], or of slices [n, ...] by their first elements that differ.
+Array OrderOf(const Array& x, Call call) {
+  const int64_t n = ShapeOf(x)[0], size = n == 0 ? 0 : TypeOf(x)->elements() / n;
+  const Array number = Positions(n, 0, 1, base::DefaultInt(), call);
+  if (size == 0) return number;
+  std::vector<Array> keys =
+      Rank(x) == 1 ? std::vector{x} : unstack(Reshape(x, {n, size}, call), 1, call.loc);
+  keys.push_back(number);
+  return sort(keys, 0, {.num_keys = static_cast<int>(size)}, call.loc).back();
 }
 
-// Returns the elements where the mask holds, and at the end the fill value, or the first of them.
-Array Elements(const Located& sorted, const Located& mask, const UniqueOptions& options,
-               Call call) {
+Runs RunsOf(const Array& x, Call call) {
+  const Loc loc = call.loc;
+  const int64_t n = ShapeOf(x)[0];
+  const Array order = OrderOf(x, call);
+  const Located all(take(x, order, 0, {}, loc), loc);
+  base::Shape low(ShapeOf(x).size(), 0), behind = low, high = ShapeOf(x), ahead = high;
+  behind[0] = std::min<int64_t>(n, 1);
+  ahead[0] = std::max<int64_t>(n - 1, 0);
+  Array differs =
+      !Same(all.With(slice(all, behind, high, {}, loc)), all.With(slice(all, low, ahead, {}, loc)));
+  std::vector<int64_t> own(ShapeOf(x).size() - 1);
+  std::iota(own.begin(), own.end(), 1);
+  differs = any(differs, own, {}, loc);
+  const Array first = full({std::min<int64_t>(n, 1)}, Operand(true, loc), {}, loc);
+  return {all, order, all.With(concatenate({first, differs}, 0, loc))};
+}
+
+// Returns a mask [n] with dims of 1 after it, so that it broadcasts with slices [n, ...].
+Array BesideSlices(const Array& mask, const Array& slices, Call call) {
+  base::Shape shape(ShapeOf(slices).size(), 1);
+  shape[0] = ShapeOf(mask)[0];
+  return Reshape(mask, shape, call);
+}
+
+// Returns the elements or slices where the mask holds, and at the end the fill value, or the first
+// of them.
+Array Elements(const Located& sorted, const Located& mask, const SetOptions& options, Call call) {
   const Loc loc = call.loc;
   const int64_t size = SizeOr(options.size, CountOf(mask), call);
   Array made = Kept(sorted, mask, size, Scalar(0), call);
   const Located number(Positions(size, 0, 1, i32, call), loc);
-  const Located is_there = number < number.With(CountOf(mask));
+  const Located is_there =
+      number.With(BesideSlices(number < number.With(CountOf(mask)), made, call));
   if (options.fill_value)
     return If(is_there, number.With(made),
               number.With(StrongScalar(*options.fill_value, TypeOf(made)->dtype(), call)));
@@ -164,7 +193,7 @@ Array Elements(const Located& sorted, const Located& mask, const UniqueOptions& 
 
 // Runs f on two arrays of one dtype.
 template <class F>
-Array OfSets(const char* name, const Operand& a, const Operand& b, UniqueOptions options, Loc loc,
+Array OfSets(const char* name, const Operand& a, const Operand& b, SetOptions options, Loc loc,
              const F& f) {
   const Call call{name, loc};
   return AsOne(call, {{"a", a}, {"b", b}, options},
@@ -197,16 +226,31 @@ Located IsIn(const Array& x, const Array& values, Call call) {
 
 }  // namespace
 
+namespace {
+
+// Returns the elements [n] that unique compares, or the slices [n, ...] along a dim.
+Array ComparedOf(const Array& x, const std::optional<int>& dim, Call call) {
+  if (!dim) return Flat(x, call);
+  return moveaxis(Gathered(x, call), *dim, 0, call.loc);
+}
+Array Back(const Array& values, const std::optional<int>& dim, Call call) {
+  return dim ? moveaxis(values, 0, *dim, call.loc) : values;
+}
+SetOptions SizeAndFill(const UniqueOptions& options) { return {options.size, options.fill_value}; }
+
+}  // namespace
+
 Unique unique_all(Operand x, UniqueOptions options, Loc loc) {
   const Call call{"unique_all", loc};
   const std::vector<Array> made =
       AsOne(call, {x, options}, [&](const Operand& operand) -> std::vector<Array> {
         const Array a = ToArray(operand, call);
-        const Runs runs = RunsOf(a, call);
+        const Runs runs = RunsOf(ComparedOf(a, options.dim, call), call);
         const int64_t n = ShapeOf(runs.sorted)[0];
         const int64_t size = SizeOr(options.size, CountOf(runs.is_first), call);
         const DType t = base::DefaultInt();
-        const Array values = Elements(Located(runs.sorted, loc), runs.is_first, options, call);
+        const Array values =
+            Elements(Located(runs.sorted, loc), runs.is_first, SizeAndFill(options), call);
         const Located run = Located(cumsum(Convert(runs.is_first, t, call), 0, {}, loc), loc) - 1;
         const Array inverse =
             AtRows(scatter, zeros({n}, {.dtype = t}, loc), runs.order, run, {}, call);
@@ -218,7 +262,8 @@ Unique unique_all(Operand x, UniqueOptions options, Loc loc) {
           index = If(number < number.With(CountOf(runs.is_first)), number.With(index),
                      number.With(take(index, Operand(0, loc), 0, {}, loc)));
         }
-        return {values, index, Reshape(inverse, ShapeOf(a), call), counts};
+        return {Back(values, options.dim, call), index,
+                options.dim ? inverse : Reshape(inverse, ShapeOf(a), call), counts};
       });
   return {made[0], made[1], made[2], made[3]};
 }
@@ -226,8 +271,9 @@ Unique unique_all(Operand x, UniqueOptions options, Loc loc) {
 Array unique(Operand x, UniqueOptions options, Loc loc) {
   const Call call{"unique", loc};
   return AsOne(call, {x, options}, [&](const Operand& operand) {
-    const Runs runs = RunsOf(ToArray(operand, call), call);
-    return Elements(Located(runs.sorted, loc), runs.is_first, options, call);
+    const Runs runs = RunsOf(ComparedOf(ToArray(operand, call), options.dim, call), call);
+    return Back(Elements(Located(runs.sorted, loc), runs.is_first, SizeAndFill(options), call),
+                options.dim, call);
   });
 }
 
@@ -241,34 +287,34 @@ Array isin(Operand x, Operand values, Loc loc) {
                });
 }
 
-Array union1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
+Array union1d(Operand a, Operand b, SetOptions options, Loc loc) {
   return OfSets(
       "union1d", a, b, options, loc,
-      [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
+      [](const Array& x, const Array& y, const SetOptions& o, Call call) {
         const Runs runs = RunsOf(concatenate({Flat(x, call), Flat(y, call)}, 0, call.loc), call);
         return Elements(Located(runs.sorted, call.loc), runs.is_first, o, call);
       });
 }
-Array intersect1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
+Array intersect1d(Operand a, Operand b, SetOptions options, Loc loc) {
   return OfSets("intersect1d", a, b, options, loc,
-                [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
-                  const Runs runs = RunsOf(x, call);
+                [](const Array& x, const Array& y, const SetOptions& o, Call call) {
+                  const Runs runs = RunsOf(Flat(x, call), call);
                   return Elements(Located(runs.sorted, call.loc),
                                   runs.is_first & IsIn(runs.sorted, y, call), o, call);
                 });
 }
-Array setdiff1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
+Array setdiff1d(Operand a, Operand b, SetOptions options, Loc loc) {
   return OfSets("setdiff1d", a, b, options, loc,
-                [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
-                  const Runs runs = RunsOf(x, call);
+                [](const Array& x, const Array& y, const SetOptions& o, Call call) {
+                  const Runs runs = RunsOf(Flat(x, call), call);
                   return Elements(Located(runs.sorted, call.loc),
                                   runs.is_first & !IsIn(runs.sorted, y, call), o, call);
                 });
 }
-Array setxor1d(Operand a, Operand b, UniqueOptions options, Loc loc) {
+Array setxor1d(Operand a, Operand b, SetOptions options, Loc loc) {
   return OfSets(
       "setxor1d", a, b, options, loc,
-      [](const Array& x, const Array& y, const UniqueOptions& o, Call call) {
+      [](const Array& x, const Array& y, const SetOptions& o, Call call) {
         const Runs runs = RunsOf(concatenate({Flat(x, call), Flat(y, call)}, 0, call.loc), call);
         const Located in_both = IsIn(runs.sorted, x, call) & IsIn(runs.sorted, y, call);
         return Elements(Located(runs.sorted, call.loc), runs.is_first & !in_both, o, call);

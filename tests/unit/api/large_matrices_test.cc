@@ -131,6 +131,36 @@ TEST(LargeMatrix, MayHaveAnySizes) {
   SetDeviceCount(1);
 }
 
+// n = 1, and one less and one more than multiples of the devices, whatever divides the sharded dim.
+TEST(LargeMatrix, SquareOnesMayHaveAnySize) {
+  SetDeviceCount(8);
+  for (const auto& [x, y] : {std::pair<int, int>{2, 4}, {2, 3}, {1, 3}, {5, 1}}) {
+    MeshScope scope(make_mesh({{"x", x}, {"y", y}}));
+    for (int64_t n = 1; n <= 2 * x * y + 1; ++n)
+      for (const PartitionSpec& spec : {P("x", None), P(None, "y"), P("x", "y"), P("y", "x")}) {
+        const auto divides = [&](size_t d) {
+          const std::string text =
+              spec.dims()[d].axes().empty() ? "" : spec.dims()[d].axes()[0].name;
+          return n % (text == "x" ? x : text == "y" ? y : 1) == 0;
+        };
+        if (!divides(0) || !divides(1)) continue;
+        SCOPED_TRACE(spec.text() + " of " + std::to_string(n));
+        const Array a = Random({n, n}, 60) + 3 * eye(n, {.dtype = f64}), b = Random({n, 2}, 61);
+        const Array d = matmul(a, T(a)), large = reshard(a, spec);
+        const auto whole = [](const Array& v) { return reshard(v, P()); };
+        ExpectClose(whole(linalg::cholesky(reshard(d, spec), {.out_sharding = spec})),
+                    linalg::cholesky(d), 1e-9);
+        ExpectClose(whole(linalg::lu(large, {.out_sharding = spec}).lu), linalg::lu(a).lu, 1e-9);
+        ExpectClose(linalg::solve(large, b, {.out_sharding = P()}), linalg::solve(a, b), 1e-9);
+        ExpectClose(linalg::solve_triangular(large, b, {.out_sharding = P()}),
+                    linalg::solve_triangular(a, b), 1e-9);
+        const linalg::Qr qr = linalg::qr(large, {.out_sharding = spec});
+        ExpectClose(matmul(whole(qr.q), whole(qr.r)), a, 1e-9);
+      }
+  }
+  SetDeviceCount(1);
+}
+
 // A backward pass keeps the factors, not the steps.
 TEST(LargeMatrix, GradientsNeedTheMemoryOfFactors) {
   MeshScope scope(abstract_mesh({{"x", 8}, {"y", 8}}));
