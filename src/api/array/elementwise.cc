@@ -323,6 +323,10 @@ Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options,
   return where(eq(xs[1], zero, {}, loc), Apply(ScalarOp::kDiv, xs, {}, call), whole, {}, loc);
 }
 
+Array LaidOut(const Array& x, const OutOptions& options, Call call) {
+  return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : x;
+}
+
 Array HypotValue(const std::vector<Array>& xs, const OutOptions& options, Call call) {
   const Loc loc = call.loc;
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
@@ -339,7 +343,7 @@ Array HypotValue(const std::vector<Array>& xs, const OutOptions& options, Call c
       {}, call);
   Array inf = StrongScalar(std::numeric_limits<double>::infinity(), TypeOf(x)->dtype(), call);
   Array infinite = bitwise_or(eq(x, inf, {}, loc), eq(y, inf, {}, loc), {}, loc);
-  return where(infinite, inf, length, {}, loc);
+  return LaidOut(where(infinite, inf, length, {}, loc), options, call);
 }
 
 // The value's choice of the larger operand has no second derivative where they are equal. At 0 each
@@ -365,8 +369,9 @@ using BinaryOf = Array (*)(const Operand&, const Operand&, const OutOptions&, Ca
 
 // Runs a composed function of two operands as one call.
 Array BinaryAsOne(BinaryOf f, const Operand& a, const Operand& b, OutOptions options, Call call) {
-  return AsOne(call, {a, b, options},
-               [&](const Operand& lhs, const Operand& rhs) { return f(lhs, rhs, options, call); });
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    return LaidOut(f(lhs, rhs, options, call), options, call);
+  });
 }
 
 }  // namespace
