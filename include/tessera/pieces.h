@@ -64,7 +64,7 @@ struct PadOptions {
 };
 // Returns x padded at the ends of its dims, one dim after the other, as numpy.pad. Throws
 // ShapeError for negative sizes, for sizes between elements, and for an empty dim that has no
-// elements to take. Elements of a dim that is sharded move to other devices as in concatenate.
+// elements to take. A sharded dim stays sharded: its padded size must divide into the shards.
 Array pad(Operand x, std::vector<Padding> padding, PadMode mode, PadOptions options = {},
           Loc loc = Loc::Current());
 struct RepeatOptions {
@@ -74,8 +74,8 @@ struct RepeatOptions {
   std::optional<PartitionSpec> out_sharding = {};
 };
 // Returns x with element i along `dim` repeated counts[i] times; the counts are ints [n], or [1]
-// for all. Throws ShapeError for other shapes, and TraceError if the counts are traced without a
-// .total. A sharded `dim` needs an out_sharding.
+// for all. Throws ShapeError for other shapes and known counts below 0, and TraceError if the
+// counts are traced without a .total. A sharded `dim` needs an out_sharding.
 Array repeat(Operand x, Array counts, int dim, RepeatOptions options = {},
              Loc loc = Loc::Current());
 // Returns x with `dim` moved before dim `start`.
@@ -163,7 +163,8 @@ Array ravel_multi_index(std::vector<Array> indices, Shape shape, IndexMode mode 
 
 // Returns a matrix with x [n] on its k-th diagonal; other shapes are flattened.
 Array diagflat(Operand x, int64_t k = 0, Loc loc = Loc::Current());
-// Returns n numbers from lo to hi with equal ratios: [n, ...]; floating.
+// Returns n numbers from lo to hi with equal ratios: [n, ...]; floating. For an integer dtype they
+// are truncated.
 Array geomspace(Operand lo, Operand hi, int64_t n = 50, LinspaceOptions options = {},
                 Loc loc = Loc::Current());
 

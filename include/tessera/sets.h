@@ -50,7 +50,7 @@ struct Histogram {
 };
 // Returns the edges [bins + 1] of equal bins from the smallest to the largest element of x, or of
 // the range. Throws ShapeError for NaN and infinite elements without a range; under jit and vmap
-// the edges are then NaN, and the counts of histograms -1.
+// the edges are then NaN, and the counts of histograms -1: in an unsigned dtype its largest number.
 Array histogram_bin_edges(Operand x, HistogramOptions options = {}, Loc loc = Loc::Current());
 // Returns the number of elements in each bin [bins]: in the default int, or the dtype of the
 // weights. The last bin includes its upper edge; NaN is in none. Errors are those of

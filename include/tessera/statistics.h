@@ -40,7 +40,7 @@ struct CovOptions {
   Array fweights = {}, aweights = {};  // how often each observation counts, and its weight
 };
 // Returns the covariances of the variables of x [variables, observations] or [observations]:
-// [variables, variables], or a scalar for one.
+// [variables, variables], or a scalar for one. Weights promote with x.
 Array cov(Operand x, CovOptions options = {}, Loc loc = Loc::Current());
 struct CorrcoefOptions {
   bool rowvar = true;
@@ -66,7 +66,8 @@ struct GradientOptions {
   std::vector<Array> coordinates = {};  // [size] for each dim, instead of the spacing
 };
 // Returns the differences of neighbours divided by their distance, along each dim: central, and at
-// the ends one-sided. Throws ShapeError for dims of less than two elements.
+// the ends one-sided. Coordinates promote with x. Throws ShapeError for dims of less than two
+// elements.
 std::vector<Array> gradient(Operand x, Dims dims = All, GradientOptions options = {},
                             Loc loc = Loc::Current());
 
@@ -75,7 +76,8 @@ struct TrapezoidOptions {
   double dx = 1;
   int dim = -1;
 };
-// Returns the integral of the samples y by the trapezoidal rule: [...] without the dim.
+// Returns the integral of the samples y by the trapezoidal rule: [...] without the dim. Places
+// promote with y, and are [size] or of the rank of y. Throws ShapeError for places of another size.
 Array trapezoid(Operand y, TrapezoidOptions options = {}, Loc loc = Loc::Current());
 
 struct InterpOptions {

@@ -1,6 +1,7 @@
 // Wrong shapes, dtypes and options of NumPy's functions.
 #include <gmock/gmock.h>
 #include <tessera/arithmetic.h>
+#include <tessera/distributions.h>
 #include <tessera/pieces.h>
 #include <tessera/polynomials.h>
 #include <tessera/sets.h>
@@ -37,6 +38,21 @@ const std::vector<RefusedCase>& Cases() {
          bincount(array({1, 2}), {.length = -1});
        }},
       {"heaviside_complex", [] { heaviside(complex(ones({2}), ones({2})), 1.0); }},
+      {"trapezoid_one_place", [] { trapezoid(ones({5}), {.x = array({3.0})}); }},
+      {"trapezoid_places",
+       [] {
+         trapezoid(ones({2, 1}), {.x = array({3.0, 4.0, 5.0})});
+       }},
+      {"repeat_negative",
+       [] {
+         repeat(array({1, 2, 3}), array({2, -1, 1}), 0);
+       }},
+      {"multivariate_normal_vectors",
+       [] { stats::multivariate_normal::logpdf(ones({4}), ones({1}), 1.0); }},
+      {"multivariate_normal_number",
+       [] { stats::multivariate_normal::logpdf(1.0, ones({3}), eye(3)); }},
+      {"multivariate_normal_of_numbers",
+       [] { stats::multivariate_normal::logpdf(ones({2}), 0.0, eye(2)); }},
       {"histogram_bins", [] { histogram(ones({2}), {.bins = 0}); }},
       {"histogram_weights", [] { histogram(ones({2}), {.weights = ones({3})}); }},
       {"histogramdd_rank", [] { histogramdd(ones({2})); }},

@@ -100,5 +100,101 @@ TEST(Ends, ZeroTangentsTimesInfiniteSlopes) {
   EXPECT_EQ(of_y.to_vector<double>(), (Numbers{0, kInf, kInf}));
 }
 
+// A tie of a maximum shares the slope; functions that only keep their points within bounds do not.
+TEST(Ends, LinspaceOfEqualBounds) {
+  const auto points = [](Array lo, Array hi) { return linspace(lo, hi, 5); };
+  const Array five = full({}, 5, {.dtype = f64});
+  EXPECT_EQ(jacfwd([&](Array v) { return points(v, five); })(five).to_vector<double>(),
+            (Numbers{1, 0.75, 0.5, 0.25, 0}));
+  EXPECT_EQ(jacrev([&](Array v) { return points(five, v); })(five).to_vector<double>(),
+            (Numbers{0, 0.25, 0.5, 0.75, 1}));
+}
+
+TEST(Ends, QuantilesOfEqualElementsShareTheSlope) {
+  const auto slope = [](auto f, const Numbers& x) { return grad(f)(Doubles(x)); };
+  const auto half = [](Array v) { return quantile(v, 0.5); };
+  const auto middle = [](Array v) { return median(v); };
+  const auto numbers = [](Array v) { return nanquantile(v, 0.5); };
+  EXPECT_EQ(slope(half, {1, 2, 2, 3}).to_vector<double>(), (Numbers{0, 0.5, 0.5, 0}));
+  EXPECT_EQ(slope(numbers, {1, 2, 2, 3}).to_vector<double>(), (Numbers{0, 0.5, 0.5, 0}));
+  EXPECT_EQ(slope(middle, {2, 2}).to_vector<double>(), (Numbers{0.5, 0.5}));
+  EXPECT_EQ(slope(middle, {1, 2, 3}).to_vector<double>(), (Numbers{0, 1, 0}));
+  const Numbers tenths(7, 0.1);
+  EXPECT_EQ(quantile(Doubles(tenths), 0.3).item<double>(), 0.1);
+}
+
+TEST(Ends, QuantilesBesideInfinity) {
+  const Array x = array({1.0, kInf}), minus = array({-kInf, 1.0});
+  const Array tiny = full({}, 1e-50, {.dtype = f64}), most = full({}, 1 - 0x1p-50, {.dtype = f64});
+  EXPECT_EQ(quantile(x, tiny).item<float>(), kInf);
+  EXPECT_EQ(quantile(minus, most).item<float>(), -kInf);
+  EXPECT_EQ(quantile(array({kInf, kInf}), 0.5).item<float>(), kInf);
+  EXPECT_EQ(quantile(x, 0.0).item<float>(), 1);
+  EXPECT_EQ(quantile(x, 1.0).item<float>(), kInf);
+}
+
+// The slope of the mean E in the bound lo is density(lo) (E - lo) / mass, from mpmath.
+TEST(Ends, SlopesOfTruncatedNormalsInTheTail) {
+  struct Case {
+    double lo, hi, slope;
+  };
+  constexpr int64_t kCount = 20000;
+  for (const Case& c : {Case{3, kInf, 0.92944}, {6, 7, 0.96944}, {8, 9, 0.98440}})
+    for (DType t : {f32, f64}) {
+      const auto mean_of = [&](Array lo) {
+        return mean(
+            random::truncated_normal(random::key(3), lo, c.hi, Shape(kCount), {.dtype = t}));
+      };
+      const double slope = astype(grad(mean_of)(full({}, c.lo, {.dtype = t})), f64).item<double>();
+      EXPECT_NEAR(slope, c.slope, 0.01) << c.lo << " " << t.name();
+      const auto below = [&](Array hi) {
+        return mean(
+            random::truncated_normal(random::key(3), -c.hi, hi, Shape(kCount), {.dtype = t}));
+      };
+      const double mirrored =
+          astype(grad(below)(full({}, -c.lo, {.dtype = t})), f64).item<double>();
+      EXPECT_NEAR(mirrored, c.slope, 0.01) << c.lo << " " << t.name();
+    }
+}
+
+TEST(Ends, SlopesOfModifiedBesselFunctionsThatOverflow) {
+  const auto slope = [](const Array& x) {
+    return astype(grad([](Array v) { return sum(i1(v)); })(x), f64).to_vector<double>();
+  };
+  const auto second = [](const Array& x) {
+    const auto first = [](Array v) { return sum(grad([](Array u) { return sum(i0(u)); })(v)); };
+    return astype(grad(first)(x), f64).to_vector<double>();
+  };
+  const Array wide = Doubles({714.5, 800, -800, kInf, -kInf}), narrow = array({95.0, -95.0, kInf});
+  EXPECT_THAT(slope(wide), testing::Each(kInf));
+  EXPECT_THAT(slope(narrow), testing::Each(kInf));
+  EXPECT_THAT(second(wide), testing::Each(kInf));
+}
+
+// Values of SciPy, where gamma functions of the formulas are infinite.
+TEST(Ends, BetaAndPochAtPoles) {
+  EXPECT_EQ(
+      beta(Doubles({-0.5, -1.5, -0.5, 0.5}), Doubles({-0.5, -0.5, -2.5, -0.5})).to_vector<double>(),
+      (Numbers{0, 0, 0, 0}));
+  EXPECT_EQ(beta(array({-0.5, -171.5}), array({-0.5, -0.5})).to_vector<float>(),
+            (std::vector<float>{0, 0}));
+  EXPECT_EQ(poch(Doubles({0, 0, -170.5, -0.5, 0, 0}), Doubles({-1, -2, 0.5, 0.5, 2, 0}))
+                .to_vector<double>(),
+            (Numbers{-1, 0.5, kInf, kInf, 0, 1}));
+}
+
+TEST(Ends, SquareplusOfB0) {
+  const auto slopes = [](double x) {
+    const auto f = [](Array v, Array b) { return squareplus(v, b); };
+    return grad<0, 1>(f)(full({}, x, {.dtype = f64}), full({}, 0, {.dtype = f64}));
+  };
+  const auto [up, up_b] = slopes(1);
+  EXPECT_EQ(up.item<double>(), 1);
+  EXPECT_EQ(up_b.item<double>(), 0.25);
+  const auto [down, down_b] = slopes(-2);
+  EXPECT_EQ(down.item<double>(), 0);
+  EXPECT_EQ(down_b.item<double>(), 0.125);
+}
+
 }  // namespace
 }  // namespace tessera::ends_test

@@ -5,27 +5,36 @@
 
 namespace tessera::api {
 
+namespace {
+
+// In f64 both shares are above 0 between two elements, so that an infinite one prevails. Equal
+// elements are exact: their line has both slopes too.
+Located OnLine(const Located& a, const Located& b, const Located& f) {
+  const Located rise = b - a, level = a + If(IsNan(rise), 0.0, rise) * f;
+  return If(a == b, level, a * (1.0 - f) + b * f);
+}
+
+}  // namespace
+
 Array Between(const Array& low, const Array& high, const Array& fraction, QuantileMethod method,
               Call call) {
-  const DType t = TypeOf(low)->dtype();
-  const Located a(ToWide(low, call), call.loc), b(ToWide(high, call), call.loc);
-  const Located f(fraction, call.loc);
-  const auto share = [&](const Located& x) { return a.With(Convert(x, a.dtype(), call)); };
+  const Located a(low, call.loc), b(high, call.loc), f(fraction, call.loc);
   switch (method) {
     case QuantileMethod::kLower:
       return low;
     case QuantileMethod::kHigher:
       return high;
     case QuantileMethod::kNearest:
-      return If(share(f) <= 0.5, Located(low, call.loc), Located(high, call.loc));
+      return If(f <= 0.5, a, b);
     case QuantileMethod::kMidpoint:
-      return Convert(If(a == b, a, a * 0.5 + b * 0.5), t, call);
     case QuantileMethod::kInvertedCdf:  // by InvertedCdf
     case QuantileMethod::kLinear:
       break;
   }
-  // Both shares are above 0 between two elements, so that an infinite one prevails.
-  return Convert(If(a == b, a, a * share(1.0 - f) + b * share(f)), t, call);
+  const auto wide = [&](const Array& x) { return a.With(Convert(x, f64, call)); };
+  const Located share =
+      method == QuantileMethod::kMidpoint ? f.With(full_like(f, 0.5, {}, call.loc)) : f;
+  return Convert(OnLine(wide(low), wide(high), share), TypeOf(low)->dtype(), call);
 }
 
 }  // namespace tessera::api

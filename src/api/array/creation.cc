@@ -203,8 +203,8 @@ Array Linspace(const Operand& lo, const Operand& hi, int64_t n, const LinspaceOp
   // A step that is too small for the dtype is divided last.
   Located points = first + If(step == 0, index / steps * all, index * step);
   if (!first.dtype().is_complex()) {
-    const Array up = minimum(points, last, {}, loc), down = maximum(points, last, {}, loc);
-    points = If(all >= 0, first.With(up), first.With(down));
+    const Located is_beyond = ((all >= 0) & (points > last)) | ((all < 0) & (points < last));
+    points = If(is_beyond, last, points);
   }
   if (n > 1 && options.endpoint) points = If(number == n - 1, last, points);
   if (!t.is_inexact()) points = Floor(points);

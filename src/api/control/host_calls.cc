@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "compile/host/host_array.h"
+#include "ir/host_notes.h"
 #include "ops/host_call.h"
 #include "trace/apply.h"
 #include "trace/inline.h"
@@ -36,20 +37,12 @@ void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
 
 std::vector<std::string> PlaceNotes(const ir::HostArguments& arguments, size_t mesh_position,
                                     const std::vector<int64_t>& index) {
-  const ir::Type& type = *arguments.values[0].place;
-  std::vector<std::string> notes;
-  std::string where;
-  if (!index.empty()) where = fmt::format("element [{}]", fmt::join(index, ", "));
-  if (arguments.device >= 0 || type.mesh())
-    where += fmt::format("{}on device {}", where.empty() ? "" : ", ",
-                         arguments.device >= 0
-                             ? arguments.device
-                             : type.mesh()->Device(static_cast<int64_t>(mesh_position)));
-  if (!where.empty()) notes.push_back(std::move(where));
-  if (!arguments.iterations.empty())
-    notes.push_back(fmt::format("in iteration {} of the loop{} around it, counted from 0",
-                                fmt::join(arguments.iterations, ", "),
-                                arguments.iterations.size() > 1 ? "s" : ""));
+  std::vector<std::string> notes = ir::IterationNotes(arguments), where;
+  if (!index.empty()) where.push_back(fmt::format("element [{}]", fmt::join(index, ", ")));
+  const std::string device =
+      ir::DeviceNote(arguments, *arguments.values[0].place, static_cast<int64_t>(mesh_position));
+  if (!device.empty()) where.push_back(device);
+  if (!where.empty()) notes.insert(notes.begin(), fmt::format("{}", fmt::join(where, ", ")));
   return notes;
 }
 

@@ -71,6 +71,20 @@ Array TriangularByBlocks(const Array& a, const Array& right, Triangle triangle, 
   return x.empty() ? right : b.Below(std::move(x));
 }
 
+namespace {
+
+// Returns x with the rows after the first `done` in the order of the permutation.
+Array SortedAfter(const Array& x, int64_t done, const Array& permutation, const MatrixBlocks& b) {
+  const MatrixFormulas& f = b.f();
+  const auto rows = [&](int64_t begin, int64_t end) {
+    return f.Slice(x, static_cast<int>(Rank(x)), begin, end);
+  };
+  const Array below = b.RowsInOrder(rows(done, ShapeOf(x)[0]), permutation);
+  return done == 0 ? below : concatenate({rows(0, done), below}, 0, f.loc());
+}
+
+}  // namespace
+
 // Lays the matrix out by columns, so that rows are exchanged without communication. All devices get
 // each panel and factor it alike.
 linalg::Lu LuByBlocks(const Array& a, Call call) {
@@ -83,12 +97,7 @@ linalg::Lu LuByBlocks(const Array& a, Call call) {
   for (int64_t done = 0; done < steps;) {
     const int64_t size = std::min(b.BlockOf(n - done, n), steps - done);
     const linalg::Lu panel = linalg::lu(b.Whole(b.Columns(rest, 0, size)), {}, call.loc);
-    const auto sorted = [&](const Array& x) {
-      const Array below =
-          b.RowsInOrder(f.Slice(x, static_cast<int>(Rank(x)), done, m), panel.permutation);
-      if (done == 0) return below;
-      return concatenate({f.Slice(x, static_cast<int>(Rank(x)), 0, done), below}, 0, call.loc);
-    };
+    const auto sorted = [&](const Array& x) { return SortedAfter(x, done, panel.permutation, b); };
     order = sorted(order);
     pivots.push_back(f.Add(panel.pivots, StrongScalar(done, i32, call)));
     const Array own = b.AfterRows(tril(panel.lu, -1, call.loc), done);
@@ -128,8 +137,6 @@ Array LuSolveByBlocks(const linalg::Lu& lu, const Array& right, bool transposed,
   const Array order = argsort(lu.permutation, -1, {}, call.loc);
   return b.ByRows(b.RowsInOrder(b.Whole(solve(solve(right, false), true)), order));
 }
-
-namespace {}  // namespace
 
 bool IsTall(int64_t rows, int64_t columns, int64_t devices) { return rows / devices >= columns; }
 

@@ -129,6 +129,14 @@ Array LuTangent(const linalg::Lu& made, const Array& tangent, int64_t k, const M
 struct QrFactors {
   Array q, r;
 };
+// Returns dr r^-1, which is upper triangular with a real diagonal, of q^H da r^-1 and the
+// skew-Hermitian part that its lower triangle gives.
+Array UpperPart(const Array& projected, const Array& skew, const MatrixFormulas& f) {
+  const Array upper = f.Sub(projected, skew);
+  if (!TypeOf(upper)->dtype().is_complex()) return upper;
+  const Array imaginary = f.Sub(projected, real(projected, f.loc()));
+  return f.Sub(upper, f.Mul(f.Identity(upper, RowsOf(upper)), imaginary));
+}
 // For a with at least as many rows as columns.
 QrFactors QrTangents(const QrFactors& made, const Array& da, const MatrixBlocks& b) {
   const MatrixFormulas& f = b.f();
@@ -137,13 +145,22 @@ QrFactors QrTangents(const QrFactors& made, const Array& da, const MatrixBlocks&
   const Array w = f.Transposed(turned);  // da r^-1, by columns
   const Array projected = Product(f.Adjoint(made.q), w, b);
   const Array lower = tril(projected, -1, f.loc());
-  Array rest = f.Sub(projected, f.Sub(lower, AdjointByRows(lower, b)));
-  if (TypeOf(w)->dtype().is_complex()) {
-    const Array imaginary = f.Sub(projected, real(projected, f.loc()));
-    rest = f.Sub(rest, f.Mul(f.Identity(rest, RowsOf(rest)), imaginary));
-  }
+  const Array rest = UpperPart(projected, f.Sub(lower, AdjointByRows(lower, b)), f);
   const Array along = f.Transposed(Product(f.Transposed(rest), f.Transposed(made.q), b));
   return {f.Sub(w, along), Product(rest, made.r, b)};
+}
+
+// For a tall a: q is by rows, and all devices have r.
+QrFactors TallQrTangents(const QrFactors& made, const Array& da, const MatrixBlocks& b) {
+  const MatrixFormulas& f = b.f();
+  const Loc loc = f.loc();
+  const Array w = linalg::triangular_solve(made.r, b.ByRows(da), {}, loc);  // da r^-1
+  const int64_t p = b.devices(), m = RowsOf(da), n = ColumnsOf(da);
+  const auto parts = [&](const Array& x) { return reshape(x, {p, m / p, n}, {}, loc); };
+  const Array projected = sum(f.MatMul(f.Adjoint(parts(made.q)), parts(w)), 0, {}, loc);
+  const Array lower = tril(projected, -1, loc);
+  const Array rest = UpperPart(projected, f.Sub(lower, f.Adjoint(lower)), f);
+  return {f.Sub(w, f.MatMul(made.q, rest)), f.MatMul(rest, made.r)};
 }
 
 // Returns an array in the layout of another.
@@ -235,17 +252,19 @@ Array BlockedSolve(const Array& a, const Array& right, Call call) {
 
 namespace {
 
-// Of a with at least as many rows as columns, whose number the devices divide.
-QrFactors PanelQr(const Array& a, const MatrixBlocks& b) {
+using QrRule = QrFactors (*)(const QrFactors&, const Array&, const MatrixBlocks&);
+
+// Of a with at least as many rows as columns, in sizes that the devices divide.
+QrFactors QrWithRule(const Array& a, QrRule tangents_of, const MatrixBlocks& b) {
   const Call call = b.f().call();
   using Made = std::pair<Array, Array>;
   const auto plain = [call](Array x) -> Made {
     const linalg::Qr made = QrByBlocks(x, call);
     return {made.q, made.r};
   };
-  const auto rule = [b, call](Tangents values, Tangents tangents) {
+  const auto rule = [b, call, tangents_of](Tangents values, Tangents tangents) {
     const linalg::Qr made = QrByBlocks(std::get<0>(values), call);
-    const QrFactors d = QrTangents({made.q, made.r}, std::get<0>(tangents), b);
+    const QrFactors d = tangents_of({made.q, made.r}, std::get<0>(tangents), b);
     return std::pair(Made{made.q, made.r}, Made{Like(d.q, made.q, b), Like(d.r, made.r, b)});
   };
   const auto [q, r] = custom_jvp(plain, rule, call.loc)(a, call.loc);
@@ -257,7 +276,7 @@ QrFactors WideQr(const Array& a, const MatrixBlocks& b) {
   const int64_t m = RowsOf(a), n = ColumnsOf(a), size = b.Divided(m);
   const Array rows = b.ByRows(Padded(a, size, n, b));
   const Array square = Padded(b.Columns(rows, 0, m), size, size, b);
-  const QrFactors made = PanelQr(WithCorner(square, m, m, b), b);
+  const QrFactors made = QrWithRule(WithCorner(square, m, m, b), QrTangents, b);
   const Array rest = Product(b.f().Adjoint(made.q), b.Columns(rows, m, n), b);
   return {made.q, b.Beside({b.Columns(b.ByRows(made.r), 0, m), rest})};
 }
@@ -270,12 +289,13 @@ linalg::Qr BlockedQr(const Array& a, Call call) {
   if (k == 0) return linalg::qr(b.Whole(a), {}, call.loc);
   const sharding::TensorSharding& layout = TypeOf(a)->sharding();
   if (IsTall(m, n, b.devices())) {
-    const linalg::Qr made = QrByBlocks(Padded(a, b.Divided(m), n, b), call);
+    const QrFactors made = QrWithRule(Padded(a, b.Divided(m), n, b), TallQrTangents, b);
     return {Trimmed(made.q, m, n, layout, b), made.r};
   }
   const int64_t columns = b.Divided(n);
   const QrFactors made =
-      m < n ? WideQr(a, b) : PanelQr(PaddedByIdentity(a, m + columns - n, columns, b), b);
+      m < n ? WideQr(a, b)
+            : QrWithRule(PaddedByIdentity(a, m + columns - n, columns, b), QrTangents, b);
   return {Trimmed(made.q, m, k, layout, b), Trimmed(made.r, k, n, layout, b)};
 }
 

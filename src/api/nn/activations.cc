@@ -89,13 +89,27 @@ Array mish(Operand x, Loc loc) {
   return FloatFormula({"mish", loc}, x,
                       [loc](const Located& a) { return a * a.With(tanh(Softplus(a), loc)); });
 }
+namespace {
+// Returns the root of x^2 + b with its slopes, which are finite for b = 0 too.
+Located RootOfSquarePlus(const Located& x, const Located& b) {
+  return WithSlopes(
+      {x, b},
+      [](const std::vector<Located>& v) {
+        return v[0].With(hypot(v[0], Sqrt(v[1]), {}, v[0].loc()));
+      },
+      [](const std::vector<Located>& v, const Located& y) {
+        return std::vector<Located>{If(y == 0, 0.0, v[0] / If(y == 0, 1.0, y)), 0.5 / y};
+      });
+}
+}  // namespace
+
 Array squareplus(Operand x, Operand b, Loc loc) {
   return FloatFormula({"squareplus", loc}, {"operand", x}, {"b", b},
                       [loc](const Located& a, const Located& offset) {
                         const Located is_infinite = a.With(isinf(a, loc)), is_up = a >= 0;
                         const Located x = If(is_infinite, 0.0, a);
                         // The sum cancels for x < 0.
-                        const Located root = x.With(hypot(x, Sqrt(offset), {}, loc));
+                        const Located root = RootOfSquarePlus(x, offset);
                         const Located gap = If(is_up, 1.0, 0.5 * root - 0.5 * x);
                         const Located made = If(is_up, 0.5 * x + 0.5 * root, 0.25 * offset / gap);
                         return If(is_infinite, If(is_up, a, 0.0), made);

@@ -113,7 +113,11 @@ Array standardize(Operand x, Dims dims, StandardizeOptions options, Loc loc) {
                      const Located away = a - middle;
                      const Located variance = spread.is_given() ? a.With(ToWide(spread, call))
                                                                 : Mean(Square(away), dims);
-                     return Back(away * Rsqrt(variance + options.epsilon), xs[0], call);
+                     std::vector<Operand> all{xs[0]};
+                     for (const Array* given : {&centre, &spread})
+                       if (given->is_given()) all.emplace_back(*given, loc);
+                     return Convert(away * Rsqrt(variance + options.epsilon),
+                                    FloatOf(PromotedDType(all, call)), call);
                    });
 }
 

@@ -159,7 +159,9 @@ std::vector<Array> gradient(Operand x, Dims dims, GradientOptions options, Loc l
                               ir::FieldText(ShapeOf(coordinates[i]))));
       const Array slope = coordinates.empty() ? Gradient(a, along[i], options.spacing, call)
                                               : Gradient(a, along[i], coordinates[i], call);
-      made.push_back(TypeOf(slope)->dtype() == a.dtype() ? Convert(slope, t, call) : slope);
+      const DType own =
+          coordinates.empty() ? t : FloatOf(PromotedDType({xs[0], coordinates[i]}, call));
+      made.push_back(Convert(slope, own, call));
     }
     return made;
   };
@@ -183,6 +185,10 @@ Array trapezoid(Operand y, TrapezoidOptions options, Loc loc) {
         Located at(ToWide(places, call), loc);
         if (Rank(at) != 1) at = at.With(moveaxis(at, options.dim, -1, loc));
         const int64_t along = Rank(at) - 1;
+        if (Rank(at) == 0 || ShapeOf(at).back() != ShapeOf(a).back())
+          FailShape(call, 18,
+                    fmt::format("dim {} has {} elements, but x has shape {}", options.dim,
+                                ShapeOf(a).back(), ir::FieldText(ShapeOf(places))));
         const Located width = Shifted(at, along, 1) - at;
         return Convert(a.With(sum(pairs * width, -1, {}, loc)) * 0.5,
                        PromotedDType({given, places}, call), call);
@@ -239,7 +245,10 @@ Array Interp(const Array& x, Array xp, Array fp, const InterpOptions& options, C
   // Beside an infinite value a point has its own value, and the points between are infinite.
   const Located rise = y1 - y0, is_finite = rise.With(isfinite(rise, loc));
   const Located beside = If(share <= 0, y0, If(share >= 1, y1, y0 * (1.0 - share) + y1 * share));
-  Located made = If(is_finite, y0 + share * If(is_finite, rise, 0.0), beside);
+  // From its own end a place at the last point has that point's value.
+  const Located slope = If(is_finite, rise, 0.0);
+  const Located line = If(share >= 1, y1 + (share - 1.0) * slope, y0 + share * slope);
+  Located made = If(is_finite, line, beside);
   if (options.period) return made;
   const auto end = [&](const std::optional<double>& given, int64_t place) {
     return given ? made.With(StrongScalar(*given, made.dtype(), call))

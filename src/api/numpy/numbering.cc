@@ -157,6 +157,14 @@ Array diagflat(Operand x, int64_t k, Loc loc) {
   });
 }
 
+namespace {
+// Returns x with the numbers that differ from an integer by rounding only as that integer.
+Located Snapped(const Located& x) {
+  const Located whole = x.With(round(x, {}, x.loc()));
+  return If(Abs(x - whole) <= 1e-13 * Abs(whole), whole, x);
+}
+}  // namespace
+
 // The logarithms are spaced evenly; the ends are the bounds themselves.
 Array geomspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
   const Call call{"geomspace", loc};
@@ -175,7 +183,7 @@ Array geomspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc 
                  Array whole = sign * a.With(logspace(from, to, n, even, loc));
                  if (n > 0) whole = whole.at(0).set(a, {}, loc);
                  if (n > 1 && options.endpoint) whole = whole.at(-1).set(b, {}, loc);
-                 return Convert(whole, t, call);
+                 return Convert(t.is_inexact() ? whole : Array(Snapped(a.With(whole))), t, call);
                });
 }
 

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "api/core/call_modes.h"
 #include "api/core/option_fields.h"
 #include "api/numpy/part.h"
 #include "api/numpy/sized.h"
@@ -107,10 +108,10 @@ Array PaddedDim(const Array& x, int64_t dim, const Padding& by, PadMode mode,
   std::vector<Array> parts;
   const auto add = [&](int64_t count, bool low) {
     if (count == 0) return;
-    const Array edge = Part(x, dim, low ? 0 : n - 1, low ? 1 : n, call.loc);
     base::Shape shape = ShapeOf(x);
     base::At(shape, dim) = count;
     if (mode == PadMode::kLinearRamp) {
+      const Array edge = Part(x, dim, low ? 0 : n - 1, low ? 1 : n, call.loc);
       const Array ramp = Ramp(edge, dim, count, options.end_value, call);
       parts.push_back(low ? ramp : rev(ramp, static_cast<int>(dim), call.loc));
     } else if (mode > PadMode::kLinearRamp) {
@@ -126,11 +127,31 @@ Array PaddedDim(const Array& x, int64_t dim, const Padding& by, PadMode mode,
   return concatenate(parts, static_cast<int>(dim), call.loc);
 }
 
+bool PadsShards(const Array& x, const std::vector<Padding>& padding) {
+  const sharding::TensorSharding& own = TypeOf(x)->sharding();
+  for (size_t d = 0; d < padding.size(); ++d)
+    if (!own.dims[d].axes.empty() && (padding[d].low > 0 || padding[d].high > 0)) return true;
+  return false;
+}
+
+// Returns padded(x) in the layout of x. Its steps have sizes that the shards need not divide.
+template <class F>
+Array PaddedAcross(const Array& x, const F& padded, Call call) {
+  const detail::Body body = [&](const std::vector<Array>& xs) {
+    const Array y = padded(xs[0]);
+    return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
+  };
+  const std::vector<Array> arguments{x};
+  return CallAutoAxes({arguments, body, call.loc}, {.out_sharding = *OwnSpec(x)}).arrays[0];
+}
+
 // Returns the size of the result of a repeat: the option, or the sum of counts for `size` elements.
 // C17: throws as SizeOr does. Counts that are known may be read while a function is traced.
 int64_t TotalOf(const std::optional<int64_t>& total, const Array& counts, int64_t size, Call call) {
   if (total || counts.is_traced() || counts.is_abstract()) return SizeOr(total, counts, call);
   const std::vector<int64_t> values = counts.to_vector<int64_t>(call.loc);
+  for (int64_t n : values)
+    if (n < 0) FailShape(call, 20, fmt::format("an element cannot be repeated {} times", n));
   return std::accumulate(values.begin(), values.end(), int64_t{0}) *
          (values.size() == 1 ? size : 1);
 }
@@ -140,14 +161,17 @@ int64_t TotalOf(const std::optional<int64_t>& total, const Array& counts, int64_
 Array pad(Operand x, std::vector<Padding> padding, PadMode mode, PadOptions options, Loc loc) {
   const Call call{"pad", loc};
   return AsOne(call, {x, padding, mode, options}, [&](const Operand& operand) {
-    Array a = ToArray(operand, call);
+    const Array a = ToArray(operand, call);
     if (static_cast<int64_t>(padding.size()) != Rank(a))
       FailShape(call, 16,
                 fmt::format("padding of {} for an array of rank {}",
                             base::CountText(padding.size(), "dim"), Rank(a)));
-    for (int64_t d = 0; d < Rank(a); ++d)
-      a = PaddedDim(a, d, base::At(padding, d), mode, options, call);
-    return a;
+    const auto padded = [&](Array part) {
+      for (int64_t d = 0; d < Rank(part); ++d)
+        part = PaddedDim(part, d, base::At(padding, d), mode, options, call);
+      return part;
+    };
+    return PadsShards(a, padding) ? PaddedAcross(a, padded, call) : padded(a);
   });
 }
 

@@ -187,40 +187,75 @@ Array histogram_bin_edges(Operand x, HistogramOptions options, Loc loc) {
 
 namespace {
 
+// C18: throws ShapeError unless bins, edges and ranges are one for each dim, or one for all.
+void CheckOneEach(size_t rank, const HistogramddOptions& options, Call call) {
+  const auto fits = [&](size_t size) { return size == 0 || size == 1 || size == rank; };
+  if (!fits(options.bins.size()) || !fits(options.edges.size()) || !fits(options.range.size()) ||
+      (options.edges.size() == 1 && rank != 1))
+    FailShape(call, 18, fmt::format("bins, edges and ranges are one for each of {} dims", rank));
+}
+
+// Returns the edges of the bins of dim d, in which the points have these coordinates.
+Array EdgesOf(const Array& coordinates, size_t d, const HistogramddOptions& options, Call call) {
+  if (!options.edges.empty()) {
+    CheckLine("array of edges", options.edges[d], call);
+    return options.edges[d];
+  }
+  const int64_t bins = options.bins.empty() ? 10 : options.bins[d % options.bins.size()];
+  const auto range = options.range.empty() ? std::optional<std::pair<double, double>>()
+                                           : std::optional(options.range[d % options.range.size()]);
+  return EqualEdges(coordinates, bins, range, call);
+}
+
+Array WeightsOf(const base::Shape& points, const HistogramddOptions& options, Call call) {
+  if (!options.weights.is_given()) return ones(points, {.dtype = base::DefaultInt()}, call.loc);
+  if (ShapeOf(options.weights) != points)
+    FailShape(call, 18,
+              fmt::format("there are {} points, but weights of shape {}", base::Elements(points),
+                          ir::FieldText(ShapeOf(options.weights))));
+  return options.weights;
+}
+
+// Returns the counts, or -1 (in an unsigned dtype its largest number) where an edge is NaN.
+Array WithoutNanEdges(const Histogram& made, Call call) {
+  const Loc loc = call.loc;
+  Located is_counted(StrongScalar(true, bool_, call), loc);
+  for (const Array& e : made.edges)
+    is_counted = is_counted & is_counted.With(all(logical_not(isnan(e, loc), loc), All, {}, loc));
+  const Array none = Convert(StrongScalar(-1, i64, call), TypeOf(made.counts)->dtype(), call);
+  return If(is_counted, is_counted.With(made.counts), is_counted.With(none));
+}
+
+// Returns the share of each box, divided by its size.
+Array DensityOf(const Histogram& made, Call call) {
+  const Loc loc = call.loc;
+  std::vector<Operand> all(made.edges.begin(), made.edges.end());
+  all.emplace_back(made.counts, loc);
+  const Located number(Convert(made.counts, FloatOf(PromotedDType(all, call)), call), loc);
+  Located share = number / number.With(sum(number, All, {}, loc));
+  for (size_t d = 0; d < made.edges.size(); ++d) {
+    base::Shape wide(made.edges.size(), 1);
+    wide[d] = ShapeOf(made.edges[d])[0] - 1;
+    share = share / share.With(Reshape(diff(made.edges[d], -1, {}, loc), wide, call));
+  }
+  return share;
+}
+
 // Counts points by boxes. The columns are the coordinates of the points: arrays of one shape, which
 // may be sharded. Devices count their own points and add up.
 Histogram CountWhole(const std::vector<Array>& columns, const base::Shape& points,
                      const HistogramddOptions& options, Call call) {
   const Loc loc = call.loc;
-  const size_t rank = columns.size();
-  const auto fits = [&](size_t size) { return size == 0 || size == 1 || size == rank; };
-  if (!fits(options.bins.size()) || !fits(options.edges.size()) || !fits(options.range.size()) ||
-      (options.edges.size() == 1 && rank != 1))
-    FailShape(call, 18, fmt::format("bins, edges and ranges are one for each of {} dims", rank));
+  CheckOneEach(columns.size(), options, call);
   Histogram made;
   Located place(zeros(points, {.dtype = i32}, loc), loc);
   base::Shape shape;
-  for (size_t d = 0; d < rank; ++d) {
-    if (options.edges.empty()) {
-      const int64_t bins = options.bins.empty() ? 10 : options.bins[d % options.bins.size()];
-      const auto range = options.range.empty()
-                             ? std::optional<std::pair<double, double>>()
-                             : std::optional(options.range[d % options.range.size()]);
-      made.edges.push_back(EqualEdges(columns[d], bins, range, call));
-    } else {
-      made.edges.push_back(options.edges[d]);
-      CheckLine("array of edges", made.edges.back(), call);
-    }
+  for (size_t d = 0; d < columns.size(); ++d) {
+    made.edges.push_back(EdgesOf(columns[d], d, options, call));
     shape.push_back(ShapeOf(made.edges.back())[0] + 1);
     place = place * shape.back() + BinOf(columns[d], made.edges[d], call);
   }
-  const Array weights = options.weights.is_given()
-                            ? options.weights
-                            : ones(points, {.dtype = base::DefaultInt()}, loc);
-  if (ShapeOf(weights) != points)
-    FailShape(call, 18,
-              fmt::format("there are {} points, but weights of shape {}", base::Elements(points),
-                          ir::FieldText(ShapeOf(weights))));
+  const Array weights = WeightsOf(points, options, call);
   ScatterOptions sums;
   if (OwnSpec(place) || OwnSpec(weights)) sums.out_sharding = P(None);
   const Array none = zeros({base::Elements(shape)}, {.dtype = TypeOf(weights)->dtype()}, loc);
@@ -228,21 +263,9 @@ Histogram CountWhole(const std::vector<Array>& columns, const base::Shape& point
   base::Shape starts(shape.size(), 1), limits = shape;
   for (int64_t& limit : limits) --limit;
   made.counts = slice(made.counts, starts, limits, {}, loc);
-  Located is_counted(StrongScalar(true, bool_, call), loc);
-  for (const Array& e : made.edges)
-    is_counted = is_counted & is_counted.With(all(logical_not(isnan(e, loc), loc), All, {}, loc));
-  made.counts = If(is_counted, is_counted.With(made.counts), -1);
-  if (!options.density) return made;
-  std::vector<Operand> all(made.edges.begin(), made.edges.end());
-  all.emplace_back(made.counts, loc);
-  const Located number(Convert(made.counts, FloatOf(PromotedDType(all, call)), call), loc);
-  Located share = number / number.With(sum(number, All, {}, loc));
-  for (size_t d = 0; d < rank; ++d) {
-    base::Shape wide(shape.size(), 1);
-    wide[d] = ShapeOf(made.edges[d])[0] - 1;
-    share = share / share.With(Reshape(diff(made.edges[d], -1, {}, loc), wide, call));
-  }
-  made.counts = share;
+  // Only edges that the elements give may be NaN.
+  if (options.edges.empty() && options.range.empty()) made.counts = WithoutNanEdges(made, call);
+  if (options.density) made.counts = DensityOf(made, call);
   return made;
 }
 

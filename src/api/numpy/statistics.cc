@@ -26,9 +26,9 @@ static std::string Code(const CorrcoefOptions& v) {
 
 namespace {
 
-// Returns floats [variables, observations], in their WideDType.
-Array Variables(const Operand& x, bool rowvar, Call call) {
-  const Array a = ToWide(ToFloat(x, call), call);
+// Returns floats [variables, observations], in the WideDType of t.
+Array Variables(const Operand& x, DType t, bool rowvar, Call call) {
+  const Array a = Convert(ToArray(x, call), WideDType(t), call);
   if (Rank(a) > 2) FailShape(call, 17, fmt::format("the variables have rank 2, not {}", Rank(a)));
   const Array both = atleast_2d(a, call.loc);
   return rowvar || ShapeOf(both)[0] == 1 ? both : both.T();
@@ -77,8 +77,12 @@ Array Covariance(const Array& x, const CovOptions& options, Call call) {
 Array cov(Operand x, CovOptions options, Loc loc) {
   const Call call{"cov", loc};
   return AsOne(call, {x, options}, [&](const Operand& operand) {
-    const Array made = Covariance(Variables(operand, options.rowvar, call), options, call);
-    return Convert(made, TypeOf(ToFloat(operand, call))->dtype(), call);
+    std::vector<Operand> all{operand};
+    for (const Array* own : {&options.fweights, &options.aweights})
+      if (own->is_given()) all.emplace_back(*own, loc);
+    const DType t = FloatOf(PromotedDType(all, call));
+    const Array variables = Variables(operand, t, options.rowvar, call);
+    return Convert(Covariance(variables, options, call), t, call);
   });
 }
 
@@ -86,7 +90,7 @@ Array corrcoef(Operand x, CorrcoefOptions options, Loc loc) {
   const Call call{"corrcoef", loc};
   return AsOne(call, {x, options}, [&](const Operand& operand) -> Array {
     const DType t = TypeOf(ToFloat(operand, call))->dtype();
-    const Located c(Covariance(Variables(operand, options.rowvar, call), {}, call), loc);
+    const Located c(Covariance(Variables(operand, t, options.rowvar, call), {}, call), loc);
     if (c.shape().empty()) return Convert(c / c, t, call);
     const Located spread = Sqrt(c.With(real(diagonal(c, {}, loc), loc)));
     const Located made = c / c.With(expand_dims(spread, 1, loc)) / spread;

@@ -211,6 +211,17 @@ Located MeanAlong(const Located& x, int64_t dim, bool keepdims = false) {
   return x.With(mean(x, static_cast<int>(dim), {.keepdims = keepdims}, x.loc()));
 }
 
+// Returns g divided by the root of its estimated squares, of the means along both dims.
+Located ByFactors(const Located& g, const Located& rows, const Located& columns,
+                  const FactoredDims& dims) {
+  const int64_t left = dims.rows - (dims.rows > dims.columns ? 1 : 0);
+  const auto widened = [](const Located& x, int64_t dim) {
+    return x.With(expand_dims(x, static_cast<int>(dim), x.loc()));
+  };
+  return g * widened(Rsqrt(rows / MeanAlong(rows, left, true)), dims.columns) *
+         widened(Rsqrt(columns), dims.rows);
+}
+
 // Squares of a matrix are estimated by the product of the means of its rows and of its columns.
 GradientTransformation FactoredRms(AdafactorOptions o) {
   const auto init = [o](const Parameters& params, const Slots& slots) {
@@ -245,13 +256,7 @@ GradientTransformation FactoredRms(AdafactorOptions o) {
       if (!dims) return Convert(g * Rsqrt(next("squares", i, squares)), g.dtype(), call);
       const Located rows = next("rows", i, MeanAlong(squares, dims->columns)),
                     columns = next("columns", i, MeanAlong(squares, dims->rows));
-      const int64_t left = dims->rows - (dims->rows > dims->columns ? 1 : 0);
-      const auto widened = [&](const Located& x, int64_t dim) {
-        return x.With(expand_dims(x, static_cast<int>(dim), x.loc()));
-      };
-      return Convert(g * widened(Rsqrt(rows / MeanAlong(rows, left, true)), dims->columns) *
-                         widened(Rsqrt(columns), dims->rows),
-                     g.dtype(), call);
+      return Convert(ByFactors(g, rows, columns, *dims), g.dtype(), call);
     });
   };
   return {.name = "factored", .init = init, .begin = begin};

@@ -56,7 +56,10 @@ Array SampleInTail(const Array& key, const DrawnAs& as, const Array& lower, cons
   const Located is_up = low >= kTail, is_down = high <= -kTail;
   const Located near = If(is_up, low, If(is_down, -high, kTail)),
                 far = If(is_up, high, If(is_down, -low, kTail + 1));
-  const Located made = InTail(u, near, far);
+  // Above near + kAll the tail has no digit of that of `near`; an infinite bound has no slopes.
+  constexpr double kAll = 40;
+  const Located most = near + kAll;
+  const Located made = InTail(u, near, If(far > most, most, far));
   const Located signed_x = If(is_up, made, -made);
   return where(is_up | is_down, Convert(signed_x, as.dtype, call), x, {}, call.loc);
 }
@@ -69,10 +72,18 @@ Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
   const auto number = [&](double v) { return StrongScalar(v, t, call); };
   const Array root = number(std::numbers::sqrt2), lo = Parameter(lower, t, call),
               hi = Parameter(upper, t, call);
-  const Array a = erf(div(lo, root, {}, loc), loc), b = erf(div(hi, root, {}, loc), loc);
+  Located low(lo, loc), high(hi, loc);
+  const bool may_be_in_tail = MayBeInTail(lower, upper);
+  if (may_be_in_tail) {
+    // In a tail, where the sample is not used, the bounds are others that have finite slopes.
+    const Located is_tail = (low >= kTail) | (high <= -kTail);
+    low = If(is_tail, -1.0, low);
+    high = If(is_tail, 1.0, high);
+  }
+  const Array a = erf(div(low, root, {}, loc), loc), b = erf(div(high, root, {}, loc), loc);
   const std::vector<Array> bounds = PromoteTo(t, {a, b}, call);
   Array x = mul(root, erf_inv(Uniform(key, as, bounds[0], bounds[1], call), loc), {}, loc);
-  if (MayBeInTail(lower, upper)) x = SampleInTail(key, as, lo, hi, x, call);
+  if (may_be_in_tail) x = SampleInTail(key, as, lo, hi, x, call);
   const double inf = std::numeric_limits<double>::infinity();
   const Array least = nextafter(stop_gradient(lo, loc), number(inf), {}, loc);
   const Array most = nextafter(stop_gradient(hi, loc), number(-inf), {}, loc);

@@ -90,6 +90,8 @@ Located LogRatio(const Located& a, const Located& b) {
 }
 
 Located IsWhole(const Located& x) { return x == Floor(x); }
+// Whether gamma(x) is infinite.
+Located IsPole(const Located& x) { return (x <= 0) & IsWhole(x); }
 
 // For a = -n, where gamma is infinite, and b = 1, ..., n, where gamma(a + b) is infinite too, |B(a,
 // b)| is B(1 - a - b, b).
@@ -102,7 +104,7 @@ Located LogBetaValue(const Located& x, const Located& y) {
   const Located u = OtherOf(x, y), v = OtherOf(y, x);
   const Located a = x.With(minimum(u, v, {}, x.loc())), b = x.With(maximum(u, v, {}, x.loc()));
   constexpr double kLargest = std::numeric_limits<double>::infinity();
-  const Located is_small = (b < 8) | (a + b < 8), is_pole = (a <= 0) & IsWhole(a);
+  const Located is_small = (b < 8) | (a + b < 8), is_pole = IsPole(a);
   const Located small = Lgamma(a) + (Lgamma(b) - Lgamma(If(is_pole, 1.0, a + b)));
   const Located large = Lgamma(a) + LogRatio(a, If(is_small, 8.0, b));
   const Located at_end = If(a > 0, -kLargest, kLargest);
@@ -130,7 +132,9 @@ Located BetaValue(const Located& given_x, const Located& given_y) {
   const Located sign = If(is_other, If(odd, -1.0, 1.0),
                           GammaSign(given_x) * GammaSign(given_y) * GammaSign(given_x + given_y));
   const Located quotient = GammaValue(u) / GammaOfSum(u, v) * GammaValue(v);
-  return If(is_small, If(is_other, sign, 1.0) * quotient, sign * Exp(LogBetaValue(p, q)));
+  const Located made =
+      If(is_small, If(is_other, sign, 1.0) * quotient, sign * Exp(LogBetaValue(p, q)));
+  return If(IsPole(x + y) & !IsPole(x) & !IsPole(y), 0.0, made);
 }
 
 // Returns gamma(z + m) / gamma(z) of large z and z + m: z^m, and the rest of Stirling's formulas.
@@ -144,19 +148,20 @@ Located LargePoch(const Located& z, const Located& m) {
   return power * Exp((sum - 0.5) * Log1p(m / z) - m + (rest(sum) - rest(z)));
 }
 
-// For z < 0 and whole m, the factors z, z + 1, ..., z + m - 1 are those of 1 - z - m, with their
+// For z <= 0 and whole m, the factors z, z + 1, ..., z + m - 1 are those of 1 - z - m, with their
 // signs.
 Located PochValue(const Located& z, const Located& m) {
-  const Located is_low = (z < 0) & IsWhole(m) & ((1.0 - z) - m > 0);
+  const Located is_low = (z <= 0) & IsWhole(m) & ((1.0 - z) - m > 0);
   const Located odd = m.With(remainder(m, Operand(2, m.loc()), {}, m.loc())) != 0;
   const Located a = If(is_low, (1.0 - z) - m, z), sign = If(is_low & odd, -1.0, 1.0);
   const Located fits = (Abs(a) < 170) & (Abs(a + m) < 170);
-  const auto is_pole = [](const Located& v) { return (v <= 0) & IsWhole(v); };
   const Located is_large = (!fits) & (a >= 15) & (a + m >= 15) & (a + m < 1e300);
   const Located u = If(is_large, 1.0, a), v = If(is_large, 1.0, m);
   const Located large = LargePoch(If(is_large, a, 15.0), If(is_large, m, 1.0));
   const Located value = sign * If(is_large, large, GammaOfSum(u, v) / GammaValue(u));
-  return If(m == 0, 1.0, If(is_pole(z) & !is_pole(z + m), 0.0, value));
+  const Located is_zero = IsPole(z) & !IsPole(z + m), is_infinite = IsPole(z + m) & !IsPole(z);
+  constexpr double kLargest = std::numeric_limits<double>::infinity();
+  return If(m == 0, 1.0, If(is_zero, 0.0, If(is_infinite, kLargest, value)));
 }
 
 // Whether k of n can be chosen.

@@ -54,7 +54,9 @@ Located ModifiedBessel(const Located& x, int order, int derivatives = 0) {
     }
     const Located is_near = Abs(u) < 2;
     const Located near = Polynomial(series, 0.25 * Square(If(is_near, u, 0.0)));
-    return other - If(is_near, near, y / If(is_near, 1.0, u));
+    // Where I_1 is infinite, so is its slope.
+    const Located far = If(Abs(y) == kEndless, 0.0, y) / If(is_near, 1.0, u);
+    return other - If(is_near, near, far);
   });
 }
 

@@ -17,25 +17,32 @@ namespace {
 // Distributions of ints have the location last.
 Located Count(const Xs& v) { return v[0] - v.back(); }
 
+// Returns the logarithm f(k) of the probability of a count; `inside` is a count that is possible.
+template <class F>
+Located OfCount(const Located& k, const Located& is_outside, double inside, const F& f) {
+  return OnSupport(k, is_outside | (k == kInf), inside, -kInf, f);
+}
+
 Located PoissonLogMass(const Xs& v) {
-  const Located k = Count(v), is_inside = (k >= 0) & (v[0] == Floor(v[0])),
-                n = If(is_inside, k, 0.0);
-  return If(is_inside, Xlogy(n, v[1]) - Lgamma(n + 1) - v[1], -kInf);
+  const Located k = Count(v), is_part = (v[0] > Floor(v[0])) & (k == k);
+  return OfCount(k, (k < 0) | is_part, 0,
+                 [&](const Located& n) { return Xlogy(n, v[1]) - Lgamma(n + 1) - v[1]; });
 }
 Located PoissonBelow(const Xs& v) {
-  const Located k = Count(v), is_inside = k >= 0, n = If(is_inside, k, 0.0);
-  return If(is_inside, Igammac(Floor(1 + n), v[1]), 0.0);
+  const Located k = Count(v);
+  return OnSupport(k, k < 0, 0, 0, [&](const Located& n) { return Igammac(Floor(1 + n), v[1]); });
 }
 Located BinomLogMass(const Xs& v) {
-  const Located k = Count(v), &n = v[1], &p = v[2], is_inside = (k >= 0) & (k < n + 1);
-  const Located y = If(is_inside, k, 0.0), rest = If(is_inside, n - y, 0.0);
-  const Located ways = Lgamma(n + 1) - Lgamma(y + 1) - Lgamma(rest + 1);
-  const Located chance = Xlogy(y, p) + Xlog1py(rest, -p);
-  return If(is_inside, If(chance == 0, 0.0, ways + chance), -kInf);
+  const Located k = Count(v), &n = v[1], &p = v[2];
+  return OfCount(k, (k < 0) | (k >= n + 1), 0, [&](const Located& y) {
+    const Located rest = n - y, ways = Lgamma(n + 1) - Lgamma(y + 1) - Lgamma(rest + 1);
+    return ways + Xlogy(y, p) + Xlog1py(rest, -p);
+  });
 }
 Located BernoulliLogMass(const Xs& v) {
   const Located k = Count(v), &p = v[1];
-  return If((k < 0) | (k > 1), -kInf, Xlogy(k, p) + Xlog1py(1 - k, -p));
+  return OfCount(k, (k < 0) | (k > 1), 0,
+                 [&](const Located& y) { return Xlogy(y, p) + Xlog1py(1 - y, -p); });
 }
 Located BernoulliBelow(const Xs& v) {
   const Located &k = v[0], &p = v[1];
@@ -48,21 +55,23 @@ Located BernoulliQuantile(const Xs& v) {
   return If(is_given, If(q <= 1 - p, q.With(zeros_like(q, {}, q.loc())), 1.0), kNan);
 }
 Located GeomLogMass(const Xs& v) {
-  const Located k = Count(v), is_inside = k > 0, n = If(is_inside, k, 1.0);
-  return If(is_inside, Xlog1py(n - 1, -v[1]) + Log(v[1]), -kInf);
+  const Located k = Count(v), &p = v[1];
+  return OfCount(k, k <= 0, 1, [&](const Located& n) { return Xlog1py(n - 1, -p) + Log(p); });
 }
 Located NbinomLogMass(const Xs& v) {
-  const Located k = Count(v), is_inside = k >= 0, y = If(is_inside, k, 0.0), &n = v[1], &p = v[2];
-  const Located ways = Lgamma(y + n) - Lgamma(n) - Lgamma(y + 1);
-  return If(is_inside, ways + Xlogy(n, p) + Xlogy(y, 1 - p), -kInf);
+  const Located k = Count(v), &n = v[1], &p = v[2];
+  return OfCount(k, k < 0, 0, [&](const Located& y) {
+    const Located ways = Lgamma(y + n) - Lgamma(n) - Lgamma(y + 1);
+    return ways + Xlogy(n, p) + Xlogy(y, 1 - p);
+  });
 }
 Located BetabinomLogMass(const Xs& v) {
   const Located k = Floor(v[0]) - v.back(), &n = v[1], &a = v[2], &b = v[3];
-  const Located is_inside = (k >= 0) & (k <= n), y = If(is_inside, k, 0.0);
-  const Located rest = If(is_inside, n - y, 0.0);
-  const Located ways = -Log1p(n) - Betaln(rest + 1, y + 1);
-  const Located made = ways + Betaln(y + a, rest + b) - Betaln(a, b);
-  return If((n >= 0) & (a > 0) & (b > 0), If(is_inside, made, -kInf), kNan);
+  const Located made = OfCount(k, (k < 0) | (k > n), 0, [&](const Located& y) {
+    const Located rest = n - y, ways = -Log1p(n) - Betaln(rest + 1, y + 1);
+    return ways + Betaln(y + a, rest + b) - Betaln(a, b);
+  });
+  return If((n >= 0) & (a > 0) & (b > 0), made, kNan);
 }
 
 }  // namespace
@@ -158,7 +167,7 @@ Array MultinomialLogMass(const Operand& k, const Operand& n, const Operand& p, C
   const Located x = chance.With(Convert(counts, chance.dtype(), call)),
                 all = chance.With(Convert(trials, chance.dtype(), call));
   const Located made = Lgamma(all + 1) + Sum(Xlogy(x, chance) - Lgamma(x + 1), -1);
-  return If(Sum(x, -1) == all, made, -kInf);
+  return If((Sum(x, -1) != all) & (made == made), -kInf, made);
 }
 
 Array DirichletLogDensity(const Array& given, const Array& alpha, Call call) {
@@ -176,24 +185,39 @@ Array DirichletLogDensity(const Array& given, const Array& alpha, Call call) {
   shape[0] = m;
   const Located a(alpha, loc), wide = a.With(Reshape(alpha, shape, call));
   const Located constant = Sum(Lgamma(a), 0) - Lgamma(Sum(a, 0));
-  const Located is_inside = x.With(all(x > 0, 0, {}, loc)) & (Abs(Sum(x, 0) - 1) < 1e-6);
-  return If(is_inside, Sum(Xlogy(wide - 1, x), 0) - constant, -kInf);
+  const Located is_low = x <= 0;
+  const Located is_outside = x.With(any(is_low, 0, {}, loc)) | (Abs(Sum(x, 0) - 1) >= 1e-6);
+  const Located made = Sum(Xlogy(wide - 1, If(is_low, 1.0, x)), 0) - constant;
+  return If(is_outside & (made == made), -kInf, made);
+}
+
+// C18: throws ShapeError unless the shapes are those of numbers, or of vectors of one size.
+void CheckNormal(const Array& x, const Array& mean, const Array& covariance, Call call) {
+  const base::Shape &shape = ShapeOf(covariance), &of_mean = ShapeOf(mean), &of_x = ShapeOf(x);
+  if (of_mean.empty()) {
+    if (shape.empty()) return;
+    FailShape(call, 18, fmt::format("a covariance of shape {} for numbers", ir::FieldText(shape)));
+  }
+  const int64_t n = of_mean.back();
+  if (of_x.empty() || of_x.back() != n)
+    FailShape(call, 18, fmt::format("x of shape {} for a mean of size {}", ir::FieldText(of_x), n));
+  if (shape.empty()) return;
+  if (shape.size() < 2 || shape[shape.size() - 1] != n || shape[shape.size() - 2] != n)
+    FailShape(
+        call, 18,
+        fmt::format("a covariance of shape {} for vectors of size {}", ir::FieldText(shape), n));
 }
 
 Array NormalLogDensity(const Array& given, const Array& mean, const Array& covariance, Call call) {
   const Loc loc = call.loc;
   const Located x(given, loc), mu(mean, loc), c(covariance, loc);
   constexpr double kLogTwoPi = 1.8378770664093454836;
+  CheckNormal(given, mean, covariance, call);
   if (Rank(mean) == 0) return -0.5 * (Square(x - mu) / c + kLogTwoPi + Log(c));
-  const int64_t n = base::At(ShapeOf(mean), Rank(mean) - 1);
+  const int64_t n = ShapeOf(mean).back();
   const auto quadratic = [&](const Located& y) { return Sum(Square(y), -1); };
   const auto size = static_cast<double>(n);
   if (Rank(covariance) == 0) return -0.5 * (quadratic(x - mu) / c + size * (kLogTwoPi + Log(c)));
-  const base::Shape& shape = ShapeOf(covariance);
-  if (shape.size() < 2 || shape[shape.size() - 1] != n || shape[shape.size() - 2] != n)
-    FailShape(
-        call, 18,
-        fmt::format("a covariance of shape {} for vectors of size {}", ir::FieldText(shape), n));
   const Located root = x.With(linalg::cholesky(covariance, {}, loc));
   const Located away = x - mu;
   const Array column = expand_dims(away, -1, loc);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/special/real.h"
+#include "tessera/nn.h"
 #include "tessera/special.h"
 
 namespace tessera::stats::formulas {
@@ -57,17 +58,33 @@ inline Located Expit(const Located& x) { return x.With(tessera::expit(x, x.loc()
 inline Located Pow(const Located& x, const Located& y) {
   return x.With(tessera::pow(x, y, {}, x.loc()));
 }
-inline Located Maximum(const Located& x, double y) {
-  return x.With(tessera::maximum(x, Operand(y, x.loc()), {}, x.loc()));
-}
-inline Located Between(const Located& x, double low, double high) {
-  return x.With(tessera::clip(x, Operand(low, x.loc()), Operand(high, x.loc()), x.loc()));
-}
+inline Located LogOneMinusExp(const Located& x) { return x.With(tessera::log1mexp(x, x.loc())); }
 
-// Returns log(1 - e^-x) for x >= 0, accurate on both sides of log 2.
-inline Located LogOneMinusExp(const Located& x) {
-  const Located is_small = x < std::numbers::ln2;
-  return If(is_small, Log(-Expm1(-If(is_small, x, 1.0))), Log1p(-Exp(-If(is_small, 1.0, x))));
+// Returns f(x) on the support of a distribution, and `outside` elsewhere. f takes the number
+// `inside` for x elsewhere, so that its slopes are finite; at an end of the support the derivative
+// is that of f. A NaN stays: comparisons that find x outside are false for it, and f has those of
+// the parameters.
+template <class F>
+Located OnSupport(const Located& x, const Located& is_outside, double inside, double outside,
+                  const F& f) {
+  const Located made = f(If(is_outside, inside, x));
+  return If(is_outside & (made == made), outside, made);
+}
+// As OnSupport, of the support from `low` on.
+template <class F>
+Located From(double low, const Located& x, double below, const F& f) {
+  return OnSupport(x, x < low, low + 1, below, f);
+}
+// Returns the logarithm of the density f(x) on the support from `low` on; at infinity it is -inf.
+template <class F>
+Located LogDensityFrom(double low, const Located& x, const F& f) {
+  return OnSupport(x, (x < low) | (x == kInf), low + 1, -kInf, f);
+}
+// As OnSupport, of the support from 0 to 1.
+template <class F>
+Located FromZeroToOne(const Located& x, double below, double above, const F& f) {
+  const auto to_one = [&](const Located& v) { return OnSupport(v, v > 1, 0.5, above, f); };
+  return OnSupport(x, x < 0, 0.5, below, to_one);
 }
 
 // Distributions that can be shifted and stretched have the location and the scale last.

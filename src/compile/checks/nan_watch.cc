@@ -17,6 +17,7 @@
 #include "compile/checks/counted_lanes.h"
 #include "ir/differentiated.h"
 #include "ir/host_call.h"
+#include "ir/host_notes.h"
 #include "ir/inline.h"
 #include "ops/host_call.h"
 #include "sharding/local.h"
@@ -194,16 +195,9 @@ class NanCheck final : public ir::HostFunction {
                                      std::isnan(found.number) ? "nan"
                                      : found.number > 0       ? "inf"
                                                               : "-inf");
-    const auto position = static_cast<int64_t>(found.device);
-    if (arguments.device >= 0 || type.mesh())
-      reason +=
-          fmt::format(", on device {}",
-                      arguments.device >= 0 ? arguments.device : type.mesh()->Device(position));
-    std::vector<std::string> notes;
-    if (!arguments.iterations.empty())
-      notes.push_back(fmt::format("in iteration {} of the loop{} around it, counted from 0",
-                                  fmt::join(arguments.iterations, ", "),
-                                  arguments.iterations.size() > 1 ? "s" : ""));
+    const std::string device = ir::DeviceNote(arguments, type, static_cast<int64_t>(found.device));
+    if (!device.empty()) reason += ", " + device;
+    std::vector<std::string> notes = ir::IterationNotes(arguments);
     if (std::string note = DerivativeNote(); !note.empty()) notes.push_back(std::move(note));
     base::ThrowRuntime({.kind = {},
                         .op = std::string(op_),

@@ -161,6 +161,35 @@ TEST(LargeMatrix, SquareOnesMayHaveAnySize) {
   SetDeviceCount(1);
 }
 
+// The rows of a device, of padding or of the user, may be dependent: the implicit derivative is
+// that of the whole matrix.
+TEST(LargeMatrix, SlopesOfTallOnesOfUnevenRows) {
+  SetDeviceCount(4);
+  {
+    MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
+    for (DType t : {f64, c128})
+      for (const auto& [m, n] : {std::pair<int64_t, int64_t>{10, 2}, {9, 2}, {14, 3}, {17, 4}}) {
+        const Array a = random::normal(random::key(m), {m, n}, {.dtype = t}),
+                    c = random::normal(random::key(60), {m, n}, {.dtype = t}),
+                    d = random::normal(random::key(61), {n, n}, {.dtype = t});
+        const PartitionSpec layout = P(m % 2 == 0 ? DimSharding("x") : DimSharding(None),
+                                       n % 2 == 0 ? DimSharding("y") : DimSharding(None));
+        if (m % 2 != 0 && n % 2 != 0) continue;
+        const auto loss = [&](Array x, std::optional<PartitionSpec> out) {
+          const linalg::Qr made = linalg::qr(x, {.out_sharding = out});
+          return sum(real(made.q * c)) + sum(real(made.r * d));
+        };
+        for (const Array& x : {a, where(iota({m, n}, 0) < 3, ones_like(a), a)}) {
+          const Array whole = grad([&](Array v) { return loss(v, {}); })(x);
+          const Array by_rows =
+              grad([&](Array v) { return loss(v, P(None, None)); })(reshard(x, layout));
+          ExpectClose(reshard(by_rows, P()), whole, 1e-10);
+        }
+      }
+  }
+  SetDeviceCount(1);
+}
+
 // A backward pass keeps the factors, not the steps.
 TEST(LargeMatrix, GradientsNeedTheMemoryOfFactors) {
   MeshScope scope(abstract_mesh({{"x", 8}, {"y", 8}}));
