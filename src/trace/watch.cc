@@ -94,20 +94,21 @@ std::optional<std::string> ChangedNumberOf(Watch& watch) {
 
 std::string CaptureNote(const std::shared_ptr<Watch>& watch, const std::string& name, Loc loc) {
   if (!watch || !RetraceNotesOn() || watch->said.load(std::memory_order_relaxed)) return {};
-  std::string change, mend;
+  std::string change, mend, effect = "its program has the old value";
   if (watch->assigned.load(std::memory_order_relaxed) != 0) {
     change = "an Array by reference that was assigned since it was traced";
     mend = "make the Array a parameter";
   } else if (const std::optional<std::string> number = ChangedNumberOf(*watch)) {
     change = "a number by reference that changed " + *number + " since it was traced";
+    effect = "if its program uses the number, it has the old value";  // an equal one is in it
     mend = "make it a parameter: of type Array if it changes often";
   }
   if (change.empty() || watch->said.exchange(true)) return {};
   return fmt::format(
-      "tessera: {}: jit({}) captures {}: its program has the old value\n"
+      "tessera: {}: jit({}) captures {}: {}\n"
       "  {}\n"
       "  said once per program; RetraceNotes(false) silences it\n",
-      base::Where(loc), name, change, mend);
+      base::Where(loc), name, change, effect, mend);
 }
 
 }  // namespace trace

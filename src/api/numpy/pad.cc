@@ -134,17 +134,6 @@ bool PadsShards(const Array& x, const std::vector<Padding>& padding) {
   return false;
 }
 
-// Returns padded(x) in the layout of x. Its steps have sizes that the shards need not divide.
-template <class F>
-Array PaddedAcross(const Array& x, const F& padded, Call call) {
-  const detail::Body body = [&](const std::vector<Array>& xs) {
-    const Array y = padded(xs[0]);
-    return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
-  };
-  const std::vector<Array> arguments{x};
-  return CallAutoAxes({arguments, body, call.loc}, {.out_sharding = *OwnSpec(x)}).arrays[0];
-}
-
 // Returns the size of the result of a repeat: the option, or the sum of counts for `size` elements.
 // C17: throws as SizeOr does. Counts that are known may be read while a function is traced.
 int64_t TotalOf(const std::optional<int64_t>& total, const Array& counts, int64_t size, Call call) {
@@ -171,7 +160,10 @@ Array pad(Operand x, std::vector<Padding> padding, PadMode mode, PadOptions opti
         part = PaddedDim(part, d, base::At(padding, d), mode, options, call);
       return part;
     };
-    return PadsShards(a, padding) ? PaddedAcross(a, padded, call) : padded(a);
+    if (!PadsShards(a, padding)) return padded(a);
+    // Its steps have sizes that the shards need not divide. The result has the layout of a.
+    return InAutoAxes(
+        {a}, *OwnSpec(a), [&](const auto& xs) { return std::vector{padded(xs[0])}; }, call)[0];
   });
 }
 

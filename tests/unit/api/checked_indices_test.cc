@@ -92,7 +92,7 @@ TEST_F(CheckedIndicesTest, NotOfFunctionsThatLeaveElementsOut) {
               flatnonzero(x, {.size = 3});
               argwhere(x, {.size = 3});
               unique(x, {.size = 2});
-              compress(array({false, true, false, true}), x, {.size = 1});
+              compress(array({false, true, false, true}), x, All, {.size = 1});
               extract(x > 0, x, {.size = 1});
               intersect1d(x, array({1, 7}), {.size = 1});
             }),

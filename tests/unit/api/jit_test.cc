@@ -220,7 +220,8 @@ TEST(Jit, SaysOnceThatACapturedNumberChanged) {
   EXPECT_THAT(NotesOf([&] { of_rate(1.0), of_rate(2.0); }),
               testing::MatchesRegex(
                   "tessera: jit_test.cc:[0-9]+: jit\\(step\\) captures a number by reference that "
-                  "changed from 0.1 to 0.2 since it was traced: its program has the old value\n"
+                  "changed from 0.1 to 0.2 since it was traced: if its program uses the number, "
+                  "it has the old value\n"
                   ".*parameter.*\n.*RetraceNotes\\(false\\).*\n"));
   EXPECT_THAT(NotesOf([&] { of_bias(1.0); }), testing::HasSubstr("from 2.5 to 3 "));
   EXPECT_THAT(NotesOf([&] { of_power(ones({2})); }), testing::HasSubstr("from 3 to 4 "));
