@@ -355,7 +355,7 @@ class Suggester {
         least = std::move(moves);
     };
     consider(original);
-    // Neighbours of one shape are there to be joined; others read what they need.
+    // Neighbours of one shape can be joined; an operand that is repeated is read in parts.
     for (size_t i = 0; i < operands_.size(); ++i)
       if (i != k && *operands_[i].shape == shape) consider(*operands_[i].sharding);
     if (*shapes_[0] == shape)
