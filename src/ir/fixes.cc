@@ -118,6 +118,20 @@ struct Moves {
   }
 };
 
+// Returns the cost of an edit as text, and the bytes that a device then sends in each gradient.
+std::pair<std::string, int64_t> CostOf(const Moves& moves, const Steps& in_gradient) {
+  std::string cost = moves.bytes ? fmt::format("sends {} B per device: {}", moves.bytes, moves.text)
+                                 : "sends nothing";
+  int64_t later = 0;
+  for (const sharding::ReshardStep& step : in_gradient) {
+    if (step.bytes == 0) continue;
+    later += step.bytes;
+    cost += fmt::format("; in each gradient {} B: {}{}", step.bytes, sharding::Name(step.kind),
+                        moves.Over(step));
+  }
+  return {std::move(cost), later};
+}
+
 // Tries edits of a refused call.
 class Suggester {
  public:
@@ -355,7 +369,7 @@ class Suggester {
         least = std::move(moves);
     };
     consider(original);
-    // Neighbours of one shape are there to be joined; others read what they need.
+    // Neighbours of one shape can be joined; an operand that is repeated is read in parts.
     for (size_t i = 0; i < operands_.size(); ++i)
       if (i != k && *operands_[i].shape == shape) consider(*operands_[i].sharding);
     if (*shapes_[0] == shape)
@@ -381,17 +395,8 @@ class Suggester {
   void Offer(int operand, PartitionSpec spec, std::string edit,
              const std::vector<TensorSharding>& results, const Moves& moves,
              const Steps& in_gradient = {}) {
-    std::string cost = moves.bytes
-                           ? fmt::format("sends {} B per device: {}", moves.bytes, moves.text)
-                           : "sends nothing";
-    int64_t later = 0;
-    for (const sharding::ReshardStep& step : in_gradient) {
-      if (step.bytes == 0) continue;
-      later += step.bytes;
-      cost += fmt::format("; in each gradient {} B: {}{}", step.bytes, sharding::Name(step.kind),
-                          moves.Over(step));
-    }
-    const bool is_known = absl::c_any_of(fixes_, [&](const Offered& o) {
+    const auto [cost, later] = CostOf(moves, in_gradient);
+    const bool is_known = absl::c_any_of(fixes_, [&, &cost = cost](const Offered& o) {
       return o.fix.operand == operand && o.results == results && o.cost == cost &&
              o.fix.spec.reduced_axes() == spec.reduced_axes();
     });
