@@ -1,7 +1,6 @@
 // Elementwise functions promote their operands and apply an op. Some are composed of several ops.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -368,10 +367,8 @@ using BinaryOf = Array (*)(const Operand&, const Operand&, Call);
 // Runs a composed function of two operands as one call.
 Array BinaryAsOne(BinaryOf f, const Operand& a, const Operand& b, OutOptions options, Call call) {
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
-    const int64_t rank =
-        std::max(lhs.scalar() ? 0 : Rank(lhs.array()), rhs.scalar() ? 0 : Rank(rhs.array()));
-    return f(LaidOut(lhs, rank, options.out_sharding, call),
-             LaidOut(rhs, rank, options.out_sharding, call), call);
+    const Operands xs = LaidOut({lhs, rhs}, options.out_sharding, call);
+    return f(xs[0], xs[1], call);
   });
 }
 

@@ -1,5 +1,4 @@
 // Special functions that are more than one op.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -92,11 +91,8 @@ Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
     const std::vector<Array> xs = PromoteFloat({lhs, rhs}, call);
     CheckReal(xs[0], call);
-    const int64_t rank = std::max(Rank(xs[0]), Rank(xs[1]));
-    const auto laid = [&](const Array& x) {
-      return LaidOut({x, loc}, rank, options.out_sharding, call).array();
-    };
-    return custom_jvp(f, rule, loc)(laid(xs[0]), laid(xs[1]), loc);
+    const Operands laid = LaidOut({{xs[0], loc}, {xs[1], loc}}, options.out_sharding, call);
+    return custom_jvp(f, rule, loc)(laid[0].array(), laid[1].array(), loc);
   });
 }
 

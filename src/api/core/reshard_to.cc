@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "api/core/tree_match.h"
@@ -199,21 +200,34 @@ Array Constrained(const Array& x, const PartitionSpec& spec, Call call) {
       {"over Explicit axes this is an assertion: use reshard to move data"});
 }
 
-Operand LaidOut(const Operand& x, int64_t rank, const std::optional<PartitionSpec>& out,
-                Call call) {
-  if (!out || x.scalar()) return x;
-  const base::Shape& shape = ShapeOf(x.array());
-  const size_t leading = base::Size(rank) - shape.size();
+namespace {
+
+// Returns the part of the spec of a result for an operand of this shape.
+PartitionSpec SpecOfOperand(const PartitionSpec& out, const base::Shape& shape, size_t rank) {
+  const size_t leading = rank - shape.size();
   std::vector<DimSharding> dims;
   for (size_t d = 0; d < shape.size(); ++d) {
-    const bool is_named = leading + d < out->dims().size() && shape[d] != 1;
-    dims.push_back(is_named ? out->dims()[leading + d] : DimSharding(None));
+    const bool is_named = leading + d < out.dims().size() && shape[d] != 1;
+    dims.push_back(is_named ? out.dims()[leading + d] : DimSharding(None));
   }
   PartitionSpec spec(std::move(dims));
-  if (!out->unreduced_axes().empty())
-    spec = spec.unreduced(out->unreduced_axes(), out->reduction());
-  if (!out->reduced_axes().empty()) spec = spec.reduced(out->reduced_axes());
-  return {ReshardTo(x.array(), spec, call), x.loc()};
+  if (!out.unreduced_axes().empty()) spec = spec.unreduced(out.unreduced_axes(), out.reduction());
+  if (!out.reduced_axes().empty()) spec = spec.reduced(out.reduced_axes());
+  return spec;
+}
+
+}  // namespace
+
+std::vector<Operand> LaidOut(std::vector<Operand> xs, const std::optional<PartitionSpec>& out,
+                             Call call) {
+  if (!out) return xs;
+  size_t rank = 0;
+  for (const Operand& x : xs)
+    if (!x.scalar()) rank = std::max(rank, ShapeOf(ToArray(x, call)).size());
+  for (Operand& x : xs)
+    if (!x.scalar())
+      x = {ReshardTo(x.array(), SpecOfOperand(*out, ShapeOf(x.array()), rank), call), x.loc()};
+  return xs;
 }
 
 }  // namespace tessera::api

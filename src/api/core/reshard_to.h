@@ -10,10 +10,11 @@ void CheckDivides(const ir::Type* from, const sharding::TensorSharding& to, Call
 // Return x resharded to `to`. Throw ShardingError if x cannot have that sharding.
 Array ReshardTo(const Array& x, const sharding::TensorSharding& to, Call call);
 Array ReshardTo(const Array& x, const PartitionSpec& to, Call call);
-// Returns an operand of an elementwise function of this rank, laid out as a result with this
-// out_sharding, if one is given: dims of size 1, which broadcast, stay whole. Formulas whose
-// operands are laid out so need no other options.
-Operand LaidOut(const Operand& x, int64_t rank, const std::optional<PartitionSpec>& out, Call call);
+// Returns the operands of an elementwise function laid out as a result with this out_sharding, if
+// one is given: dims of size 1, which broadcast, stay whole. Formulas of such operands need no
+// other options.
+std::vector<Operand> LaidOut(std::vector<Operand> xs, const std::optional<PartitionSpec>& out,
+                             Call call);
 // As above, for an array of a tree. Errors show `name()`, such as "result[1].w".
 Array ReshardNamed(const Array& x, const PartitionSpec& to, Call call,
                    absl::FunctionRef<std::string()> name);

@@ -43,6 +43,9 @@ Result Solve(const std::string& name, const Array& a, const Array& b, const Opti
 
 class Solvers : public testing::TestWithParam<const char*> {
  protected:
+  void SetUp() override { SetDeviceCount(4); }
+  void TearDown() override { SetDeviceCount(1); }
+
   const std::string name_ = GetParam();
   const Array a_ = Definite(kSize, 1), b_ = Random({kSize}, 2);
 };
@@ -237,6 +240,7 @@ TEST(Lobpcg, FindsTheLargestEigenvalues) {
 }
 
 TEST(Lobpcg, RowsMayBeSharded) {
+  SetDeviceCount(4);
   const Array a = Indefinite(40, 8), x = Random({40, 3}, 9);
   for (AxisMode mode : {AxisMode::Explicit, AxisMode::Auto}) {
     MeshScope scope(make_mesh({{"x", 4, mode}}));
@@ -253,6 +257,7 @@ TEST(Lobpcg, RowsMayBeSharded) {
         a, {reshard(r.eigenvalues, P(None)), reshard(r.eigenvectors, P(None, None)), r.iterations},
         1e-9);
   }
+  SetDeviceCount(1);
 }
 
 }  // namespace
