@@ -109,7 +109,9 @@ void AddReduces(OpTable& table) {
   table["np.count_nonzero"] = FromReduce(count_nonzero);
   table["np.any"] = FromReduce(any);
   table["np.all"] = FromReduce(all);
-  table["nn.logsumexp"] = FromReduce(logsumexp);
+  table["nn.logsumexp"] = FromReduce([](Operand x, Dims dims, ReduceOptions o, Loc loc) {
+    return logsumexp(x, dims, {.dtype = o.dtype, .keepdims = o.keepdims}, loc);
+  });
   table["np.quantile"] = FromQuantile(quantile);
   table["np.percentile"] = FromQuantile(percentile);
   table["np.median"] = [](const Call& c) {

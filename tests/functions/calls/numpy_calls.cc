@@ -63,7 +63,11 @@ const CallTable& NumpyCalls() {
       REDUCTION(nanmax),
       REDUCTION(nanmin),
       REDUCTION(nanmean),
-      REDUCTION(logsumexp),
+      {"logsumexp",
+       [](C c) -> R {
+         const ReduceOptions o = Reducing(c);
+         return {logsumexp(c[0], c.dims(), {.dtype = o.dtype, .keepdims = o.keepdims})};
+       }},
       REDUCTION(ptp),
       REDUCTION(count_nonzero),
       REDUCTION(logmeanexp),
