@@ -66,7 +66,7 @@ const CallTable& NumpyCalls() {
       {"logsumexp",
        [](C c) -> R {
          const ReduceOptions o = Reducing(c);
-         return {logsumexp(c[0], c.dims(), {.dtype = o.dtype, .keepdims = o.keepdims})};
+         return {logsumexp(c[0], c.dims(), {.keepdims = o.keepdims, .where = o.where})};
        }},
       REDUCTION(ptp),
       REDUCTION(count_nonzero),
