@@ -141,7 +141,7 @@ Array PaddedAcross(const Array& x, const F& padded, Call call) {
     const Array y = padded(xs[0]);
     return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
   };
-  const std::vector<Array> arguments{x};
+  std::vector<Array> arguments{x};
   return CallAutoAxes({arguments, body, call.loc}, {.out_sharding = *OwnSpec(x)}).arrays[0];
 }
 
