@@ -67,8 +67,8 @@ struct StandardizeOptions {
   Array mean = {}, variance = {};  // default: of x, along the dims
   double epsilon = 1e-5;
 };
-// Returns (x - mean) / sqrt(variance + epsilon), with the statistics over `dims`, which promote with
-// x if they are given. The variance is mean((x - mean)^2), accurate also where the mean is large.
+// Returns (x - mean) / sqrt(variance + epsilon), with the statistics over `dims`; given ones
+// promote with x. The variance is mean((x - mean)^2), accurate also where the mean is large.
 Array standardize(Operand x, Dims dims = -1, StandardizeOptions options = {},
                   Loc loc = Loc::Current());
 struct NormalizeOptions {
