@@ -464,8 +464,7 @@ Array mean(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc
 Array any(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Returns whether every element is not 0 (NaN is not 0): bool. True for an empty dim.
 Array all(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// Returns log(sum(e^x)) without overflow; floating. -inf for an empty dim. Near 0 its error is that
-// of 1 (docs/precision.md). See signed_logsumexp.
+// Returns log(sum(e^x)) without overflow (docs/precision.md); floating. -inf for an empty dim.
 Array logsumexp(Operand x, Dims dims = All, LogsumexpOptions o = {}, Loc loc = Loc::Current());
 // Returns the variance, the sum of squared differences from the mean divided by n - ddof; floating,
 // computed as mean is. NaN unless n > ddof.

@@ -1,4 +1,6 @@
-// Offsets of values in the run's block, in the workers' frames, and in the buffers of outputs.
+// Packs by node, and by step where the steps of a node run in order.
+#include "runtime/assign_offsets.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "runtime/packer.h"
-#include "runtime/storages.h"
 
 namespace tessera::runtime {
 namespace {

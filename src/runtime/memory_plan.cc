@@ -10,7 +10,8 @@
 
 #include "runtime/alias.h"
 #include "runtime/arena.h"
-#include "runtime/storages.h"
+#include "runtime/assign_offsets.h"
+#include "runtime/share_inside_nodes.h"
 
 namespace tessera::runtime {
 namespace {

@@ -1,12 +1,12 @@
-// Values that follow each other in the same buffers inside a node.
+// Finds for each storage, in the order in which they are made, an earlier one of its node.
+#include "runtime/share_inside_nodes.h"
+
 #include <absl/algorithm/container.h>
 
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <vector>
-
-#include "runtime/storages.h"
 
 namespace tessera::runtime {
 namespace {

@@ -69,12 +69,4 @@ inline bool CanOverwrite(const plan::Step& step, plan::PlanValueId v) {
   return true;
 }
 
-// Lets a storage begin in the buffers of an equal one that dies in the same node: in an earlier
-// step, or as an operand that is overwritten. All values of both are at the same addresses.
-void ShareInsideNodes(Memory& memory);
-
-// Assigns offsets to values that do not leave the run: in a worker's frame if they live inside one
-// node, else in the run's block, or in the buffers of outputs that are made later.
-void AssignOffsets(Memory& memory);
-
 }  // namespace tessera::runtime

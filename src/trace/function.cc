@@ -8,9 +8,7 @@
 
 namespace tessera::trace {
 
-Parameter LikeArray(const ArrayRef& array) {
-  return {array->type(), array->loc(), array->place()};
-}
+Parameter LikeArray(const ArrayRef& array) { return {array->type(), array->loc(), array->place()}; }
 
 TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detail::Body& f,
                              const char* op, Loc loc, Trace* outer, RegionRuns runs) {

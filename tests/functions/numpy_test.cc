@@ -62,7 +62,7 @@ TEST(Numpy, InterpAtTheLastPointIsItsValue) {
   const Array fp = astype(array(Numbers{-3, 1, 1e38, 1}), f64);
   const Array x = full({}, 4.0, {.dtype = f64});
   EXPECT_EQ(interp(x, xp, fp).item<double>(), 1);
-  // The slope is that of the last line.
+  // The slope of the last line.
   EXPECT_EQ(grad([&](Array v) { return interp(v, xp, xp * 2); })(x).item<double>(), 2);
 }
 

@@ -306,7 +306,8 @@ TEST(Training, NormsAreOfAllShards) {
   Params sharded;
   for (const char* name : {"a", "b", "c"}) sharded[name] = reshard(ones({4}), P("x"));
   const auto finite = jit([](Params p) { return all_finite(p); });
-  EXPECT_EQ(finite.lower(sharded).comm().count(CommKind::kAllReduce), 1) << "one message for all arrays";
+  EXPECT_EQ(finite.lower(sharded).comm().count(CommKind::kAllReduce), 1)
+      << "one message for all arrays";
 }
 
 }  // namespace

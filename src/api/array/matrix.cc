@@ -256,7 +256,7 @@ Array Kron(const Array& x, const Array& y, Call call) {
 Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"kron", loc};
   return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
-    const OnArrays product = [&](const std::vector<Array>& xs) {
+    const InsideAutoAxes product = [&](const std::vector<Array>& xs) {
       return std::vector{Kron(xs[0], xs[1], call)};
     };
     const std::vector<Array> xs{ToArray(lhs, call), ToArray(rhs, call)};

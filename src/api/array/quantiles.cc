@@ -131,7 +131,7 @@ Array Quantile(const char* name, const Operand& x, const Operand& q, double most
                      if (most != 1) fraction = div(fraction, most, {}, loc);
                      if (!options.out_sharding) return AlongDims(a, fraction, dims, options, call);
                      // The weights enter as captures.
-                     const OnArrays along = [&](const std::vector<Array>& inside) {
+                     const InsideAutoAxes along = [&](const std::vector<Array>& inside) {
                        return std::vector{AlongDims(inside[0], inside[1], dims, options, call)};
                      };
                      return InAutoAxes({a, fraction}, *options.out_sharding, along, call)[0];

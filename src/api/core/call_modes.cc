@@ -122,8 +122,8 @@ detail::FunctionResult CallExplicitAxes(const detail::FunctionCall& function,
   return result;
 }
 
-std::vector<Array> InAutoAxes(const std::vector<Array>& xs, const Specs& out, const OnArrays& f,
-                              Call call) {
+std::vector<Array> InAutoAxes(const std::vector<Array>& xs, const Specs& out,
+                              const InsideAutoAxes& f, Call call) {
   const detail::Body body = [&](const std::vector<Array>& inside) {
     std::vector<Array> made = f(inside);
     return detail::FunctionResult{made, detail::AnyTree::Of(made)};

@@ -12,8 +12,8 @@ detail::FunctionResult CallExplicitAxes(const detail::FunctionCall& function,
 
 // Returns f(xs) with all axes Auto, laid out by these specs: one for all results, or one for each.
 // For functions that take an out_sharding and are composed of ops that do not.
-using OnArrays = std::function<std::vector<Array>(const std::vector<Array>&)>;
-std::vector<Array> InAutoAxes(const std::vector<Array>& xs, const Specs& out, const OnArrays& f,
-                              Call call);
+using InsideAutoAxes = std::function<std::vector<Array>(const std::vector<Array>&)>;
+std::vector<Array> InAutoAxes(const std::vector<Array>& xs, const Specs& out,
+                              const InsideAutoAxes& f, Call call);
 
 }  // namespace tessera::api

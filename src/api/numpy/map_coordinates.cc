@@ -27,11 +27,11 @@ static std::string Code(const MapCoordinatesOptions& v) {
 namespace {
 
 // An element along one dim that a result reads: its number, and its share.
-struct Node {
+struct Neighbour {
   Located index, share;
 };
 
-std::vector<Node> NodesOf(const Located& at, int order) {
+std::vector<Neighbour> NeighboursOf(const Located& at, int order) {
   const auto number = [&](const Located& x) {
     return at.With(convert_element_type(x, i32, at.loc()));
   };
@@ -73,13 +73,13 @@ class Map {
       : x_(x), options_(options), call_(call) {}
 
   Array At(const std::vector<Located>& coordinates) const {
-    std::vector<std::vector<Node>> nodes;
-    for (const Located& at : coordinates) nodes.push_back(NodesOf(at, options_.order));
+    std::vector<std::vector<Neighbour>> nodes;
+    for (const Located& at : coordinates) nodes.push_back(NeighboursOf(at, options_.order));
     size_t corners = 1;
     for (const auto& of_dim : nodes) corners *= of_dim.size();
     Array sum;
     for (size_t corner = 0; corner < corners; ++corner) {
-      std::vector<Node> picked;
+      std::vector<Neighbour> picked;
       size_t rest = corner;
       for (const auto& of_dim : nodes) {
         picked.push_back(of_dim[rest % of_dim.size()]);
@@ -95,7 +95,7 @@ class Map {
 
  private:
   // Returns the element at the nodes' indices, times their shares.
-  Array PartOf(const std::vector<Node>& nodes) const {
+  Array PartOf(const std::vector<Neighbour>& nodes) const {
     const Loc loc = call_.loc;
     std::vector<Array> indices;
     Located share = nodes[0].share;

@@ -198,7 +198,7 @@ Array QuantileOfNumbers(const char* name, const Operand& x, const Operand& q, do
         CheckReal(a, call);
         const Located fraction(Convert(ToFloat(xs[1], call), f64, call), loc);
         const Array at = most == 1 ? fraction : fraction / most;
-        const OnArrays along = [&](const std::vector<Array>& given) {
+        const InsideAutoAxes along = [&](const std::vector<Array>& given) {
           return std::vector{QuantileOfNumbers(given[0], given[1], dims, options, call)};
         };
         if (!options.out_sharding) return along({a, at})[0];

@@ -273,7 +273,7 @@ Histogram CountWhole(const std::vector<Array>& columns, const base::Shape& point
 Histogram CountPoints(const std::vector<Array>& columns, const base::Shape& points,
                       const HistogramddOptions& options, Call call) {
   if (!options.out_sharding) return CountWhole(columns, points, options, call);
-  const OnArrays count = [&](const std::vector<Array>& xs) {
+  const InsideAutoAxes count = [&](const std::vector<Array>& xs) {
     Histogram made = CountWhole(xs, points, options, call);
     made.edges.insert(made.edges.begin(), made.counts);
     return made.edges;

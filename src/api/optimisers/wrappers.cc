@@ -238,7 +238,7 @@ Optimiser dynamic_loss_scale(Optimiser optimiser, LossScaleOptions options, Loc 
 }
 
 Array loss_scale(const OptimiserState& state, Loc loc) {
-  // Wrappers, such as multi_steps, put names before that of the state inside.
+  // Wrappers, such as multi_steps, put their names before the names inside.
   const std::string name = fmt::format("{}.{}", kLossScale, kScale);
   const auto found = absl::c_find_if(state, [&](const auto& slot) {
     return slot.first == name || absl::EndsWith(slot.first, "." + name);

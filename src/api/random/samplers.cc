@@ -56,7 +56,7 @@ Array SampleInTail(const Array& key, const DrawnAs& as, const Array& lower, cons
   const Located is_up = low >= kTail, is_down = high <= -kTail;
   const Located near = If(is_up, low, If(is_down, -high, kTail)),
                 far = If(is_up, high, If(is_down, -low, kTail + 1));
-  // Above near + kAll the tail has no digit of that of `near`; an infinite bound has no slopes.
+  // Above near + kAll the tail has no digit of the tail at `near`; an infinite bound has no slopes.
   constexpr double kAll = 40;
   const Located most = near + kAll;
   const Located made = InTail(u, near, If(far > most, most, far));

@@ -61,9 +61,9 @@ inline Located Pow(const Located& x, const Located& y) {
 inline Located LogOneMinusExp(const Located& x) { return x.With(tessera::log1mexp(x, x.loc())); }
 
 // Returns f(x) on the support of a distribution, and `outside` elsewhere. f takes the number
-// `inside` for x elsewhere, so that its slopes are finite; at an end of the support the derivative
-// is that of f. A NaN stays: comparisons that find x outside are false for it, and f has those of
-// the parameters.
+// `inside` for x elsewhere, so that its slopes are finite; at an end of the support f has the
+// derivative. A NaN stays: comparisons that find x outside are false for it, and f has the NaN of
+// parameters.
 template <class F>
 Located OnSupport(const Located& x, const Located& is_outside, double inside, double outside,
                   const F& f) {

@@ -8,6 +8,7 @@
 
 #include "ir/control_params.h"
 #include "ir/uses.h"
+#include "spmd/blocks/hidden_columns.h"
 
 namespace tessera::spmd {
 namespace {
@@ -15,49 +16,6 @@ namespace {
 using ir::Instruction;
 using ir::ValueId;
 using plan::ScalarOp;
-
-// Adjacent hidden columns: those before the visible ones, or those after them.
-struct HiddenColumns {
-  Columns columns;
-  // Values of the body with one column that equals each of the hidden ones; none: they differ.
-  absl::flat_hash_map<ValueId, std::optional<ValueId>> representatives = {};
-  // Means over the hidden columns of values of the body, with one column; none: not computed here.
-  absl::flat_hash_map<ValueId, std::optional<ValueId>> means = {};
-  // Of each carry with columns: its sum over the iterations in one hidden column.
-  absl::flat_hash_map<int64_t, ValueId> sums = {};
-};
-
-// Returns the place of a device's sums over a dim: they are partial sums over the dim's axes.
-const ir::Type* PlaceOfSums(const ir::Type* place, int dim) {
-  base::Shape shape = place->shape();
-  shape.erase(shape.begin() + dim);
-  sharding::TensorSharding s = place->sharding();
-  const sharding::AxisList& axes = base::At(s.dims, dim).axes;
-  s.unreduced.insert(s.unreduced.end(), axes.begin(), axes.end());
-  s.dims.erase(s.dims.begin() + dim);
-  return ir::Type::Get(std::move(shape), place->dtype(), std::move(s));
-}
-
-// Converts floats below 32 bits to f32, in which they are summed.
-ValueId Widened(Writer& at, ValueId v, Loc loc) {
-  const DType dtype = at.Place(v)->dtype();
-  return dtype.is_floating() && dtype.size() < 4 ? at.Convert(v, f32, loc) : v;
-}
-
-// Broadcasts an operand of an elementwise op, a scalar or one with dims of size 1, to its result.
-ValueId BroadcastOperand(Writer& at, ValueId v, const ir::Type* place, Loc loc) {
-  if (at.Place(v)->rank() != place->rank()) return at.BroadcastScalar(v, place, loc);
-  if (LocalType(at.Place(v))->shape() == LocalType(place)->shape()) return v;
-  ops::BroadcastParams all;
-  for (int64_t d = 0; d < place->rank(); ++d) all.dims.push_back(d);
-  return at.Emit(ops::kBroadcastInDim, ir::MakeParams(all), {v}, place, loc);
-}
-
-// Whether an instruction with columns in its result has those of its operand.
-bool MovesColumns(const Instruction& i) {
-  return std::holds_alternative<ir::AsBroadcast>(*i.op->lowering) || IsView(i);
-}
-bool IsProduct(const Instruction& i) { return i.operands.size() == 2 && i.op->flops_per_point > 0; }
 
 class PartBuilder {
  public:
@@ -70,13 +28,13 @@ class PartBuilder {
         columns_(columns),
         p_(columns.body()),
         part_(part),
-        bounds_(bounds),
-        visible_(p_.values.size(), kNoValue) {
+        visible_(p_.values.size(), kNoValue),
+        at_{out_, in_, loop, columns, bounds, visible_, constants_} {
     body_.mesh = p_.mesh;
     body_.per_device = true;
     for (Columns side :
          {Columns{0, part.visible.begin}, Columns{part.visible.end, columns.count()}})
-      if (side.count() > 0) hidden_.push_back({.columns = side});
+      if (side.count() > 0) hidden_.push_back({.side = {at_, side}});
   }
 
   std::optional<std::vector<ValueId>> Build(const std::vector<ValueId>& carries) {
@@ -88,21 +46,22 @@ class PartBuilder {
   }
 
  private:
+  // One side, and of each carry with columns its sum over the iterations in one hidden column.
+  struct Hidden {
+    HiddenColumns side;
+    absl::flat_hash_map<int64_t, ValueId> sums = {};
+  };
+
   // Returns the value of the new body that stands for v. It has the visible columns of v, or is the
   // same as v if v has no columns.
   ValueId VisibleOf(ValueId v) const { return visible_[v]; }
-
-  // Returns the place of v with so many columns.
-  const ir::Type* PlaceOf(ValueId v, int64_t columns) const {
-    return columns_.HasColumns(v) ? WithSize(p_.place(v), columns_.dim(v), columns) : p_.place(v);
-  }
 
   // ---- inputs of the body ----
 
   void AddInput(size_t k, const std::vector<ValueId>& carries) {
     const ValueId v = p_.inputs[k];
     const auto constants = base::Size(params_.constants), carried = base::Size(params_.carries);
-    visible_[v] = in_.AddValue(PlaceOf(v, part_.visible.count()), loop_.loc);
+    visible_[v] = in_.AddValue(at_.PlaceOf(v, part_.visible.count()), loop_.loc);
     if (k < constants) {
       constants_.Add(VisibleOf(v), SliceVisible(loop_.operands[k], v, 0));
     } else if (k < constants + carried) {
@@ -140,18 +99,9 @@ class PartBuilder {
   ValueId CopyVisible(const Instruction& i) {
     absl::InlinedVector<ValueId, 3> operands;
     for (ValueId v : i.operands) operands.push_back(VisibleOf(v));
-    return in_.Emit(*i.op, i.params, operands, PlaceOf(i.results[0], part_.visible.count()), i.loc,
-                    CostOf(i, part_.visible.count()));
+    return in_.Emit(*i.op, i.params, operands, at_.PlaceOf(i.results[0], part_.visible.count()),
+                    i.loc, at_.CostOf(i, part_.visible.count()));
   }
-  // Returns the cost of an instruction on so many columns.
-  ir::Cost CostOf(const Instruction& i, int64_t columns) const {
-    ir::Cost cost = *i.cost;
-    const double share = static_cast<double>(columns) / static_cast<double>(columns_.count());
-    cost.flops *= share;
-    cost.whole_flops *= share;
-    return cost;
-  }
-
   // Reduces the visible columns, and combines the result with the result of the hidden ones.
   bool CopyReduction(const Instruction& i) {
     const auto* reduces = std::get_if<ir::AsReduction>(&*i.op->lowering);
@@ -160,14 +110,14 @@ class PartBuilder {
     if (sums && !p_.type(i.results[0])->dtype().is_floating()) return false;
     ValueId all = CopyVisible(i);
     const DType dtype = in_.Place(all)->dtype();
-    for (HiddenColumns& hidden : hidden_) {
-      std::optional<ValueId> row =
-          reduces ? ReduceHidden(hidden, i, sums) : MultiplyHidden(hidden, i);
+    for (Hidden& one : hidden_) {
+      HiddenColumns& hidden = one.side;
+      std::optional<ValueId> row = reduces ? hidden.Reduced(i, sums) : hidden.Product(i);
       if (!row) return false;
       if (sums) {
         *row = Widened(in_, *row, loop_.loc);
         const ir::Type* place = in_.Place(*row);
-        const auto count = static_cast<double>(hidden.columns.count());
+        const auto count = static_cast<double>(hidden.columns().count());
         *row = in_.Apply(ScalarOp::kMul, {*row, in_.Number(count, place, i.loc)}, place, i.loc);
         all = in_.Convert(all, place->dtype(), i.loc);
       }
@@ -179,157 +129,6 @@ class PartBuilder {
     visible_[i.results[0]] = in_.Convert(all, dtype, i.loc);
     return true;
   }
-  // Reduces one hidden column, or in a sum the mean of the hidden ones.
-  std::optional<ValueId> ReduceHidden(HiddenColumns& hidden, const Instruction& i, bool sums) {
-    std::optional<ValueId> column =
-        sums ? MeanOfHidden(hidden, i.operands[0]) : RepresentativeColumn(hidden, i.operands[0]);
-    if (!column) return {};
-    const ir::Type* place = p_.place(i.results[0])->WithDType(in_.Place(*column)->dtype());
-    if (p_.type(i.operands[0])->rank() == place->rank() + 1)
-      return in_.Reshape(*column, place, i.loc);
-    return in_.Emit(*i.op, i.params, {*column}, place, i.loc, CostOf(i, 1));
-  }
-  // Multiplies one hidden column of an operand, or of both. If the hidden columns of one operand
-  // differ, their mean takes the place of a column.
-  std::optional<ValueId> MultiplyHidden(HiddenColumns& hidden, const Instruction& i) {
-    absl::InlinedVector<ValueId, 3> operands;
-    int means = 0;
-    for (ValueId v : i.operands) {
-      std::optional<ValueId> column = RepresentativeColumn(hidden, v);
-      if (!column && means++ == 0) column = MeanOfHidden(hidden, v);
-      if (!column) return {};
-      operands.push_back(*column);
-    }
-    return EmitWidened(i, std::move(operands), p_.place(i.results[0]), 1);
-  }
-  // Floats below 32 bits are multiplied in f32.
-  ValueId EmitWidened(const Instruction& i, absl::InlinedVector<ValueId, 3> operands,
-                      const ir::Type* place, int64_t columns) {
-    for (ValueId& v : operands) v = Widened(in_, v, loop_.loc);
-    if (place->dtype().is_floating() && place->dtype().size() < 4) place = place->WithDType(f32);
-    return in_.Emit(*i.op, i.params, operands, place, i.loc, CostOf(i, columns));
-  }
-
-  // ---- one column for all hidden ones ----
-
-  // Returns v with one column that equals each of the hidden ones; none if they differ.
-  std::optional<ValueId> RepresentativeColumn(HiddenColumns& hidden, ValueId v) {
-    if (!columns_.HasColumns(v)) return VisibleOf(v);
-    const auto known = hidden.representatives.find(v);
-    if (known != hidden.representatives.end()) return known->second;
-    const Instruction* i = columns_.DefinitionOf(v);
-    const std::optional<ValueId> column = i ? ComputeRepresentative(hidden, *i) : std::nullopt;
-    hidden.representatives.insert_or_assign(v, column);
-    return column;
-  }
-  std::optional<ValueId> ComputeRepresentative(HiddenColumns& hidden, const Instruction& i) {
-    const ir::Type* place = PlaceOf(i.results[0], 1);
-    const ScalarOp* op = ScalarOpOf(i);
-    if (const auto known = columns_.KnownBool(i.results[0], bounds_, hidden.columns))
-      return in_.BroadcastScalar(in_.Number(*known ? 1 : 0, place, i.loc), place, i.loc);
-    if (op && *op == ScalarOp::kSelect) {
-      const auto known = columns_.KnownBool(i.operands[0], bounds_, hidden.columns);
-      if (!known) return {};
-      const std::optional<ValueId> column =
-          RepresentativeColumn(hidden, i.operands[*known ? 2 : 1]);
-      return column ? std::optional(BroadcastOperand(in_, *column, place, i.loc)) : column;
-    }
-    if (!op && !MovesColumns(i) && !IsProduct(i)) return {};
-    absl::InlinedVector<ValueId, 3> operands;
-    for (ValueId v : i.operands) {
-      const std::optional<ValueId> column = RepresentativeColumn(hidden, v);
-      if (!column) return {};
-      operands.push_back(*column);
-    }
-    return in_.Emit(*i.op, i.params, operands, place, i.loc, CostOf(i, 1));
-  }
-
-  // ---- the mean of the hidden columns ----
-
-  // Returns the mean over the hidden columns of v, with one column, in at least f32. None if it is
-  // not that of a linear function of inputs that are the same in all iterations.
-  std::optional<ValueId> MeanOfHidden(HiddenColumns& hidden, ValueId v) {
-    if (const auto column = RepresentativeColumn(hidden, v))
-      return Widened(in_, *column, loop_.loc);
-    if (const auto it = hidden.means.find(v); it != hidden.means.end()) return it->second;
-    std::optional<ValueId> mean;
-    if (p_.type(v)->dtype().is_floating()) {
-      const Instruction* i = columns_.DefinitionOf(v);
-      mean = i ? ComputeMean(hidden, *i) : MeanOfInput(hidden, v);
-    }
-    hidden.means.insert_or_assign(v, mean);
-    return mean;
-  }
-
-  // Returns the mean of an input that is the same in all iterations. It is computed before the
-  // loop. Columns are divided before they are summed, since the sum of large numbers may overflow.
-  std::optional<ValueId> MeanOfInput(const HiddenColumns& hidden, ValueId v) {
-    const auto k = static_cast<size_t>(absl::c_find(p_.inputs, v) - p_.inputs.begin());
-    if (k >= base::Size(params_.constants)) return {};
-    const Loc loc = loop_.loc;
-    const int dim = columns_.dim(v);
-    const ValueId columns = Widened(
-        out_, out_.Slice(loop_.operands[k], dim, hidden.columns.begin, hidden.columns.end, loc),
-        loc);
-    const ir::Type* place = out_.Place(columns);
-    const double share = 1.0 / static_cast<double>(hidden.columns.count());
-    const ValueId shares =
-        out_.Apply(ScalarOp::kMul, {columns, out_.Number(share, place, loc)}, place, loc);
-    ops::DimsParams over;
-    over.dims.push_back(dim);
-    const auto flops = static_cast<double>(LocalType(place)->elements());
-    const ValueId sum =
-        out_.Emit(ops::kReduceSum, ir::MakeParams(over), {shares}, PlaceOfSums(place, dim), loc,
-                  {.flops = flops, .whole_flops = flops});
-    const ir::Type* column = WithSize(place, dim, 1);
-    const ValueId mean = in_.AddValue(column, loc);
-    constants_.Add(mean, out_.Reshape(sum, column, loc));
-    return mean;
-  }
-
-  std::optional<ValueId> ComputeMean(HiddenColumns& hidden, const Instruction& i) {
-    const ir::Type* place = PlaceOf(i.results[0], 1);
-    const ScalarOp* op = ScalarOpOf(i);
-    if (op && *op == ScalarOp::kSelect) {
-      const auto known = columns_.KnownBool(i.operands[0], bounds_, hidden.columns);
-      if (!known) return {};
-      const auto mean = MeanOfHidden(hidden, i.operands[*known ? 2 : 1]);
-      if (!mean) return {};
-      return BroadcastOperand(in_, *mean, place->WithDType(in_.Place(*mean)->dtype()), i.loc);
-    }
-    if (!IsLinear(hidden, i)) return {};
-    absl::InlinedVector<ValueId, 3> operands;
-    for (ValueId v : i.operands) {
-      const std::optional<ValueId> mean = MeanOfHidden(hidden, v);
-      if (!mean) return {};
-      operands.push_back(*mean);
-    }
-    if (op && *op == ScalarOp::kConvert) return operands[0];
-    return EmitWidened(i, std::move(operands), place, 1);
-  }
-
-  // Whether the mean of the results is the result of the means.
-  bool IsLinear(HiddenColumns& hidden, const Instruction& i) {
-    const auto is_same = [&](ValueId v) { return RepresentativeColumn(hidden, v).has_value(); };
-    const ScalarOp* op = ScalarOpOf(i);
-    if (!op) {
-      return MovesColumns(i) || (IsProduct(i) && absl::c_any_of(i.operands, is_same));
-    }
-    switch (*op) {
-      case ScalarOp::kAdd:
-      case ScalarOp::kSub:
-      case ScalarOp::kNeg:
-        return true;
-      case ScalarOp::kConvert:
-        return p_.type(i.operands[0])->dtype().is_floating();
-      case ScalarOp::kMul:
-        return absl::c_any_of(i.operands, is_same);
-      case ScalarOp::kDiv:
-        return is_same(i.operands[1]);
-      default:
-        return false;
-    }
-  }
 
   // ---- the loop ----
 
@@ -338,7 +137,7 @@ class PartBuilder {
   bool AddOutputs() {
     for (int64_t k = 0; k < params_.carries; ++k)
       body_.outputs.push_back(VisibleOf(base::At(p_.outputs, k)));
-    for (HiddenColumns& hidden : hidden_)
+    for (Hidden& hidden : hidden_)
       for (int64_t k = 0; k < params_.carries; ++k)
         if (columns_.HasColumns(base::At(p_.outputs, k)) && !AddSumOfHidden(hidden, k))
           return false;
@@ -347,11 +146,11 @@ class PartBuilder {
     return true;
   }
   // Adds a carry with one column, to which each iteration adds a hidden column.
-  bool AddSumOfHidden(HiddenColumns& hidden, int64_t k) {
+  bool AddSumOfHidden(Hidden& hidden, int64_t k) {
     const ValueId added = *columns_.AddedTo(k);
-    const std::optional<ValueId> column = RepresentativeColumn(hidden, added);
+    const std::optional<ValueId> column = hidden.side.Column(added);
     if (!column) return false;
-    const ir::Type* place = PlaceOf(added, 1);
+    const ir::Type* place = at_.PlaceOf(added, 1);
     const ValueId sum = in_.AddValue(place, loop_.loc);
     hidden.sums[k] = sum;
     carries_.Add(sum, out_.Zeros(place, loop_.loc));
@@ -362,7 +161,7 @@ class PartBuilder {
   // Returns the results of the new loop.
   std::vector<ValueId> AddLoop() {
     std::vector<ValueId> operands, results;
-    for (const Inputs* inputs : {&constants_, &carries_, &slices_}) {
+    for (const LoopInputs* inputs : {&constants_, &carries_, &slices_}) {
       body_.inputs.insert(body_.inputs.end(), inputs->values.begin(), inputs->values.end());
       operands.insert(operands.end(), inputs->operands.begin(), inputs->operands.end());
     }
@@ -402,9 +201,9 @@ class PartBuilder {
     const Loc loc = loop_.loc;
     absl::InlinedVector<ValueId, 3> pieces;
     const auto add_visible = [&] { pieces.push_back(results[k]); };
-    if (hidden_.empty() || hidden_[0].columns.begin > 0) add_visible();
-    for (HiddenColumns& hidden : hidden_) {
-      const auto [begin, end] = hidden.columns;
+    if (hidden_.empty() || hidden_[0].side.columns().begin > 0) add_visible();
+    for (const Hidden& hidden : hidden_) {
+      const auto [begin, end] = hidden.side.columns();
       const ValueId columns = out_.Slice(before, dim, begin, end, loc);
       const auto at = absl::c_find(carries_.values, hidden.sums.at(static_cast<int64_t>(k)));
       const ValueId sum = results[static_cast<size_t>(at - carries_.values.begin())];
@@ -419,15 +218,6 @@ class PartBuilder {
     return out_.Emit(ops::kConcatenate, ir::MakeParams(along), pieces, out_.Place(before), loc);
   }
 
-  // Inputs of the new body, and the operands of the new loop for them.
-  struct Inputs {
-    std::vector<ValueId> values = {}, operands = {};
-    void Add(ValueId value, ValueId operand) {
-      values.push_back(value);
-      operands.push_back(operand);
-    }
-  };
-
   ir::Program body_;  // of the new loop
   Writer &out_, in_;  // outside of the new loop, and in its body
   const Instruction& loop_;
@@ -435,10 +225,10 @@ class PartBuilder {
   const LoopColumns& columns_;
   const ir::Program& p_;  // the body of `loop_`
   const LoopPart part_;
-  const ValueBounds& bounds_;
-  std::vector<HiddenColumns> hidden_;
   base::IdVector<ValueId, ValueId> visible_;
-  Inputs constants_, carries_, slices_;
+  LoopInputs constants_, carries_, slices_;
+  const PartBody at_;
+  std::vector<Hidden> hidden_;
 };
 
 }  // namespace

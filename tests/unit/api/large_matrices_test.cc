@@ -162,7 +162,7 @@ TEST(LargeMatrix, SquareOnesMayHaveAnySize) {
 }
 
 // The rows of a device, of padding or of the user, may be dependent: the implicit derivative is
-// that of the whole matrix.
+// the one of the whole matrix.
 TEST(LargeMatrix, SlopesOfTallOnesOfUnevenRows) {
   SetDeviceCount(4);
   {

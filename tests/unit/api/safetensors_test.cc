@@ -246,7 +246,7 @@ TEST_F(Safetensors, TypesOfATreeAreEnoughToReadItAgain) {
   EXPECT_EQ(type_of(read.at("a")).text(), "f32[8@x]");
 }
 
-// Over Auto axes the type has no layout; an abstract array has that of its array.
+// Over Auto axes the type has no layout; an abstract array has the layout of its array.
 TEST_F(Safetensors, AbstractArraysKeepTheLayoutOverAutoAxes) {
   const MeshScope scope(make_mesh({{"data", 2, Auto}, {"model", 4, Auto}}));
   const Array w =

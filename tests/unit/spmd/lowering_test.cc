@@ -426,12 +426,12 @@ func @main(%0: f32[64,64@x]) -> f32[64,64@x] {
 })")),
             R"(
 v0: as given
-v1: block +0
-v2: block +16704
-v3: block +0
-v4: block +16704
+v1: in the buffers of v5 before it is made, +0
+v2: block +0
+v3: in the buffers of v5 before it is made, +0
+v4: block +0
 v5: allocated
-block 33408 B, frame of each worker 0 B, at most 24576 B of a device
+block 16704 B, frame of each worker 0 B, at most 16384 B of a device
 )");
 }
 
