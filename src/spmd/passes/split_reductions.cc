@@ -77,9 +77,8 @@ class Splitter {
         std::accumulate(local.end() - inner, local.end(), int64_t{1}, std::multiplies<>());
     const Reduction kind = std::get<ir::AsReduction>(*i.op->lowering).reduction;
     const sharding::TensorSharding& s = place->sharding();
-    const bool rounds =
-        (kind == Reduction::kSum || kind == Reduction::kProd) && place->dtype().is_inexact() &&
-        place->dtype().size() < 4;
+    const bool rounds = (kind == Reduction::kSum || kind == Reduction::kProd) &&
+                        place->dtype().is_inexact() && place->dtype().size() < 4;
     if (inner == dims || row < kLeastRow || rounds || (!s.unreduced.empty() && s.kind != kind))
       return;
     const int64_t kept = place->rank() - inner;
