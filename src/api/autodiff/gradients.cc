@@ -383,8 +383,8 @@ FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const Functio
   const bool is_transposed = argument == nullptr;
   for (ir::ValueId v : t.program.outputs)
     if (is_transposed && ops::HasTangent(t.program.type(v)))
-      CheckSameDevices(t, HasSeparateElements(t.inputs), ArgumentOf(f.arguments),
-                       t.program.type(v), call);
+      CheckSameDevices(t, HasSeparateElements(t.inputs), ArgumentOf(f.arguments), t.program.type(v),
+                       call);
   LinearizedProgram l = Linearized(t, FloatingOutputs(t.program));
   FunctionResult result{.arrays = {}, .tree = {}, .made = LinearProgramOf(t, l, call, argument)};
   result.arrays = trace::CallProgram(ir::Shared(std::move(l.known)), t.inputs, call.name, call.loc);

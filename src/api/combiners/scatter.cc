@@ -68,7 +68,8 @@ class SortedScatter {
                    .start = dims.start,
                    .operand_batch = dims.operand_batch,
                    .indices_batch = dims.indices_batch},
-                  Shape(slice), {.mode = options.mode.value_or(LookupMode::kDrop), .fill_value = size}, loc);
+                  Shape(slice),
+                  {.mode = options.mode.value_or(LookupMode::kDrop), .fill_value = size}, loc);
   }
   // Returns the running results of each run of updates.
   Array Running(const Array& is_first, const Array& updates) const {

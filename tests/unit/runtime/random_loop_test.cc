@@ -123,7 +123,7 @@ void Evaluate(const std::vector<plan::Node>& nodes, PlanValues& values) {
 }
 
 TEST(RandomLoops, EqualANaiveEvaluation) {
-  for (uint32_t seed = 0; seed < FuzzCount(500); ++seed) {
+  for (uint32_t seed = 0; seed < FuzzCount(250); ++seed) {
     const LoopGenerator g(seed);
     const plan::Plan& plan = g.b.plan;
     PlanValues values(plan.values.size());

@@ -218,7 +218,7 @@ void Check(const PlanGenerator& g, const SharedPlan& shared, const Executable& e
 }
 
 TEST(RandomPlans, EqualANaiveEvaluation) {
-  for (uint32_t seed = 0; seed < FuzzCount(300); ++seed) {
+  for (uint32_t seed = 0; seed < FuzzCount(150); ++seed) {
     const PlanGenerator g(seed);
     // Sums of whole numbers have the same bits in any order.
     const SharedPlan shared(g.plan(), /*keeps_order=*/seed % 2 == 0);
