@@ -8,6 +8,7 @@
 #include <ranges>
 #include <vector>
 
+#include "base/at.h"
 #include "runtime/packer.h"
 
 namespace tessera::runtime {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plans.h"
+#include "runtime/arena.h"
 #include "runtime/executable.h"
 #include "runtime/memory_text.h"
 #include "tessera/error.h"
