@@ -380,11 +380,12 @@ FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const Functio
   trace::NestingScope nesting(call.name, call.loc);
   const std::vector<bool> all(arrays.size(), true);
   TracedCall t = TraceCall(RefsOf(arrays, call), f.body, all, call);
-  const bool is_transposed = argument == nullptr;
-  for (ir::ValueId v : t.program.outputs)
-    if (is_transposed && ops::HasTangent(t.program.type(v)))
-      CheckSameDevices(t, HasSeparateElements(t.inputs), ArgumentOf(f.arguments), t.program.type(v),
-                       call);
+  if (!argument) {  // of vjp: derivatives with respect to one value are added up
+    const std::vector<bool> separate = HasSeparateElements(t.inputs);
+    for (ir::ValueId v : t.program.outputs)
+      if (ops::HasTangent(t.program.type(v)))
+        CheckSameDevices(t, separate, ArgumentOf(f.arguments), t.program.type(v), call);
+  }
   LinearizedProgram l = Linearized(t, FloatingOutputs(t.program));
   FunctionResult result{.arrays = {}, .tree = {}, .made = LinearProgramOf(t, l, call, argument)};
   result.arrays = trace::CallProgram(ir::Shared(std::move(l.known)), t.inputs, call.name, call.loc);

@@ -18,7 +18,7 @@ plan::Kernel KernelOf(const ConvolutionDesc& desc) {
     return dnnl ? std::optional(dnnl->kernel) : std::nullopt;
   };
   if (const auto pieces = ConvolutionByPieces(desc, by_dnnl)) return *pieces;
-  if (HasLongDim(desc)) return ConvolutionByColumns(desc);
+  if (HasLargeTables(desc)) return ConvolutionByColumns(desc);
   if (const auto dnnl = ConvolutionByDnnl(desc)) return dnnl->kernel;
   if (const auto widening = ConvolutionByWidening(desc)) return *widening;
   return ConvolutionByColumns(desc);

@@ -15,6 +15,8 @@ namespace tessera::kernels {
 namespace {
 
 constexpr int64_t kLongest = 4096, kPiece = 2048, kMostElements = 65536;
+// So few elements of lhs per index of a dim are smaller than oneDNN's tables.
+constexpr int64_t kFewPerIndex = 32;
 
 struct Piece {
   size_t kernel = 0;         // of PiecesConfig::kernels
@@ -59,12 +61,24 @@ bool IsEqual(const ConvolutionDim& a, const ConvolutionDim& b) {
   return a.out_size == b.out_size && a.lhs_size == b.lhs_size && a.window.low == b.window.low;
 }
 
+int64_t LongestDim(const ConvolutionDesc& desc) {
+  int64_t longest = 0;
+  for (const ConvolutionDim& d : desc.dims)
+    longest = std::max({longest, d.window.size, d.lhs_size, d.out_size});
+  return longest;
+}
+
+// Whether lhs is small beside oneDNN's tables. If it is large, the products take more time.
+bool HasFewPerIndex(const ConvolutionDesc& desc) {
+  auto elements = static_cast<double>(desc.batch * desc.groups * desc.in_features);
+  for (const ConvolutionDim& d : desc.dims) elements *= static_cast<double>(d.lhs_size);
+  return elements <= static_cast<double>(kFewPerIndex) * static_cast<double>(LongestDim(desc));
+}
+
 }  // namespace
 
-bool HasLongDim(const ConvolutionDesc& desc) {
-  return absl::c_any_of(desc.dims, [](const ConvolutionDim& d) {
-    return std::max({d.window.size, d.lhs_size, d.out_size}) > kMostElements;
-  });
+bool HasLargeTables(const ConvolutionDesc& desc) {
+  return LongestDim(desc) > kMostElements && HasFewPerIndex(desc);
 }
 
 std::optional<plan::Kernel> ConvolutionByPieces(
@@ -72,7 +86,7 @@ std::optional<plan::Kernel> ConvolutionByPieces(
     absl::FunctionRef<std::optional<plan::Kernel>(const ConvolutionDesc& piece)> make) {
   const auto longest = absl::c_max_element(
       desc.dims, [](const auto& a, const auto& b) { return a.out_size < b.out_size; });
-  if (longest == desc.dims.end() || longest->out_size <= kLongest ||
+  if (longest == desc.dims.end() || longest->out_size <= kLongest || !HasFewPerIndex(desc) ||
       longest->window.base_dilation > 1 || longest->window.size > kPiece)
     return std::nullopt;
   auto c = std::make_shared<PiecesConfig>();

@@ -8,11 +8,11 @@
 
 namespace tessera::kernels {
 
-// Whether the tables of oneDNN, which grow with its dims, would take more time than the products.
-bool HasLongDim(const ConvolutionDesc& desc);
+// Whether oneDNN would set up tables that are larger than the arrays, for a very long dim.
+bool HasLargeTables(const ConvolutionDesc& desc);
 
 // Cuts the longest dim of the result into pieces, each a convolution that `make` returns. Returns
-// nothing if no dim is long, or if `make` refuses a piece.
+// nothing if no dim is long, if lhs is large beside oneDNN's tables, or if `make` refuses a piece.
 std::optional<plan::Kernel> ConvolutionByPieces(
     const ConvolutionDesc& desc,
     absl::FunctionRef<std::optional<plan::Kernel>(const ConvolutionDesc& piece)> make);
